@@ -1,0 +1,49 @@
+# The two commands are `make demo` and `make test`; each does its own set-up, into .venv.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint check-style check-format check-types check-house bench docs clean
+
+PYTHON := .venv/bin/python
+# MUJOCO_GL unset: the engine itself must find the back end that works.
+PYTEST := env -u MUJOCO_GL $(PYTHON) -m pytest -n 2
+# Checked strictly. A folder joins when it exists.
+CORE := $(wildcard $(addprefix interverse/,errors.py registry.py rng.py scm metrics protocols rollouts) tools)
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+setup: ## Make .venv with all that the commands need
+	@bash tools/setup.sh
+
+demo: setup ## See it work: ends with the path of what it made
+	.venv/bin/interverse demo
+
+test: lint ## Lint, type check, house rules, fast tests
+	$(PYTEST)
+
+test-all: lint ## Every test: slow ones, and GPU and Ray where they are there
+	@bash tools/setup.sh dev,all
+	$(PYTEST) -m ''
+
+lint: check-style check-format check-types check-house ## The four checks below
+
+check-style: setup ## Ruff's rules
+	$(PYTHON) -m ruff check .
+
+check-format: setup ## Ruff's format
+	$(PYTHON) -m ruff format --check .
+
+check-types: setup ## Mypy, strict, on the core folders
+	$(PYTHON) -m mypy $(CORE)
+
+check-house: setup ## The house rules that no other tool knows
+	$(PYTHON) tools/house_check.py
+
+bench: setup ## Measure speed: ratios within one run
+	.venv/bin/interverse bench
+
+docs: setup ## Run every code block of the README and of docs/
+	$(PYTEST) tests/docs
+
+clean: ## Remove .venv, caches and builds
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,84 @@
+"""Interverse: worlds you can intervene on.
+
+Importing registers the worlds with Gymnasium as lazy strings and does nothing else; every public
+name below is loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+
+from interverse._version import __version__
+from interverse.errors import InterventionError, InterverseError
+from interverse.worlds import WORLDS as _WORLDS
+
+if TYPE_CHECKING:
+    from interverse.envs import Snapshot, make, make_vec, register
+    from interverse.rollouts import Episode, counterfactual, rollout
+    from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
+
+_LAZY = {
+    "CausalGraph": "interverse.scm",
+    "Do": "interverse.scm",
+    "Episode": "interverse.rollouts",
+    "Outcome": "interverse.scm",
+    "Replace": "interverse.scm",
+    "Shift": "interverse.scm",
+    "Snapshot": "interverse.envs",
+    "Variable": "interverse.scm",
+    "counterfactual": "interverse.rollouts",
+    "make": "interverse.envs",
+    "make_vec": "interverse.envs",
+    "register": "interverse.envs",
+    "rollout": "interverse.rollouts",
+}
+
+__all__ = [
+    "CausalGraph",
+    "Do",
+    "Episode",
+    "InterventionError",
+    "InterverseError",
+    "Outcome",
+    "Replace",
+    "Shift",
+    "Snapshot",
+    "Variable",
+    "__version__",
+    "counterfactual",
+    "make",
+    "make_vec",
+    "register",
+    "rollout",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'interverse' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _register() -> None:
+    for world_id in _WORLDS:
+        if world_id not in gymnasium.registry:
+            gymnasium.register(
+                id=world_id,
+                entry_point="interverse.envs:WorldEnv",
+                vector_entry_point="interverse.envs:WorldVectorEnv",
+                kwargs={"id": world_id},
+                disable_env_checker=True,
+                order_enforce=False,
+            )
+
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+_register()

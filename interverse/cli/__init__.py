@@ -1,0 +1,106 @@
+"""The command line: each verb is a config dataclass and the function that takes it.
+
+The API and the command line cannot drift: flags and help come from the dataclass's fields.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from interverse.errors import InterverseError, unknown
+
+# verb -> (module, config dataclass, function, one line of help)
+VERBS: dict[str, tuple[str, str, str, str]] = {
+    "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
+    "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
+    "describe": (
+        "interverse.cli.describe",
+        "Describe",
+        "describe",
+        "a world's variables and graph",
+    ),
+    "doctor": ("interverse.cli.doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
+    "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
+}
+
+_BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb; returns 0, or 2 after one clear line for a user's mistake."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help"):
+        _say(_help(), sys.stdout)
+        return 0
+    if args[0] == "--version":
+        from interverse import __version__
+
+        _say(f"interverse {__version__}", sys.stdout)
+        return 0
+    verb = args[0]
+    if verb not in VERBS:
+        _say(f"interverse: {unknown('verb', verb, VERBS)}", sys.stderr)
+        return 2
+    try:
+        config, function = _load(verb, args[1:])
+        function(config)
+    except _UsageError as error:
+        _say(f"interverse {verb}: {error} See: interverse {verb} --help", sys.stderr)
+        return 2
+    except (InterverseError, FileNotFoundError) as error:
+        _say(f"interverse {verb}: {error}", sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        _say(f"interverse {verb}: stopped", sys.stderr)
+        return 130
+    return 0
+
+
+class _UsageError(Exception):
+    """Flags that do not parse."""
+
+
+def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object]]:
+    module_name, config_name, function_name, _ = VERBS[verb]
+    module = importlib.import_module(module_name)
+    return _parse(getattr(module, config_name), verb, args), getattr(module, function_name)
+
+
+def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
+    import tyro
+
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(config, prog=f"interverse {verb}", args=args)
+    except SystemExit as end:
+        if not end.code:
+            raise
+        words = _BOX.sub(" ", complaint.getvalue()).split()
+        raise _UsageError(" ".join(words)[:500]) from None
+
+
+def _help() -> str:
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {row[3]}" for verb, row in sorted(VERBS.items())]
+    return "\n".join(
+        [
+            "interverse: worlds you can intervene on",
+            "",
+            "usage: interverse VERB [flags]        interverse VERB --help teaches the flags",
+            "",
+            *lines,
+            "",
+            "for instance: interverse describe chemistry/chain-v1",
+        ]
+    )
+
+
+def _say(text: str, stream: Any) -> None:
+    stream.write(text + "\n")

@@ -1,0 +1,118 @@
+"""`interverse doctor`: what is installed, what draws, what is missing and what mends it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from interverse import __version__
+from interverse.errors import InterverseError
+
+Status = Literal["ok", "missing", "broken"]
+
+# extra -> the modules that show it is there
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "control": ("dm_control",),
+    "discovery": ("causallearn",),
+    "gpu": ("warp", "mujoco_warp", "rsl_rl"),
+    "minari": ("minari",),
+    "ray": ("ray",),
+    "report": ("matplotlib", "jinja2", "pandas", "imageio"),
+    "rl": ("stable_baselines3",),
+    "torch": ("torch", "safetensors", "tensorboard"),
+    "view": ("viser",),
+}
+_BASE = ("numpy", "gymnasium", "mujoco", "networkx", "scipy", "h5py", "pyarrow")
+_PROGRAMS = {"chromium": "chromium", "ffmpeg": "ffmpeg"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doctor:
+    """Checks this machine: versions, GL back end, GPU, extras; names the line that mends each."""
+
+    json: bool = False
+    """Write one JSON document to standard output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the diagnosis."""
+
+    name: str
+    status: Status
+    found: str
+    fix: str = ""
+
+
+def doctor(config: Doctor) -> None:
+    """Writes the diagnosis."""
+    findings = examine()
+    if config.json:
+        json.dump([asdict(f) for f in findings], sys.stdout, indent=1)
+        sys.stdout.write("\n")
+        return
+    table = Table(box=None, header_style="bold")
+    for column in ("", "part", "found", "to mend"):
+        table.add_column(column, overflow="fold")
+    marks = {"ok": "[green]ok[/]", "missing": "[yellow]--[/]", "broken": "[red]!![/]"}
+    for f in findings:
+        table.add_row(marks[f.status], f.name, f.found, f.fix)
+    Console().print(table)
+
+
+def examine() -> list[Finding]:
+    """Returns what there is and what is missing, part by part."""
+    system = f"Python {platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
+    findings = [Finding("interverse", "ok", f"{__version__}; {system}")]
+    findings += [Finding(name, "ok", importlib.metadata.version(name)) for name in _BASE]
+    findings += [_gl(), _gpu()]
+    findings += [_extra(name, modules) for name, modules in EXTRAS.items()]
+    findings += [_program(name, package) for name, package in _PROGRAMS.items()]
+    return findings
+
+
+def _gl() -> Finding:
+    from interverse.sim import gl
+
+    try:
+        return Finding("rendering", "ok", gl.backend())
+    except InterverseError as error:
+        return Finding("rendering", "broken", "no GL library draws", str(error))
+
+
+def _gpu() -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding("GPU", "missing", "no torch to look with", _pip("torch"))
+    import torch
+
+    if not torch.cuda.is_available():
+        return Finding("GPU", "missing", "none; every world runs on the CPU")
+    return Finding("GPU", "ok", torch.cuda.get_device_name(0))
+
+
+def _extra(name: str, modules: tuple[str, ...]) -> Finding:
+    absent = [module for module in modules if importlib.util.find_spec(module) is None]
+    if absent:
+        return Finding(f"extra {name}", "missing", f"no {', '.join(absent)}", _pip(name))
+    return Finding(f"extra {name}", "ok", ", ".join(modules))
+
+
+def _program(name: str, package: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, "missing", "not on the path", f"apt-get install {package}")
+    return Finding(name, "ok", "on the path")
+
+
+def _pip(extra: str) -> str:
+    return f"pip install 'interverse[{extra}]'"

@@ -1,0 +1,58 @@
+"""From an id and options to a world, and the options `reset` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.worlds import WORLDS
+from interverse.worlds.world import World, parse_options
+
+RESET_OPTIONS = {
+    "do": "an intervention to start under",
+    "episode": "which episode of the seed to play",
+    "snapshot": "a saved moment to start from",
+}
+VECTOR_RESET_OPTIONS = {**RESET_OPTIONS, "reset_mask": "which worlds to reset"}
+RENDER_MODES = (None, "rgb_array")
+
+
+def build_world(
+    world_id: str, num_worlds: int, options: Mapping[str, Any], render_mode: str | None
+) -> World:
+    """Returns N copies of a registered world, or raises naming what is wrong."""
+    entry = WORLDS[world_id]
+    if render_mode not in RENDER_MODES:
+        raise UnknownNameError(unknown("render_mode", render_mode, ["rgb_array"]))
+    whole = isinstance(num_worlds, int) and not isinstance(num_worlds, bool)
+    if not whole or num_worlds < 1:
+        raise InvalidValueError(
+            explain(f"num_envs is {num_worlds!r}", allowed="a whole number from 1")
+        )
+    kind: type[World] = entry.load()
+    parsed = parse_options(kind.options_type, {**entry.options, **options})
+    return kind(num_worlds=num_worlds, options=parsed)  # type: ignore[call-arg]
+
+
+def check_reset_options(
+    options: Mapping[str, Any] | None, allowed: Collection[str]
+) -> Mapping[str, Any]:
+    """Returns the reset options, or raises naming an unknown one."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise InvalidValueError(
+            explain(f"options is a {type(options).__name__}", allowed="a dict", fix="See reset")
+        )
+    for name in options:
+        if name not in allowed:
+            raise UnknownNameError(unknown("reset option", name, allowed))
+    if "snapshot" in options and "do" in options:
+        raise InvalidValueError(
+            explain(
+                "reset got both a snapshot and a do",
+                fix="Reset to the snapshot, then call do",
+            )
+        )
+    return options

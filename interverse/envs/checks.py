@@ -1,0 +1,184 @@
+"""Checks at the border: actions and intervention values, before anything touches a world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import ActionError, InterventionError, InvalidValueError, explain, unknown
+from interverse.scm.variable import Variable
+from interverse.worlds.world import Index
+
+
+def check_actions(
+    actions: object, space: gym.Space[Any], num_worlds: int, *, clip: bool
+) -> NDArray[Any]:
+    """Returns the actions as (N, ...) in the space's type, or raises ActionError."""
+    array = _as_array(actions, "actions", ActionError)
+    wanted = (num_worlds, *(space.shape or ()))
+    if array.shape != wanted:
+        raise ActionError(
+            explain(f"actions have shape {array.shape}", allowed=f"{wanted}", fix=_sample_hint())
+        )
+    if isinstance(space, gym.spaces.Box):
+        return _check_box(array, space, clip=clip)
+    return _check_discrete(array, space)
+
+
+def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDArray[Any]:
+    if array.dtype.kind != "f":
+        raise ActionError(
+            explain(
+                f"actions have type {array.dtype}",
+                allowed="floating point numbers",
+                fix="Cast them with .astype(np.float32)",
+            )
+        )
+    if not np.all(np.isfinite(array)):
+        raise ActionError(explain("actions hold NaN or infinity", allowed="finite numbers"))
+    if clip:
+        return np.clip(array, space.low, space.high)
+    if np.any(array < space.low) or np.any(array > space.high):
+        raise ActionError(
+            explain(
+                f"actions reach from {array.min()} to {array.max()}",
+                allowed=f"{space.low.min()} to {space.high.max()}",
+                fix="Clip them to env.action_space",
+            )
+        )
+    return array
+
+
+def _check_discrete(array: NDArray[Any], space: gym.Space[Any]) -> NDArray[Any]:
+    if array.dtype.kind not in "iu":
+        raise ActionError(
+            explain(f"actions have type {array.dtype}", allowed="whole numbers", fix=_sample_hint())
+        )
+    if isinstance(space, gym.spaces.Discrete):
+        low, high = np.asarray(space.start), np.asarray(space.start + space.n - 1)
+    elif isinstance(space, gym.spaces.MultiDiscrete):
+        low, high = space.start, space.start + space.nvec - 1
+    else:
+        raise ActionError(explain(f"no check for a {type(space).__name__} action space"))
+    if np.any(array < low) or np.any(array > high):
+        raise ActionError(
+            explain(
+                f"actions reach from {array.min()} to {array.max()}",
+                allowed=f"{low.tolist()} to {high.tolist()}",
+                fix=_sample_hint(),
+            )
+        )
+    return array.astype(np.int64)
+
+
+def _sample_hint() -> str:
+    return "env.action_space.sample() shows a valid one"
+
+
+def _as_array(value: object, name: str, error: type[InvalidValueError]) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as problem:
+        raise error(explain(f"{name} is no array: {problem}")) from problem
+    if array.dtype.kind not in "biuf":
+        raise error(explain(f"{name} has type {array.dtype}", allowed="numbers"))
+    if array.dtype.kind == "b" and error is ActionError:
+        raise error(explain(f"{name} has type bool", allowed="numbers"))
+    return array
+
+
+def select_worlds(worlds: object, num_worlds: int) -> Index:
+    """Returns the indices a mask or index list selects; None selects all."""
+    everyone = np.arange(num_worlds)
+    if worlds is None:
+        return everyone
+    array = np.asarray(worlds)
+    if array.dtype.kind == "b" and array.shape == (num_worlds,):
+        return everyone[array]
+    whole = array.dtype.kind in "iu" and array.ndim == 1 and len(set(array.tolist())) == len(array)
+    if whole and np.all((array >= 0) & (array < num_worlds)):
+        return array.astype(np.int64)
+    raise InvalidValueError(
+        explain(
+            f"worlds is {array.tolist() if array.size < 9 else array.shape} of type {array.dtype}",
+            allowed=f"a bool mask of shape ({num_worlds},) or distinct indices below {num_worlds}",
+        )
+    )
+
+
+def check_values(
+    given: Mapping[str, Any], variables: Mapping[str, Variable], index: Index, num_worlds: int
+) -> dict[str, NDArray[Any]]:
+    """Returns (len(index), *shape) rows per variable, or raises InterventionError if malformed.
+
+    Malformed: an unknown or read-only variable, a wrong shape or type, NaN.
+    """
+    out = {}
+    for name, value in given.items():
+        if name not in variables:
+            fix = "See env.unwrapped.variables"
+            raise InterventionError(unknown("variable", name, variables, fix=fix), [name])
+        variable = variables[name]
+        if variable.read_only:
+            raise InterventionError(
+                explain(f"{name} can be read but not set", allowed="variables not read_only"),
+                [name],
+            )
+        array = _value_array(name, value, variable)
+        out[name] = _rows(array, variable, index, num_worlds)
+    return out
+
+
+def _value_array(name: str, value: object, variable: Variable) -> NDArray[Any]:
+    try:
+        array = _as_array(value, name, InterventionError)
+    except InterventionError as error:
+        raise InterventionError(error.reason, [name]) from error
+    if not np.all(np.isfinite(array)):
+        raise InterventionError(
+            explain(f"{name} holds NaN or infinity", allowed="finite numbers"), [name]
+        )
+    cast = array.astype(variable.dtype)
+    if np.any(cast != array):
+        raise InterventionError(
+            explain(f"{name} is {array.tolist()}", allowed="whole numbers"), [name]
+        )
+    return cast
+
+
+def _rows(array: NDArray[Any], variable: Variable, index: Index, num_worlds: int) -> NDArray[Any]:
+    if array.shape == variable.shape:
+        return np.array(np.broadcast_to(array, (len(index), *variable.shape)))
+    if array.shape == (num_worlds, *variable.shape):
+        return array[index]
+    either = f"{variable.shape} or ({num_worlds}, ...) of such"
+    raise InterventionError(
+        explain(f"{variable.name} has shape {array.shape}", allowed=either), [variable.name]
+    )
+
+
+def outside(
+    rows: NDArray[Any], variable: Variable, space_name: Any, *, check: bool
+) -> tuple[NDArray[np.bool_], str]:
+    """Returns which rows lie outside what is allowed, and the text that says so."""
+    space = variable.domain
+    label = "its domain"
+    bad = ~space.inside(rows)
+    active = variable.space(space_name) if check else None
+    if active is not None and not np.any(bad):
+        space, label = active, f"space {space_name}"
+        bad = ~active.inside(rows)
+    if not np.any(bad):
+        return bad, ""
+    first = int(np.argmax(bad))
+    low, high = (np.asarray(b) for b in (space.low, space.high))
+    if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
+        low, high = low[first], high[first]
+    bounds = f"{label}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
+    fix = "Pass check=False to allow any value in its domain" if space is active else ""
+    problem = f"{variable.name} is {np.round(rows[first], 9).tolist()}"
+    return bad, explain(problem, allowed=bounds, fix=fix)

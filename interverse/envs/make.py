@@ -1,0 +1,66 @@
+"""`iv.make` and `iv.make_vec`: from an id to an environment; `register` adds a user's world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+
+from interverse.envs.single import WorldEnv
+from interverse.envs.vector import WorldVectorEnv
+from interverse.registry import Entry
+from interverse.worlds import WORLDS
+
+
+def make(id: str, **options: Any) -> WorldEnv:
+    """Returns one world as a Gymnasium environment.
+
+    Args:
+        id: a registered id; `interverse list` shows them.
+        **options: the world's options; `interverse describe ID` shows them.
+
+    >>> env = make("chemistry/chain-v1", objects=3)
+    >>> observation, info = env.reset(seed=0, options={"do": {"object_0/color": 2}})
+    >>> int(env.values["object_0/color"])
+    2
+    """
+    env = WorldEnv(id, **options)
+    env.spec = gym.spec(id)
+    return env
+
+
+def make_vec(id: str, num_envs: int = 1, **options: Any) -> WorldVectorEnv:
+    """Returns N worlds as a Gymnasium vector environment.
+
+    >>> venv = make_vec("chemistry/chain-v1", num_envs=8, objects=3)
+    >>> observations, infos = venv.reset(seed=0)
+    >>> observations["image"].shape
+    (8, 50, 50, 3)
+    """
+    venv = WorldVectorEnv(id, num_envs, **options)
+    venv.spec = gym.spec(id)
+    return venv
+
+
+def register(id: str, target: str, **options: Any) -> None:
+    """Adds a world of your own under an id, here and in Gymnasium.
+
+    Args:
+        id: `folder/name-v1`.
+        target: `"package.module:Class"`, a `World`; imported when first made.
+        **options: options it is made with unless `make` gives others.
+    """
+    WORLDS.add(id, Entry(target, options))
+    register_with_gymnasium(id)
+
+
+def register_with_gymnasium(id: str) -> None:
+    """Tells Gymnasium the id, as lazy strings."""
+    gym.register(
+        id=id,
+        entry_point="interverse.envs:WorldEnv",
+        vector_entry_point="interverse.envs:WorldVectorEnv",
+        kwargs={"id": id},
+        disable_env_checker=True,
+        order_enforce=False,
+    )

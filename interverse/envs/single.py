@@ -1,0 +1,132 @@
+"""`gymnasium.Env`: the batch of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs.build import RESET_OPTIONS, build_world, check_reset_options
+from interverse.envs.driver import Driver, first_world
+from interverse.envs.snapshot import Snapshot
+from interverse.errors import InterventionError
+from interverse.scm import CausalGraph, Intervention, Outcome, Variable
+
+_ALL = np.arange(1)
+
+
+@final
+class WorldEnv(gym.Env[Any, Any]):
+    """One world as a Gymnasium environment.
+
+    `reset(options={"do": {...}})` starts under an intervention, `{"snapshot": s}` from a saved
+    moment; `do`, `values`, `variables`, `graph`, `snapshot` and `restore` are interverse's own.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 25}
+
+    def __init__(self, id: str, render_mode: str | None = None, **options: Any) -> None:
+        world = build_world(id, 1, options, render_mode)
+        self.driver = Driver(id, world)
+        self.render_mode = render_mode
+        self.observation_space = world.observation_space
+        self.action_space = world.action_space
+        self.layout: Mapping[str, slice] = world.layout
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; see `RESET_OPTIONS` for the options."""
+        chosen = check_reset_options(options, RESET_OPTIONS)
+        super().reset(seed=seed)
+        driver = self.driver
+        if "snapshot" in chosen:
+            driver.restore(chosen["snapshot"], _ALL)
+        else:
+            seeds = None if seed is None else [seed]
+            driver.reset(_ALL, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do"))
+        moment = driver.transition()
+        return first(moment.observation), _info(moment.info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Advances the world by one action."""
+        moment = self.driver.step(_lead(action), _ALL)
+        return (
+            first(moment.observation),
+            float(moment.reward[0]),
+            bool(moment.terminated[0]),
+            bool(moment.truncated[0]),
+            _info(moment.info),
+        )
+
+    @property
+    def world(self) -> Any:
+        """The world itself (`interverse.worlds.world.World`), a batch of one."""
+        return self.driver.world
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """Every variable, with its spaces as they are now."""
+        return self.driver.variables
+
+    @property
+    def values(self) -> Mapping[str, NDArray[Any]]:
+        """Every variable's present value."""
+        return first_world(self.driver.values)
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph; a name that ends in ' is the next time slice."""
+        return self.driver.world.graph
+
+    def do(
+        self, values: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True
+    ) -> Outcome:
+        """Intervenes now, or raises InterventionError and leaves everything as it was."""
+        outcome = self.driver.do(values, worlds=worlds, check=check)
+        if outcome.reasons:
+            names = values.variables if isinstance(values, Intervention) else tuple(values)
+            raise InterventionError(outcome.reasons[0], names)
+        seen = first(outcome.observation)
+        return Outcome(outcome.applied[0], outcome.reasons, outcome.changed, seen)
+
+    def observe(self) -> Any:
+        """Returns the present observation."""
+        return first(self.driver.world.observe())
+
+    def snapshot(self) -> Snapshot:
+        """Returns this moment, restorable in any env of the same id and options."""
+        return self.driver.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> Any:
+        """Goes back to a moment; returns its observation."""
+        self.driver.restore(snapshot, _ALL)
+        return self.observe()
+
+    def render(self) -> Any:
+        """Returns a picture (rows, columns, 3) if render_mode is "rgb_array"."""
+        return None if self.render_mode is None else self.driver.world.render(0)
+
+    def close(self) -> None:
+        """Releases simulators and GL contexts."""
+        self.driver.world.close()
+
+
+def first(observation: Any) -> Any:
+    """Returns world 0's part of a batched observation."""
+    if isinstance(observation, dict):
+        return {name: first(value) for name, value in observation.items()}
+    return observation[0]
+
+
+def _lead(action: Any) -> Any:
+    if isinstance(action, np.ndarray | np.generic):
+        return action[None]
+    return [action]
+
+
+def _info(info: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}

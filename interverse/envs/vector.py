@@ -1,0 +1,195 @@
+"""`gymnasium.vector.VectorEnv`: the native form, thousands of worlds in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from interverse.envs.build import VECTOR_RESET_OPTIONS, build_world, check_reset_options
+from interverse.envs.checks import select_worlds
+from interverse.envs.driver import Driver, Transition
+from interverse.envs.snapshot import Snapshot
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import check_seed
+from interverse.scm import CausalGraph, Intervention, Outcome, Variable
+
+_MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_STEP} | {
+    "disabled": AutoresetMode.DISABLED
+}
+
+
+@final
+class WorldVectorEnv(VectorEnv[Any, Any, Any]):
+    """N worlds stepped together; world i of `reset(seed=s)` equals a single env with seed s + i."""
+
+    def __init__(
+        self,
+        id: str,
+        num_envs: int = 1,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **options: Any,
+    ) -> None:
+        self.autoreset_mode = _autoreset(autoreset_mode)
+        world = build_world(id, num_envs, options, render_mode)
+        self.driver = Driver(id, world)
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": 25,
+            "autoreset_mode": self.autoreset_mode,
+        }
+        self.single_observation_space = world.observation_space
+        self.single_action_space = world.action_space
+        self.observation_space = batch_space(world.observation_space, num_envs)
+        self.action_space = batch_space(world.action_space, num_envs)
+        self.layout: Mapping[str, slice] = world.layout
+        self._everyone = np.arange(num_envs)
+        self._ended = np.zeros(num_envs, dtype=bool)  # worlds that the next step resets
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts episodes in all worlds, or in those of `options["reset_mask"]`."""
+        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS)
+        index = select_worlds(chosen.get("reset_mask"), self.num_envs)
+        if "snapshot" in chosen:
+            self.driver.restore(chosen["snapshot"], index)
+        else:
+            seeds = self._seeds(seed, index)
+            self.driver.reset(
+                index, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do")
+            )
+        self._ended[index] = False
+        moment = self.driver.transition()
+        return moment.observation, _vector_info(moment.info, self._everyone)
+
+    def _seeds(self, seed: int | Sequence[int | None] | None, index: Any) -> list[int] | None:
+        if seed is None:
+            return None
+        if isinstance(seed, int | np.integer):
+            start = check_seed(seed)
+            return [start + i for i in index.tolist()]
+        if len(seed) != self.num_envs:
+            raise InvalidValueError(
+                explain(f"seed has {len(seed)} entries", allowed=f"one per world, {self.num_envs}")
+            )
+        return [check_seed(seed[i]) for i in index.tolist()]
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Advances every world; ended ones start anew as the autoreset mode says."""
+        driver = self.driver
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP and np.any(self._ended):
+            return self._step_and_reset(actions)
+        moment = driver.step(actions, self._everyone)
+        self._ended = moment.terminated | moment.truncated
+        info = _vector_info(moment.info, self._everyone)
+        observation = moment.observation
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(self._ended):
+            observation, info = self._reset_at_once(moment)
+        return observation, moment.reward, moment.terminated, moment.truncated, info
+
+    def _step_and_reset(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        ended = self._ended.copy()
+        self.driver.step(actions, self._everyone[~ended])
+        self.driver.reset(self._everyone[ended])
+        moment = self.driver.transition()
+        self._ended = (moment.terminated | moment.truncated) & ~ended
+        reward = np.where(ended, 0.0, moment.reward)
+        info = _vector_info(moment.info, self._everyone)
+        return (
+            moment.observation,
+            reward,
+            moment.terminated & ~ended,
+            moment.truncated & ~ended,
+            info,
+        )
+
+    def _reset_at_once(self, moment: Transition) -> tuple[Any, dict[str, Any]]:
+        ended = self._everyone[self._ended]
+        self.driver.reset(ended)
+        fresh = self.driver.transition()
+        info = _vector_info(fresh.info, self._everyone)
+        info["final_obs"], info["_final_obs"] = moment.observation, self._ended.copy()
+        info["final_info"] = _vector_info(moment.info, ended, self.num_envs)
+        info["_final_info"] = self._ended.copy()
+        self._ended = np.zeros(self.num_envs, dtype=bool)
+        return fresh.observation, info
+
+    @property
+    def world(self) -> Any:
+        """The world itself (`interverse.worlds.world.World`)."""
+        return self.driver.world
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """Every variable, with its spaces as they are now (per world where they differ)."""
+        return self.driver.variables
+
+    @property
+    def values(self) -> Mapping[str, NDArray[Any]]:
+        """Every variable's present values, (N, *shape)."""
+        return self.driver.values
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph; a name that ends in ' is the next time slice."""
+        return self.driver.world.graph
+
+    def do(
+        self, values: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True
+    ) -> Outcome:
+        """Intervenes now; refused worlds stay as they were and are named in the outcome."""
+        return self.driver.do(values, worlds=worlds, check=check)
+
+    def snapshot(self) -> Snapshot:
+        """Returns this moment of every world."""
+        return self.driver.snapshot()
+
+    def restore(self, snapshot: Snapshot, *, worlds: object = None) -> Any:
+        """Goes back to a moment, in all or some worlds; returns the observations."""
+        index = select_worlds(worlds, self.num_envs)
+        self.driver.restore(snapshot, index)
+        self._ended[index] = False
+        return self.driver.world.observe()
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Returns a picture of each world if render_mode is "rgb_array"."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.driver.world.render(i) for i in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Releases simulators and GL contexts."""
+        self.driver.world.close()
+
+
+def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
+    if isinstance(mode, AutoresetMode):
+        return mode
+    name = str(mode).lower()
+    for key, value in _MODES.items():
+        if name in (key, value.value.lower()):
+            return value
+    raise UnknownNameError(unknown("autoreset_mode", mode, _MODES))
+
+
+def _vector_info(
+    info: Mapping[str, NDArray[Any]], worlds: Any, num_envs: int | None = None
+) -> dict[str, Any]:
+    """Returns Gymnasium's form: each array beside a mask of the worlds it speaks of."""
+    mask = np.zeros(len(worlds) if num_envs is None else num_envs, dtype=bool)
+    mask[worlds] = True
+    out: dict[str, Any] = {}
+    for name, value in info.items():
+        out[name], out["_" + name] = value, mask.copy()
+    return out

@@ -1,0 +1,99 @@
+"""Typed errors whose text says what was given, what is allowed and how to mend it.
+
+Every error a user can cause derives from `InterverseError` and from the built-in class that a
+caller would expect (`ValueError`, `LookupError`, ...), so `except ValueError` works too.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_MOST_NAMES_SHOWN = 12
+
+
+class InterverseError(Exception):
+    """Anything interverse refuses to do, with the reason."""
+
+
+class InvalidValueError(InterverseError, ValueError):
+    """A value of the wrong type, shape or range."""
+
+
+class UnknownNameError(InterverseError, LookupError):
+    """A name that no table holds: an id, a variable, a protocol, an option."""
+
+
+class InterventionError(InvalidValueError):
+    """An intervention that was refused; the world is unchanged.
+
+    Attributes:
+        reason: why, in one sentence.
+        variables: the names concerned.
+    """
+
+    def __init__(self, reason: str, variables: Iterable[str] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.variables = tuple(variables)
+
+
+class ActionError(InvalidValueError):
+    """An action of the wrong shape or type, outside its space, or not a number."""
+
+
+class ResetNeededError(InterverseError, RuntimeError):
+    """A call that needs a running episode, made before `reset` or after the episode's end."""
+
+
+class FileFormatError(InterverseError, ValueError):
+    """A file that is truncated, corrupt, or of another format or version."""
+
+
+class MissingExtraError(InterverseError, ImportError):
+    """An optional dependency that is not installed; the text names the extra."""
+
+
+class RenderError(InterverseError, RuntimeError):
+    """No GL library could draw; the text names the packages that mend it."""
+
+
+def explain(problem: str, *, allowed: str = "", fix: str = "") -> str:
+    """Returns one line: the problem (with what was given), what is allowed, how to mend it.
+
+    >>> explain("mass must be > 0, got -1", allowed="[0.015, 0.1] kg", fix="Pass a positive mass.")
+    'mass must be > 0, got -1. Allowed: [0.015, 0.1] kg. Pass a positive mass.'
+    """
+    parts = [problem.rstrip(".") + "."]
+    if allowed:
+        parts.append(f"Allowed: {allowed.rstrip('.')}.")
+    if fix:
+        parts.append(fix.rstrip(".") + ".")
+    return " ".join(parts)
+
+
+def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") -> str:
+    """Returns the text for a name that is in no table, with the nearest one suggested.
+
+    >>> unknown("variable", "blok/mass", ["block/mass", "floor/friction"])
+    "unknown variable 'blok/mass'. Did you mean 'block/mass'? Allowed: block/mass, floor/friction."
+    """
+    names = sorted(names)
+    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    shown = names
+    if len(names) > _MOST_NAMES_SHOWN:
+        near_many = difflib.get_close_matches(str(given), names, n=_MOST_NAMES_SHOWN, cutoff=0.0)
+        shown = [*sorted(near_many), f"and {len(names) - len(near_many)} more"]
+    tail = f" {fix.rstrip('.')}." if fix else ""
+    return f"unknown {kind} {given!r}.{hint} Allowed: {', '.join(shown) or 'none'}.{tail}"
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """Returns the error for an absent optional package, naming the extra that brings it."""
+    return MissingExtraError(
+        explain(
+            f"{package} is not installed",
+            fix=f"Install it with: pip install 'interverse[{extra}]'",
+        )
+    )

@@ -1,0 +1,18 @@
+"""Policies meet environments: rollouts, episodes, counterfactuals."""
+
+from interverse.rollouts.counterfactual import counterfactual
+from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.policy import Policy, RandomPolicy, as_policy
+from interverse.rollouts.runner import Recorder, rollout
+
+__all__ = [
+    "AppliedDo",
+    "Episode",
+    "Policy",
+    "RandomPolicy",
+    "Recorder",
+    "Refusal",
+    "as_policy",
+    "counterfactual",
+    "rollout",
+]

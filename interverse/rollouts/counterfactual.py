@@ -1,0 +1,83 @@
+"""The third rung: the same noise and the same actions in a world that was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interverse.envs import Snapshot, make
+from interverse.errors import InvalidValueError, explain
+from interverse.rollouts.episode import AppliedDo, Episode
+from interverse.rollouts.runner import Recorder
+from interverse.scm import Do, Intervention, as_intervention
+
+
+def counterfactual(
+    episode: Episode, do: Mapping[str, Any] | Intervention, at: int = 0, *, check: bool = True
+) -> Episode:
+    """Returns the episode that would have been, had `do` been done before action `at`.
+
+    The seed, hence all noise, and the actions are the fact's. The fact's own interventions replay,
+    except on the variables of `do` from `at` on: there `do` wins. With an empty `do` the result is
+    the fact, bit for bit.
+
+    Args:
+        episode: the fact.
+        do: variables and their values, a `Do`, or a `Shift` of what they were.
+        at: before which action; 0 is the start.
+        check: whether values must lie in the world's active space, as in `env.do`.
+
+    >>> from interverse.rollouts import rollout
+    >>> fact = rollout("chemistry/chain-v1", "random", seed=0, max_steps=3)
+    >>> twin = counterfactual(fact, {})
+    >>> bool((twin.rewards == fact.rewards).all())
+    True
+    """
+    if not 0 <= at <= len(episode):
+        raise InvalidValueError(
+            explain(f"at is {at}", allowed=f"0 to {len(episode)}, the episode's actions")
+        )
+    change = as_intervention(do)
+    env = make(episode.id, **episode.options)
+    try:
+        return _replay(env, episode, change, at, check)
+    finally:
+        env.close()
+
+
+def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bool) -> Episode:
+    facts = [_without(item, change, at) for item in episode.interventions]
+    start = Snapshot.from_bytes(episode.start) if episode.start else None
+    at_start = {} if at or start is not None else _absolute(change)
+    reset_do = {k: v for item in facts if item.at_reset for k, v in item.values.items()}
+    options: dict[str, Any] = {"episode": episode.episode}
+    if start is not None:
+        options = {"snapshot": start}
+    elif reset_do or at_start:
+        options["do"] = {**reset_do, **at_start}
+    seed = None if start is not None else episode.seed
+    env.reset(seed=seed, options=options)
+    pending = change if change.variables and not at_start else None
+    with Recorder(env, env.observe(), start) as recorder:
+        for step in range(len(episode) + 1):
+            for item in facts:
+                if item.step == step and not item.at_reset and item.values:
+                    env.do(dict(item.values), check=False)
+            if pending is not None and step == at:
+                env.do(pending, check=check)
+            if step == len(episode) or recorder.ended:
+                break
+            env.step(episode.actions[step])
+        return recorder.episode()
+
+
+def _absolute(change: Intervention) -> dict[str, Any]:
+    """Returns the values of a pure `Do`, which can be in force before the initial draws."""
+    return dict(change.values) if isinstance(change, Do) else {}
+
+
+def _without(item: AppliedDo, change: Intervention, at: int) -> AppliedDo:
+    if item.step < at:
+        return item
+    kept = {name: v for name, v in item.values.items() if name not in change.variables}
+    return AppliedDo(item.step, kept, item.at_reset)

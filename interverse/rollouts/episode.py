@@ -1,0 +1,193 @@
+"""An episode at rest: what was seen, done and intervened on, and what made it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse._version import __version__
+from interverse.errors import FileFormatError, explain
+
+_FORMAT = "interverse-episode-1"
+Tree = Any  # an array, or a dict of them
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AppliedDo:
+    """An intervention that took effect before action `step` (at reset: before the first)."""
+
+    step: int
+    values: Mapping[str, Any]  # name -> nested lists
+    at_reset: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An intervention that was refused before action `step`, with the reason."""
+
+    step: int
+    variables: tuple[str, ...]
+    reason: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Episode:
+    """One episode of one world, T actions long.
+
+    Attributes:
+        id: the world's id; `options`: what `make` was given.
+        seed: the seed; `episode`: its how-manieth episode.
+        observations: (T+1, ...) or a dict of such.
+        actions: (T, ...). rewards, terminated, truncated: (T,).
+        values: every variable, (T+1, *shape).
+        interventions: those that took effect; `refusals`: those that did not.
+        version: the package version that made it.
+    """
+
+    id: str
+    options: Mapping[str, Any]
+    seed: int
+    episode: int
+    observations: Tree
+    actions: NDArray[Any]
+    rewards: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    values: Mapping[str, NDArray[Any]]
+    info: Mapping[str, NDArray[Any]]
+    interventions: tuple[AppliedDo, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    start: bytes = b""  # a snapshot the episode started from, instead of a reset
+    version: str = __version__
+
+    def __len__(self) -> int:
+        """How many actions were taken."""
+        return len(self.actions)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything in it: equal for equal episodes, on any machine."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(json.dumps(self._header(), sort_keys=True).encode())
+        for name, array in sorted(self._arrays().items()):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the episode to an HDF5 file, whole or not at all; returns its path."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+        try:
+            with h5py.File(partial, "w") as file:
+                file.attrs["format"] = _FORMAT
+                file.attrs["header"] = json.dumps(self._header())
+                file.attrs["fingerprint"] = self.fingerprint
+                for name, array in self._arrays().items():
+                    packed = {"compression": "gzip"} if array.size > 64 else {}
+                    file.create_dataset(name, data=array, **packed)
+            os.replace(partial, target)
+        finally:
+            Path(partial).unlink(missing_ok=True)
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Episode:
+        """Returns the episode in a file; a corrupt or foreign file raises FileFormatError."""
+        try:
+            with h5py.File(path, "r") as file:
+                if file.attrs.get("format") != _FORMAT:
+                    raise ValueError(f"format {file.attrs.get('format')!r}")
+                header = json.loads(file.attrs["header"])
+                episode = cls(**_from_header(header), **_from_arrays(_read_tree(file)))
+                if episode.fingerprint != file.attrs["fingerprint"]:
+                    raise ValueError("the arrays do not match their fingerprint")
+                return episode
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise FileFormatError(
+                explain(
+                    f"{Path(path).name} is no episode: {error}",
+                    allowed=f"an HDF5 file of format {_FORMAT}",
+                    fix="Write it with Episode.save",
+                )
+            ) from error
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "options": json.loads(json.dumps(dict(self.options), default=_plain)),
+            "seed": self.seed,
+            "episode": self.episode,
+            "interventions": [
+                {"step": i.step, "values": dict(i.values), "at_reset": i.at_reset}
+                for i in self.interventions
+            ],
+            "refusals": [
+                {"step": r.step, "variables": list(r.variables), "reason": r.reason}
+                for r in self.refusals
+            ],
+            "version": self.version,
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        out = _flatten("observations", self.observations)
+        out |= _flatten("values", dict(self.values)) | _flatten("info", dict(self.info))
+        for name in ("actions", "rewards", "terminated", "truncated"):
+            out[name] = getattr(self, name)
+        out["start"] = np.frombuffer(self.start, dtype=np.uint8)
+        return out
+
+
+def _flatten(prefix: str, tree: Tree) -> dict[str, NDArray[Any]]:
+    if not isinstance(tree, Mapping):
+        return {prefix: tree}
+    out: dict[str, NDArray[Any]] = {}
+    for name, value in tree.items():
+        out |= _flatten(f"{prefix}/{name.replace('/', '|')}", value)
+    return out
+
+
+def _read_tree(group: h5py.Group) -> dict[str, Any]:
+    return {
+        name.replace("|", "/"): _read_tree(item) if isinstance(item, h5py.Group) else item[()]
+        for name, item in group.items()
+    }
+
+
+def _from_header(header: dict[str, Any]) -> dict[str, Any]:
+    return header | {
+        "interventions": tuple(AppliedDo(**item) for item in header["interventions"]),
+        "refusals": tuple(
+            Refusal(item["step"], tuple(item["variables"]), item["reason"])
+            for item in header["refusals"]
+        ),
+    }
+
+
+def _from_arrays(tree: dict[str, Any]) -> dict[str, Any]:
+    return tree | {
+        "start": tree["start"].tobytes(),
+        "values": tree.get("values", {}),
+        "info": tree.get("info", {}),
+    }
+
+
+def _plain(value: object) -> object:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

@@ -1,0 +1,143 @@
+"""What acts: a callable on observations with a leading world axis, or something made into one.
+
+A policy may have `reset(mask, seeds)`, called when worlds in the mask start new episodes. Stable-
+Baselines3 models and Torch modules are recognised by their methods, so neither library is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, final, runtime_checkable
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import Noise
+from interverse.worlds.world import World
+
+PolicyLike = Any  # a callable, "random", "scripted", an SB3 model, a Torch module
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A callable from batched observations to batched actions."""
+
+    def __call__(self, observations: Any) -> Any:
+        """Returns one action per world."""
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Forgets what belongs to the past episode of the worlds in the mask."""
+
+
+@final
+class RandomPolicy:
+    """Uniform actions, drawn by address: the same for a world whatever the batch it is in."""
+
+    def __init__(self, space: gym.Space[Any]) -> None:
+        self.space = space
+        self._noise = Noise(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Starts the action noise of the masked worlds afresh."""
+        zero = np.zeros(len(mask), dtype=np.int64)
+        old = self._noise if len(self._noise) == len(mask) else Noise(np.array(seeds), zero, zero)
+        steps = np.where(mask, 0, old.steps)
+        self._noise = Noise(np.where(mask, seeds, old.seeds), zero, steps)
+
+    def __call__(self, observations: Any) -> Any:
+        """Returns one uniform action per world."""
+        n = _leading(observations)
+        if len(self._noise) != n:
+            self.reset(np.ones(n, dtype=bool), np.arange(n))
+        noise = self._noise
+        self._noise = Noise(noise.seeds, noise.episodes, noise.steps + 1)
+        return uniform_action(self.space, noise)
+
+
+def uniform_action(space: gym.Space[Any], noise: Noise) -> NDArray[Any]:
+    """Returns one action per world, uniform in the space, from the address "policy/action"."""
+    if isinstance(space, gym.spaces.Box):
+        u = noise.uniform("policy/action", space.shape)
+        return (space.low + u * (space.high - space.low)).astype(space.dtype)
+    if isinstance(space, gym.spaces.Discrete):
+        return noise.integers("policy/action", int(space.n)) + space.start
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        u = noise.uniform("policy/action", space.shape)
+        return space.start + np.floor(u * space.nvec).astype(np.int64)
+    raise InvalidValueError(
+        explain(
+            f"no uniform action for a {type(space).__name__} space",
+            allowed="Box, Discrete, MultiDiscrete",
+        )
+    )
+
+
+@final
+class CallablePolicy:
+    """A function made into a policy: its `reset`, if it has one, is passed on."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._reset = getattr(function, "reset", None)
+
+    def __call__(self, observations: Any) -> Any:
+        """Returns what the function returns."""
+        return self._function(observations)
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Passes the call on."""
+        if callable(self._reset):
+            self._reset(mask, seeds)
+
+
+def as_policy(given: PolicyLike, world: World) -> Policy:
+    """Returns the policy meant by a name, a model or a callable, for this world.
+
+    Args:
+        given: "random", "scripted" (where the world has one), a Stable-Baselines3 model, a Torch
+            module on float32 observations, or any callable on batched observations.
+        world: the world it will act in.
+    """
+    if isinstance(given, str):
+        return _named_policy(given, world)
+    if callable(getattr(given, "predict", None)):
+        return CallablePolicy(lambda seen: given.predict(seen, deterministic=True)[0])
+    if callable(getattr(given, "state_dict", None)):
+        return CallablePolicy(_torch_function(given))
+    if callable(given):
+        return CallablePolicy(given)
+    raise InvalidValueError(
+        explain(
+            f"a policy cannot be a {type(given).__name__}",
+            allowed='a callable, "random", "scripted", an SB3 model, a Torch module',
+        )
+    )
+
+
+def _named_policy(name: str, world: World) -> Policy:
+    if name == "random":
+        return RandomPolicy(world.action_space)
+    scripted = world.scripted_policy()
+    if name == "scripted" and scripted is not None:
+        return CallablePolicy(scripted)
+    known = ["random"] if scripted is None else ["random", "scripted"]
+    raise UnknownNameError(unknown("policy", name, known))
+
+
+def _torch_function(module: Any) -> Callable[[Any], Any]:
+    import torch
+
+    def act(observations: Any) -> Any:
+        with torch.no_grad():
+            seen = torch.as_tensor(np.asarray(observations), dtype=torch.float32)
+            return module(seen).cpu().numpy()
+
+    return act
+
+
+def _leading(observations: Any) -> int:
+    while isinstance(observations, dict):
+        observations = next(iter(observations.values()))
+    return len(observations)

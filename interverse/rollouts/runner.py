@@ -1,0 +1,179 @@
+"""The one loop: an environment meets a policy, an `Episode` comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+
+from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs.driver import LogEntry, Transition
+from interverse.envs.single import first
+from interverse.errors import InvalidValueError, explain
+from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.scm import Outcome
+from interverse.worlds.world import changed_options
+
+
+def rollout(
+    env: gym.Env[Any, Any] | str,
+    policy: PolicyLike,
+    *,
+    seed: int = 0,
+    do: Mapping[str, Any] | None = None,
+    max_steps: int | None = None,
+) -> Episode:
+    """Returns one episode of a policy in an environment.
+
+    Args:
+        env: an interverse environment (wrapped or not) or an id.
+        policy: what acts; see `interverse.rollouts.policy.as_policy`. It sees observations with a
+            leading axis of one.
+        seed: the seed to reset with.
+        do: an intervention to start under.
+        max_steps: stop after so many actions even if the episode goes on.
+
+    >>> episode = rollout("chemistry/chain-v1", "random", seed=3, max_steps=5)
+    >>> len(episode), episode.actions.shape
+    (5, (5,))
+    """
+    owned = isinstance(env, str)
+    playing = make(env) if isinstance(env, str) else env
+    inner = _world_env(playing)
+    try:
+        actor = as_policy(policy, inner.world)
+        actor.reset(np.ones(1, dtype=bool), np.array([seed]))
+        options = None if do is None else {"do": do}
+        observation, _ = playing.reset(seed=seed, options=options)
+        with Recorder(inner, inner.observe()) as recorder:
+            ended = False
+            while not ended and recorder.steps != max_steps:
+                action = np.asarray(actor(_lead(observation)))[0]
+                observation, _, terminated, truncated, _ = playing.step(action)
+                ended = terminated or truncated
+            return recorder.episode()
+    finally:
+        if owned:
+            playing.close()
+
+
+def _world_env(env: gym.Env[Any, Any]) -> WorldEnv:
+    inner = env.unwrapped
+    if not isinstance(inner, WorldEnv):
+        raise InvalidValueError(
+            explain(
+                f"env is a {type(inner).__name__}",
+                allowed="an environment of interverse, or an id",
+                fix='Make it with iv.make("tutorial/slider-v1"), for instance',
+            )
+        )
+    return inner
+
+
+def _lead(observation: Any) -> Any:
+    if isinstance(observation, Mapping):
+        return {name: _lead(value) for name, value in observation.items()}
+    return np.asarray(observation)[None]
+
+
+@final
+class Recorder:
+    """Collects what happens in a single world, below any wrapper, from its reset on.
+
+    observations[t] and values[t] are those that action t met: an intervention between two steps
+    shows in them.
+    """
+
+    def __init__(self, env: WorldEnv, observation: Any, start: Snapshot | None = None) -> None:
+        self._env = env
+        self._start = b"" if start is None else start.to_bytes()
+        self._observations = [observation]
+        self._values = [dict(env.values)]
+        self._actions: list[Any] = []
+        self._rows: list[tuple[float, bool, bool]] = []
+        self._infos: list[Mapping[str, Any]] = []
+        self._seed = int(env.driver.seeds[0])
+        self._episode = int(env.driver.episodes[0])
+
+    def __enter__(self) -> Recorder:
+        self._env.driver.listeners.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._env.driver.listeners.remove(self)
+
+    @property
+    def steps(self) -> int:
+        """How many actions were recorded."""
+        return len(self._actions)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the episode has terminated or was truncated."""
+        return bool(self._rows and (self._rows[-1][1] or self._rows[-1][2]))
+
+    def stepped(self, actions: Any, moment: Transition) -> None:
+        """Records an action and what it gave."""
+        self._actions.append(np.array(actions[0]))
+        self._observations.append(first(moment.observation))
+        ends = bool(moment.terminated[0]), bool(moment.truncated[0])
+        self._rows.append((float(moment.reward[0]), *ends))
+        self._values.append(dict(self._env.values))
+        self._infos.append({name: value[0] for name, value in moment.info.items()})
+
+    def intervened(self, outcome: Outcome) -> None:
+        """Replaces the latest observation and values by those after an intervention."""
+        self._observations[-1] = first(outcome.observation)
+        self._values[-1] = dict(self._env.values)
+
+    def episode(self) -> Episode:
+        """Returns what was recorded."""
+        driver = self._env.driver
+        reward, terminated, truncated = zip(*self._rows, strict=True) if self._rows else ([],) * 3
+        log = driver.log(0)
+        return Episode(
+            id=driver.id,
+            options=changed_options(driver.world.options),
+            seed=self._seed,
+            episode=self._episode,
+            observations=_stack(self._observations),
+            actions=self._stack_actions(),
+            rewards=np.array(reward, dtype=np.float64),
+            terminated=np.array(terminated, dtype=bool),
+            truncated=np.array(truncated, dtype=bool),
+            values=_stack(self._values),
+            info=_stack(self._infos) if self._infos else {},
+            interventions=tuple(_applied(log)),
+            refusals=tuple(_refused(log)),
+            start=self._start,
+        )
+
+    def _stack_actions(self) -> Any:
+        space = self._env.action_space
+        if not self._actions:
+            return np.zeros((0, *(space.shape or ())), dtype=space.dtype)
+        return np.stack(self._actions)
+
+
+def _stack(items: list[Any]) -> Any:
+    if isinstance(items[0], Mapping):
+        return {name: _stack([item[name] for item in items]) for name in items[0]}
+    return np.stack([np.asarray(item) for item in items])
+
+
+def _applied(log: Iterable[LogEntry]) -> Iterable[AppliedDo]:
+    for entry in log:
+        row = int(np.flatnonzero(entry.worlds == 0)[0])
+        if 0 not in entry.reasons:
+            values = {name: rows[row].tolist() for name, rows in entry.values.items()}
+            yield AppliedDo(int(entry.steps[row]), values, entry.at_reset)
+
+
+def _refused(log: Iterable[LogEntry]) -> Iterable[Refusal]:
+    for entry in log:
+        row = int(np.flatnonzero(entry.worlds == 0)[0])
+        if 0 in entry.reasons:
+            yield Refusal(int(entry.steps[row]), tuple(entry.values), entry.reasons[0])

@@ -1,0 +1,174 @@
+"""The causal graph of a world: a networkx DiGraph over variable names, with a few views on it.
+
+A name that ends in `'` is the variable in the next time slice: `object_0/color'`. An edge marked
+`constraint=True` joins two descriptions of one thing (a position in two coordinates, a goal and
+the block of its size): intervening on either changes both, so such edges come in pairs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import FileFormatError, InvalidValueError, explain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NEXT = "'"
+Edge = tuple[str, str]
+
+
+def now(name: str) -> str:
+    """Returns the variable a node stands for, whichever time slice it is in."""
+    return name.removesuffix(NEXT)
+
+
+@final
+class CausalGraph(nx.DiGraph):
+    """A directed graph over variable names; every networkx function works on it.
+
+    >>> graph = CausalGraph.build(["mass", "speed"], [("mass", "speed'"), ("speed", "speed'")])
+    >>> sorted(graph.descendants("mass"))
+    ["speed'"]
+    """
+
+    @classmethod
+    def build(
+        cls, names: Iterable[str], edges: Iterable[Edge], constraints: Iterable[Edge] = ()
+    ) -> CausalGraph:
+        """Returns the graph; an edge to or from an undeclared variable raises."""
+        graph = cls()
+        graph.add_nodes_from(names)
+        known = set(graph.nodes)
+        both_ways = [(a, b) for pair in constraints for a, b in (pair, pair[::-1])]
+        for parent, child in [*edges, *both_ways]:
+            if now(parent) not in known or now(child) not in known:
+                raise InvalidValueError(
+                    explain(
+                        f"edge {parent} -> {child} names an undeclared variable",
+                        fix="Declare the variable or correct the edge",
+                    )
+                )
+            graph.add_edge(parent, child, constraint=(parent, child) in both_ways)
+        return graph
+
+    def parents(self, name: str) -> set[str]:
+        """Returns the direct causes of a node."""
+        return set(self.predecessors(name))
+
+    def children(self, name: str) -> set[str]:
+        """Returns the direct effects of a node."""
+        return set(self.successors(name))
+
+    def descendants(self, name: str) -> set[str]:
+        """Returns everything a change of this node can reach, itself left out."""
+        return set(nx.descendants(self, name))
+
+    def ancestors(self, name: str) -> set[str]:
+        """Returns everything that can reach this node."""
+        return set(nx.ancestors(self, name))
+
+    def effects_now(self, name: str) -> set[str]:
+        """Returns the variables of the same time slice that follow at once from this one."""
+        inside = self.subgraph(n for n in self if not n.endswith(NEXT))
+        return set(nx.descendants(inside, name))
+
+    def effects_later(self, name: str) -> set[str]:
+        """Returns the variables that can differ in some later slice, this one left out or not."""
+        reached: set[str] = set()
+        frontier = {name} | self.effects_now(name)
+        while frontier - reached:
+            reached |= frontier
+            steps = {now(n) for start in frontier for n in nx.descendants(self, start)}
+            frontier = steps | {n for start in steps for n in self.effects_now(start)}
+        loops = any(now(n) == name for start in reached for n in nx.descendants(self, start))
+        return reached if loops else reached - {name}
+
+    def adjacency_matrix(self, order: Sequence[str]) -> NDArray[np.int64]:
+        """Returns a[i, j] = 1 where order[j] is a parent of order[i]."""
+        matrix = nx.to_numpy_array(self, nodelist=list(order), weight=None, dtype=np.int64)
+        return np.ascontiguousarray(matrix.T)
+
+    def unrolled(self, steps: int) -> nx.DiGraph:
+        """Returns the graph over (name, t) for t = 0..steps: the same edges at every step."""
+        out = nx.DiGraph()
+        names = [n for n in self if not n.endswith(NEXT)]
+        out.add_nodes_from((n, t) for t in range(steps + 1) for n in names)
+        for parent, child in self.edges:
+            crosses = child.endswith(NEXT) and not parent.endswith(NEXT)
+            later = parent.endswith(NEXT)
+            for t in range(steps if crosses else steps + 1):
+                if later and t == 0:
+                    continue  # a mechanism of the next slice first acts at t = 1
+                out.add_edge((now(parent), t), (now(child), t + 1 if crosses else t))
+        return out
+
+    def to_json(self) -> str:
+        """Returns nodes and edges as JSON, for `from_json`."""
+        edges = [[a, b, bool(d.get("constraint"))] for a, b, d in self.edges(data=True)]
+        return json.dumps({"nodes": list(self.nodes), "edges": edges})
+
+    @classmethod
+    def from_json(cls, text: str) -> CausalGraph:
+        """Returns the graph that `to_json` wrote."""
+        try:
+            data = json.loads(text)
+            graph = cls()
+            graph.add_nodes_from(data["nodes"])
+            for parent, child, constraint in data["edges"]:
+                graph.add_edge(parent, child, constraint=constraint)
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(
+                explain(f"not a causal graph in JSON: {error}", fix="Write it with to_json")
+            ) from error
+        return graph
+
+    def to_dot(self) -> str:
+        """Returns Graphviz DOT text; next-slice nodes are drawn as boxes."""
+        lines = ["digraph causal {", "  rankdir=LR;"]
+        for node in self.nodes:
+            shape = "box" if node.endswith(NEXT) else "ellipse"
+            lines.append(f'  "{node}" [shape={shape}];')
+        for parent, child, data in self.edges(data=True):
+            style = " [style=dashed]" if data.get("constraint") else ""
+            lines.append(f'  "{parent}" -> "{child}"{style};')
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def plot(self, ax: Axes, positions: Mapping[str, tuple[float, float]] | None = None) -> None:
+        """Draws the graph on matplotlib axes, causes to the left of their effects."""
+        where = layered_positions(self) if positions is None else positions
+        later = [n.endswith(NEXT) for n in self]
+        colours = ["#56b4e9" if is_later else "#f0e442" for is_later in later]
+        nx.draw_networkx(
+            self, where, ax=ax, node_color=colours, font_size=7, node_size=500, arrowsize=9
+        )
+        ax.set_axis_off()
+
+
+def layered_positions(graph: nx.DiGraph) -> dict[str, tuple[float, float]]:
+    """Returns a place for each node: its layer is its longest path from a cause."""
+    condensed = nx.condensation(graph)  # a constraint pair is one component
+    depth: dict[int, int] = {}
+    for component in nx.topological_sort(condensed):
+        before = [depth[p] + 1 for p in condensed.predecessors(component)]
+        depth[component] = max(before, default=0)
+    layers: dict[int, list[str]] = {}
+    for component, data in condensed.nodes(data=True):
+        layers.setdefault(depth[component], []).extend(sorted(data["members"]))
+    return {
+        node: (float(layer), -float(row - (len(nodes) - 1) / 2))
+        for layer, nodes in layers.items()
+        for row, node in enumerate(sorted(nodes))
+    }
+
+
+def as_graph_json(graph: CausalGraph) -> dict[str, Any]:
+    """Returns the graph as a JSON-ready mapping."""
+    out: dict[str, Any] = json.loads(graph.to_json())
+    return out

@@ -1,0 +1,316 @@
+"""Sets of values a variable may take: boxes, integers, choices, angles, rotations.
+
+A space answers four questions: its bounds (`low`, `high`), whether values lie in it (`inside`, one
+answer per world; `contains`, one answer), and how uniform numbers map into it (`from_uniform`,
+hence `sample`). Spaces are frozen and serialise to JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from interverse.errors import InvalidValueError, explain
+
+FloatArray = NDArray[np.float64]
+_UNIT_TOLERANCE = 1e-6  # how far from length one a quaternion may be
+
+
+class Space(ABC):
+    """A set of arrays of one shape."""
+
+    shape: tuple[int, ...]
+    integral: bool = False
+
+    @property
+    @abstractmethod
+    def low(self) -> NDArray[Any]:
+        """The least value of each component."""
+
+    @property
+    @abstractmethod
+    def high(self) -> NDArray[Any]:
+        """The greatest value of each component."""
+
+    @abstractmethod
+    def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each of (..., *shape) values lies here, as (...)."""
+
+    @abstractmethod
+    def from_uniform(self, uniform: FloatArray) -> NDArray[Any]:
+        """Returns values for (..., draws) numbers in [0, 1), as (..., *shape)."""
+
+    @property
+    def draws(self) -> int:
+        """How many uniform numbers one value needs."""
+        return math.prod(self.shape)
+
+    def contains(self, value: ArrayLike) -> bool:
+        """Returns whether one value of this shape lies here."""
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf" or array.shape != self.shape:
+            return False
+        return bool(np.all(np.isfinite(array)) and np.all(self.inside(array)))
+
+    def sample(self, rng: np.random.Generator) -> NDArray[Any]:
+        """Returns one value, uniform in the space."""
+        return self.from_uniform(rng.random(self.draws))
+
+    def _shaped(self, uniform: FloatArray) -> FloatArray:
+        return uniform.reshape((*uniform.shape[:-1], *self.shape))
+
+    def _all(self, holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        axes = tuple(range(-len(self.shape), 0))
+        return np.asarray(np.all(holds, axis=axes) if axes else holds)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Box(Space):
+    """Real arrays between two bounds, per component; a bound may be open (excluded).
+
+    Bounds may carry a leading world axis when they depend on other variables.
+
+    >>> Box(0.3, 0.6).contains(0.6), Box(0.6, 0.8, open_low=True).contains(0.6)
+    (True, False)
+    """
+
+    least: ArrayLike
+    most: ArrayLike
+    shape: tuple[int, ...] = ()
+    open_low: bool = False
+    open_high: bool = False
+
+    def __post_init__(self) -> None:
+        if np.any(self.low > self.high):
+            raise InvalidValueError(
+                explain(f"a Box needs low <= high, got low {self.low} and high {self.high}")
+            )
+
+    @property
+    def low(self) -> FloatArray:
+        """The least value of each component."""
+        return self._spread(self.least)
+
+    @property
+    def high(self) -> FloatArray:
+        """The greatest value of each component."""
+        return self._spread(self.most)
+
+    def _spread(self, bound: ArrayLike) -> FloatArray:
+        array = np.array(bound, dtype=np.float64)
+        missing = len(self.shape) - array.ndim
+        return np.array(np.broadcast_to(array, self.shape)) if missing >= 0 else array
+
+    def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each value lies between the bounds.
+
+        A component whose two bounds are equal is pinned and never open.
+        """
+        low, high = self.low, self.high
+        free = low < high
+        above = np.where(self.open_low & free, values > low, values >= low)
+        below = np.where(self.open_high & free, values < high, values <= high)
+        return self._all(above & below)
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Returns values uniform in the box; rounding never lands on an open end."""
+        low, high = self.low, self.high
+        values = np.clip(low + self._shaped(uniform) * (high - low), low, high)
+        free = low < high
+        if self.open_low:
+            values = np.where(free & (values <= low), np.nextafter(low, high), values)
+        if self.open_high:
+            values = np.where(free & (values >= high), np.nextafter(high, low), values)
+        return np.asarray(values)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Integers(Space):
+    """Whole numbers between two bounds, both included."""
+
+    least: ArrayLike
+    most: ArrayLike
+    shape: tuple[int, ...] = ()
+    integral = True
+
+    @property
+    def low(self) -> NDArray[np.int64]:
+        """The least value of each component."""
+        return np.array(np.broadcast_to(np.asarray(self.least, dtype=np.int64), self.shape))
+
+    @property
+    def high(self) -> NDArray[np.int64]:
+        """The greatest value of each component."""
+        return np.array(np.broadcast_to(np.asarray(self.most, dtype=np.int64), self.shape))
+
+    def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each value is whole and between the bounds."""
+        whole = values == np.floor(values)
+        return self._all(whole & (values >= self.low) & (values <= self.high))
+
+    def from_uniform(self, uniform: FloatArray) -> NDArray[np.int64]:
+        """Returns whole numbers, each equally likely."""
+        u = self._shaped(uniform)
+        span = self.high - self.low + 1
+        return np.asarray(self.low + np.floor(u * span).astype(np.int64))
+
+
+def boolean(shape: tuple[int, ...] = ()) -> Integers:
+    """Returns the space of zeros and ones."""
+    return Integers(0, 1, shape)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Choice(Space):
+    """Integers from a list of options."""
+
+    options: tuple[int, ...]
+    shape: tuple[int, ...] = ()
+    integral = True
+
+    @property
+    def low(self) -> NDArray[np.int64]:
+        """The smallest option."""
+        return np.full(self.shape, min(self.options), dtype=np.int64)
+
+    @property
+    def high(self) -> NDArray[np.int64]:
+        """The largest option."""
+        return np.full(self.shape, max(self.options), dtype=np.int64)
+
+    def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each value is one of the options."""
+        return self._all(np.isin(values, self.options))
+
+    def from_uniform(self, uniform: FloatArray) -> NDArray[np.int64]:
+        """Returns options, each equally likely."""
+        u = self._shaped(uniform)
+        chosen = (u * len(self.options)).astype(np.int64)
+        return np.asarray(np.asarray(self.options, dtype=np.int64)[chosen])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Angle(Space):
+    """Angles in [-pi, pi], in radians."""
+
+    shape: tuple[int, ...] = ()
+
+    @property
+    def low(self) -> FloatArray:
+        """Minus pi."""
+        return np.full(self.shape, -math.pi)
+
+    @property
+    def high(self) -> FloatArray:
+        """Plus pi."""
+        return np.full(self.shape, math.pi)
+
+    def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each angle lies in [-pi, pi]."""
+        return self._all(np.abs(values) <= math.pi)
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Returns angles uniform on the circle."""
+        return np.asarray(math.pi * (2.0 * self._shaped(uniform) - 1.0))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class UnitQuaternion(Space):
+    """Rotations as unit quaternions x, y, z, w; with `yaw_only`, turns about the vertical."""
+
+    yaw_only: bool = False
+    shape: tuple[int, ...] = (4,)
+
+    @property
+    def low(self) -> FloatArray:
+        """The least value of each component."""
+        return np.array([0.0, 0.0, -1.0, -1.0]) if self.yaw_only else -np.ones(4)
+
+    @property
+    def high(self) -> FloatArray:
+        """The greatest value of each component."""
+        return np.array([0.0, 0.0, 1.0, 1.0]) if self.yaw_only else np.ones(4)
+
+    @property
+    def draws(self) -> int:
+        """How many uniform numbers one rotation needs."""
+        return 1 if self.yaw_only else 3
+
+    def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each quaternion has length one (and turns about z alone)."""
+        unit = np.abs(np.sum(values * values, axis=-1) - 1.0) <= _UNIT_TOLERANCE
+        flat = np.all(np.abs(values[..., :2]) <= _UNIT_TOLERANCE, axis=-1)
+        return np.asarray(unit & flat if self.yaw_only else unit)
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Returns rotations uniform on the circle or on the sphere (Shoemake's map)."""
+        if self.yaw_only:
+            half = math.pi * (uniform[..., 0] - 0.5)
+            zero = np.zeros_like(half)
+            return np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
+        a, b = np.sqrt(1.0 - uniform[..., 0]), np.sqrt(uniform[..., 0])
+        t, s = 2.0 * math.pi * uniform[..., 1], 2.0 * math.pi * uniform[..., 2]
+        return np.stack([a * np.sin(t), a * np.cos(t), b * np.sin(s), b * np.cos(s)], axis=-1)
+
+
+def hull(a: Space, b: Space | None) -> Space:
+    """Returns the smallest box around two spaces (the papers' space A_B), or `a` alone."""
+    if b is None:
+        return a
+    if isinstance(a, Integers) and isinstance(b, Integers):
+        return Integers(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.shape)
+    if isinstance(a, Box) and isinstance(b, Box):
+        return Box(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.shape)
+    raise InvalidValueError(
+        explain(
+            f"no hull of a {type(a).__name__} and a {type(b).__name__}",
+            allowed="two Box or two Integers spaces",
+        )
+    )
+
+
+def space_to_json(space: Space) -> dict[str, Any]:
+    """Returns a JSON-ready description: the kind and its bounds."""
+    out: dict[str, Any] = {
+        "kind": type(space).__name__,
+        "low": np.asarray(space.low).tolist(),
+        "high": np.asarray(space.high).tolist(),
+        "shape": list(space.shape),
+    }
+    if isinstance(space, Box):
+        out |= {"open_low": space.open_low, "open_high": space.open_high}
+    if isinstance(space, Choice):
+        out["options"] = list(space.options)
+    if isinstance(space, UnitQuaternion):
+        out["yaw_only"] = space.yaw_only
+    return out
+
+
+def space_from_json(data: dict[str, Any]) -> Space:
+    """Returns the space that `space_to_json` described."""
+    kind, shape = data["kind"], tuple(data["shape"])
+    if kind == "Box":
+        return Box(data["low"], data["high"], shape, data["open_low"], data["open_high"])
+    if kind == "Integers":
+        return Integers(data["low"], data["high"], shape)
+    if kind == "Choice":
+        return Choice(tuple(data["options"]), shape)
+    if kind == "Angle":
+        return Angle(shape)
+    if kind == "UnitQuaternion":
+        return UnitQuaternion(data["yaw_only"])
+    raise InvalidValueError(
+        explain(
+            f"unknown space kind {kind!r}", allowed="Box, Integers, Choice, Angle, UnitQuaternion"
+        )
+    )

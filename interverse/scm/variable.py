@@ -1,0 +1,164 @@
+"""What a variable is: declared once, as data; everything else is derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.scm.space import Space, hull, space_to_json
+
+Kind = Literal["state", "latent", "appearance", "goal", "robot", "graph"]
+KINDS: tuple[Kind, ...] = ("state", "latent", "appearance", "goal", "robot", "graph")
+SpaceName = Literal["A", "B", "A_B"]
+SPACE_NAMES: tuple[SpaceName, ...] = ("A", "B", "A_B")
+Values = Mapping[str, NDArray[Any]]
+Bounds = Space | Callable[[Values], Space]  # a space, or one that depends on other variables
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where a variable lives in a simulator: a model field, an element's name, an index.
+
+    `Binding("geom_rgba", "block", (0, 1, 2))` is the red, green and blue of the geom "block".
+    `element` None means the whole field, as for "opt.gravity".
+    """
+
+    field: str
+    element: str | None = None
+    index: int | tuple[int, ...] | None = None
+    scale: float = 1.0  # simulator value = scale * variable value (half sizes: 0.5)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Variable:
+    """One quantity of a world that can be read and, unless `read_only`, intervened on."""
+
+    name: str
+    kind: Kind
+    default: NDArray[Any]
+    domain: Space
+    space_a: Bounds | None = None
+    space_b: Bounds | None = None
+    unit: str = ""
+    doc: str = ""
+    read_only: bool = False
+    bindings: tuple[Binding, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidValueError(
+                explain(f"kind of {self.name} is {self.kind!r}", allowed=", ".join(KINDS))
+            )
+        default = np.array(self.default, dtype=self.dtype)
+        default.flags.writeable = False
+        object.__setattr__(self, "default", default)
+        if default.shape != self.domain.shape:
+            raise InvalidValueError(
+                explain(
+                    f"default of {self.name} has shape {default.shape}",
+                    allowed=f"its domain's shape {self.domain.shape}",
+                )
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one value."""
+        return self.domain.shape
+
+    @property
+    def dtype(self) -> type[np.int64] | type[np.float64]:
+        """int64 for whole numbers, float64 otherwise."""
+        return np.int64 if self.domain.integral else np.float64
+
+    def resolve(self, values: Values) -> Variable:
+        """Returns the variable with its spaces evaluated at the present values."""
+        if not (callable(self.space_a) or callable(self.space_b)):
+            return self
+        a = self.space_a(values) if callable(self.space_a) else self.space_a
+        b = self.space_b(values) if callable(self.space_b) else self.space_b
+        return replace(self, space_a=a, space_b=b)
+
+    def space(self, name: SpaceName) -> Space | None:
+        """Returns space A, B or their hull A_B; None where no space is published.
+
+        Call `resolve` first when the bounds depend on other variables.
+        """
+        if name not in SPACE_NAMES:
+            raise UnknownNameError(unknown("space", name, SPACE_NAMES))
+        if callable(self.space_a) or callable(self.space_b):
+            raise InvalidValueError(
+                explain(f"the spaces of {self.name} depend on other variables", fix="resolve first")
+            )
+        if self.space_a is None:
+            return None
+        if name == "A" or self.space_b is None:
+            return self.space_a
+        return self.space_b if name == "B" else hull(self.space_a, self.space_b)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns everything declared, JSON-ready."""
+        spaces = {
+            key: None if space is None or callable(space) else space_to_json(space)
+            for key, space in (("space_a", self.space_a), ("space_b", self.space_b))
+        }
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "shape": list(self.shape),
+            "unit": self.unit,
+            "default": self.default.tolist(),
+            "domain": space_to_json(self.domain),
+            **spaces,
+            "read_only": self.read_only,
+            "doc": self.doc,
+        }
+
+
+def table(*variables: Variable) -> Mapping[str, Variable]:
+    """Returns a read-only mapping from name to variable; a name given twice raises.
+
+    >>> from interverse.scm.space import Box
+    >>> import numpy as np
+    >>> mass = Variable(name="block/mass", kind="latent", default=np.array(0.02), domain=Box(0, 1))
+    >>> list(table(mass))
+    ['block/mass']
+    """
+    out: dict[str, Variable] = {}
+    for variable in variables:
+        if variable.name in out:
+            raise InvalidValueError(explain(f"variable {variable.name!r} is declared twice"))
+        out[variable.name] = variable
+    return MappingProxyType(out)
+
+
+def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mapping[str, Variable]:
+    """Returns the table with other defaults: the world as if it had been declared that way."""
+    out = dict(variables)
+    for name, value in defaults.items():
+        variable = lookup(variables, name)
+        array = np.asarray(value, dtype=variable.dtype)
+        if not variable.domain.contains(array):
+            raise InvalidValueError(
+                explain(
+                    f"default of {name} is {np.asarray(value).tolist()}",
+                    allowed=f"{variable.domain.low.tolist()} to {variable.domain.high.tolist()}",
+                )
+            )
+        out[name] = replace(variable, default=array)
+    return MappingProxyType(out)
+
+
+def lookup(variables: Mapping[str, Variable], name: str) -> Variable:
+    """Returns the variable of that name, or raises with a suggestion."""
+    if name not in variables:
+        fix = "See env.unwrapped.variables"
+        raise UnknownNameError(unknown("variable", name, variables, fix=fix))
+    return variables[name]

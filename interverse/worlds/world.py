@@ -1,0 +1,176 @@
+"""What a world is: N copies of one causal system, stepped together as arrays.
+
+A world holds state and mechanisms and knows nothing of Gymnasium's calls, seeds, episode counts or
+autoreset: `interverse.envs` drives it. Everything has a leading world axis; `worlds` arguments are
+index arrays, and arrays given with them have one row per index.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import Noise
+from interverse.scm.graph import CausalGraph
+from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
+
+Array = Any  # a NumPy array or a Torch tensor
+Index = NDArray[np.int64]
+Refusals = Mapping[int, str]  # world index -> why its intervention was refused
+State = dict[str, Array]  # everything that makes later steps what they are, by name, (n, ...)
+Observation = Any  # an array (N, ...) or a dict of them
+
+NONE_REFUSED: Refusals = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldOptions:
+    """Options every world takes; a world adds its own fields in a subclass."""
+
+    space: SpaceName = "A_B"
+    """The region that checked interventions must lie in: A, B or their hull A_B."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Other default values by variable: the world as if it had been declared that way."""
+    device: str = "cpu"
+    """Where arrays live: "cpu" (NumPy), "torch" (Torch on the CPU) or "cuda"."""
+    threads: int = 0
+    """Threads of the simulator; 0 takes every core. It never changes a result."""
+    max_steps: int | None = None
+    """Steps until truncation; None takes the world's own length."""
+
+    def __post_init__(self) -> None:
+        if self.space not in SPACE_NAMES:
+            raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
+        if self.device != "torch" and self.device.partition(":")[0] not in ("cpu", "cuda"):
+            raise UnknownNameError(unknown("device", self.device, ("cpu", "torch", "cuda")))
+        for name in ("threads", "max_steps"):
+            value = getattr(self, name)
+            least = 0 if name == "threads" else 1
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if value is not None and not (whole and value >= least):
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed=f"a whole number from {least}")
+                )
+
+
+OptionsT = TypeVar("OptionsT", bound=WorldOptions)
+
+
+def parse_options(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
+    """Returns the options, or raises naming an unknown one and its nearest neighbour."""
+    names = {f.name for f in fields(kind)}
+    for name in given:
+        if name not in names:
+            raise UnknownNameError(unknown("option", name, names))
+    return kind(**given)
+
+
+def changed_options(options: WorldOptions) -> dict[str, Any]:
+    """Returns the options that differ from their defaults: what a record must hold."""
+    out = {}
+    for item in fields(options):
+        default = item.default if item.default is not MISSING else None
+        if item.default_factory is not MISSING:
+            default = item.default_factory()
+        value = getattr(options, item.name)
+        if type(value) is not type(default) or value != default:
+            out[item.name] = value
+    return out
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Score:
+    """What a step earned, per world.
+
+    Attributes:
+        reward: (N,) float.
+        terminated: (N,) bool.
+        info: named arrays (N, ...) for the Gymnasium `info`.
+    """
+
+    reward: Array
+    terminated: Array
+    info: Mapping[str, Array]
+
+
+class World(ABC):
+    """N copies of a causal system. Subclasses are final and set the attributes below."""
+
+    options_type: ClassVar[type[WorldOptions]] = WorldOptions
+    clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
+    render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
+
+    num_worlds: int
+    options: WorldOptions
+    variables: Mapping[str, Variable]
+    graph: CausalGraph
+    observation_space: gym.Space[Any]  # of one world
+    action_space: gym.Space[Any]  # of one world
+    layout: Mapping[str, slice]  # key -> slice of the flat observation; empty without one
+    max_steps: int
+    reward_range: tuple[float, float]
+
+    @abstractmethod
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Starts a new episode in some worlds: defaults, then `given`, then the initial draws.
+
+        Args:
+            worlds: which worlds, (n,).
+            noise: their addresses at step 0; n rows.
+            given: values of an intervention at reset, (n, *shape) each. Values of non-state
+                variables come before the initial draws, those of state variables after.
+
+        Returns:
+            Why worlds refused `given`; a refused world is left in its default start.
+        """
+
+    @abstractmethod
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables in some worlds, with all that follows from them at once.
+
+        Values have passed their domain and space, differ from the present ones, and have one row
+        per world. A refused world must be left as it was, bit for bit.
+        """
+
+    @abstractmethod
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape), as a fresh array."""
+
+    @abstractmethod
+    def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
+        """Advances some worlds by one step; actions and noise have one row per world."""
+
+    @abstractmethod
+    def observe(self) -> Observation:
+        """Returns every world's observation, as fresh arrays."""
+
+    @abstractmethod
+    def score(self) -> Score:
+        """Returns what the last step (or the reset) earned in every world."""
+
+    @abstractmethod
+    def save(self, worlds: Index) -> State:
+        """Returns a copy of all that makes later steps of these worlds what they are."""
+
+    @abstractmethod
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+
+    @abstractmethod
+    def render(self, world: int) -> NDArray[np.uint8]:
+        """Returns a picture (rows, columns, 3) of one world for people."""
+
+    def scripted_policy(self) -> Callable[[Any], Any] | None:
+        """Returns the world's hand-written baseline policy, where it has one."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most worlds hold nothing to release
+        """Releases simulators and GL contexts."""

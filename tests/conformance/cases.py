@@ -1,0 +1,111 @@
+"""Which worlds the laws are checked on: every registered id, and some with other options.
+
+A new registry row is checked at once. Heavy worlds get fewer hypothesis examples and shorter
+episodes, never fewer laws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import interverse as iv
+from interverse.rng import generator
+from interverse.scm import Variable
+from interverse.worlds import WORLDS
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world to check: an id with options."""
+
+    id: str
+    options: dict[str, Any] = field(default_factory=dict)
+    steps: int = 6
+
+    def __str__(self) -> str:
+        extra = "".join(f",{k}={v}" for k, v in self.options.items())
+        return self.id + extra
+
+    def make(self, **more: Any) -> Any:
+        return iv.make(self.id, **self.options, **more)
+
+    def make_vec(self, num_envs: int, **more: Any) -> Any:
+        return iv.make_vec(self.id, num_envs=num_envs, **self.options, **more)
+
+
+_NEEDS = {"chemistry/custom-v1": {"graph": "0->1->2->4,{0-2}->3"}}
+_HEAVY = ("stacked_blocks", "creative", "general", "towers")
+_VARIATIONS = [
+    Case("chemistry/full-v1", {"movement": "dynamic", "objects": 4, "colors": 3}),
+    Case("chemistry/chain-v1", {"device": "torch"}),
+]
+
+CASES = [
+    Case(name, _NEEDS.get(name, {}), steps=3 if any(h in name for h in _HEAVY) else 6)
+    for name in WORLDS
+] + _VARIATIONS
+
+
+def some_action(env: Any, seed: int, step: int) -> Any:
+    """Returns an action drawn by address, the same for the same seed and step."""
+    rng = generator(seed=seed, name="test/action", step=step)
+    space = env.unwrapped.world.action_space
+    if hasattr(space, "low"):
+        return rng.uniform(space.low, space.high).astype(space.dtype)
+    if hasattr(space, "nvec"):
+        return rng.integers(space.nvec)
+    return rng.integers(space.n)
+
+
+def some_value(variable: Variable, present: Any, rng: np.random.Generator) -> Any:
+    """Returns a value to set: from A or B, else from the domain, else near the present one."""
+    spaces = [s for s in (variable.space_a, variable.space_b) if s is not None]
+    if spaces:
+        return spaces[int(rng.integers(len(spaces)))].sample(rng)
+    if np.all(np.isfinite(variable.domain.low)) and np.all(np.isfinite(variable.domain.high)):
+        return variable.domain.sample(rng)
+    return present + 0.01 * rng.standard_normal(variable.shape)
+
+
+def writable(env: Any) -> list[str]:
+    """Returns the names of the variables that can be set."""
+    return [name for name, v in env.unwrapped.variables.items() if not v.read_only]
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    """Returns the arrays of an observation or a state."""
+    if isinstance(tree, dict):
+        return [leaf for name in sorted(tree) for leaf in leaves(tree[name])]
+    return [np.asarray(tree)]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Returns whether two trees of arrays are equal bit for bit."""
+    return all(
+        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+        for x, y in zip(leaves(a), leaves(b), strict=True)
+    )
+
+
+def play(env: Any, seed: int, steps: int, start: int = 0) -> list[Any]:
+    """Returns observations and rewards of a few steps with addressed actions."""
+    out = []
+    for t in range(start, start + steps):
+        observation, reward, *_ = env.step(some_action(env, seed, t))
+        out.append((observation, reward))
+    return out
+
+
+def same_play(a: list[Any], b: list[Any]) -> bool:
+    """Returns whether two plays are equal bit for bit."""
+    return len(a) == len(b) and all(
+        same(x[0], y[0]) and x[1] == y[1] for x, y in zip(a, b, strict=True)
+    )
+
+
+def state(env: Any) -> dict[str, Any]:
+    """Returns everything that makes later steps what they are."""
+    return dict(env.unwrapped.snapshot().arrays)

@@ -1,0 +1,49 @@
+"""Settings of the whole suite: property-test profiles, one thread a worker, skips that say why."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+# Before NumPy and Torch are imported: the suite runs one worker a core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: physics on a busy machine is slow without being wrong.
+settings.register_profile(
+    "local", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+)
+# The same examples at every run, so that red means that the code changed.
+settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips what this machine cannot run; `make test-all` selects every marker."""
+    needs = {"gpu": (_has_cuda, "no CUDA device"), "ray": (_has_ray, "extra `ray` not installed")}
+    for marker, (is_there, reason) in needs.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if marked and not is_there():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Returns the root of the checkout."""
+    return Path(__file__).parents[1]
+
+
+def _has_cuda() -> bool:
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _has_ray() -> bool:
+    return importlib.util.find_spec("ray") is not None

@@ -1,0 +1,91 @@
+"""Imports point one way, and `import interverse` is light and leaves no trace but its ids."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import house_check
+
+HEAVY = [
+    "dm_control",
+    "h5py",
+    "imageio",
+    "matplotlib",
+    "mujoco",
+    "mujoco_warp",
+    "networkx",
+    "pandas",
+    "pyarrow",
+    "ray",
+    "rich",
+    "scipy",
+    "stable_baselines3",
+    "tensorboard",
+    "torch",
+    "tyro",
+    "viser",
+    "warp",
+]
+
+TRACES = """
+import contextlib, io, json, logging, os, sys, warnings
+import gymnasium, numpy
+def traces():
+    return {
+        "environment": dict(os.environ),
+        "filters": [str(entry) for entry in warnings.filters],
+        "handlers": [str(handler) for handler in logging.getLogger().handlers],
+        "random": str(numpy.random.get_state()),
+        "path": list(sys.path),
+    }
+before, ids, said = traces(), set(gymnasium.registry), io.StringIO()
+with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    import interverse
+after = traces()
+print(json.dumps({
+    "changed": [name for name in before if before[name] != after[name]],
+    "said": said.getvalue(),
+    "lost": sorted(ids - set(gymnasium.registry)),
+    "added": {i: str(gymnasium.registry[i].entry_point) for i in set(gymnasium.registry) - ids},
+}))
+"""
+
+
+def _run(code: str) -> object:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return json.loads(done.stdout)
+
+
+def test_imports_point_one_way(repository: Path) -> None:
+    findings = list(house_check.import_order(house_check.library(repository)))
+    assert [str(finding) for finding in findings] == []
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = "import json, sys, interverse; print(json.dumps(sorted(sys.modules)))"
+    loaded = _run(code)
+    assert isinstance(loaded, list)
+    assert "interverse" in loaded
+    assert sorted(set(HEAVY).intersection(loaded)) == []
+
+
+def test_import_leaves_no_trace_but_lazy_ids() -> None:
+    report = _run(TRACES)
+    assert isinstance(report, dict)
+    assert (report["changed"], report["said"], report["lost"]) == ([], "", [])
+    assert report["added"]
+    assert {target.partition(".")[0] for target in report["added"].values()} == {"interverse"}
+
+
+@pytest.mark.parametrize("module", ["interverse.errors", "interverse.scm", "interverse.worlds"])
+def test_lower_layers_load_no_simulator(module: str) -> None:
+    loaded = _run(f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))")
+    assert isinstance(loaded, list)
+    assert {"mujoco", "torch", "ray", "warp"}.isdisjoint(loaded)

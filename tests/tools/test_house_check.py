@@ -1,0 +1,137 @@
+"""The house checker: each rule fires on a small bad tree, and stays silent on the good one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import house_check
+
+GOOD = {
+    "interverse/__init__.py": "from interverse.worlds import WORLDS\n",
+    "interverse/errors.py": "class WorldError(ValueError): ...\n",
+    "interverse/registry.py": "from interverse.errors import WorldError\n",
+    "interverse/cli.py": "from interverse.envs.gym import Env\nprint(Env)\n",
+    "interverse/scm/__init__.py": "from .graph import Graph\n",
+    "interverse/scm/graph.py": "from interverse import errors\nclass Graph: ...\n",
+    "interverse/sim/engine.py": "import mujoco\n",
+    "interverse/worlds/__init__.py": (
+        'PUSH = "interverse.worlds.push.world:Push"\n'
+        'WORLDS = Registry("world", {\n'
+        '    "pull-v1": Entry("interverse.worlds.pull:PULL", {"graph": "chain"}),\n'
+        '    "push-v1": Entry(PUSH),\n'
+        "})\n"
+    ),
+    "interverse/worlds/pull.py": "PULL: int = 1\n",
+    "interverse/worlds/push/__init__.py": "",
+    "interverse/worlds/push/scene.py": "import mujoco\n",
+    "interverse/worlds/push/world.py": (
+        "from interverse.worlds.push.scene import mujoco\n"
+        "class Push:\n"
+        "    def build(self, spec, xml_text, values):\n"
+        '        object.__setattr__(self, "n", 1)\n'
+        '        return spec.body("block"), spec.bodies["block"], values[0], xml_text["a"]\n'
+    ),
+    "interverse/envs/gym.py": "from interverse.worlds import WORLDS\nclass Env: ...\n",
+    "README.md": "See https://example.org/home/page and shared/work/notes.\n",
+}
+
+
+def _tree(root: Path, **changes: str) -> Path:
+    for name, text in {**GOOD, **changes}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def _table(rows: str) -> str:
+    return GOOD["interverse/worlds/__init__.py"] + f"MORE = {rows}\n"
+
+
+PULL = '"interverse.worlds.pull:PULL"'
+BAD = [
+    # rule, file, its text, what the message says
+    ("rule 3", "interverse/scm/utils.py", "", "'utils'"),
+    ("rule 3", "tests/helpers/trees.py", "", "'helpers'"),
+    ("rule 13", "interverse/worlds/pull.py", "PULL = 1\nsetattr(PULL, 'mass', 2)\n", "setattr"),
+    ("rule 13", "interverse/worlds/pull.py", "import mujoco\nPULL = 1\n", "imports mujoco"),
+    ("rule 13", "interverse/envs/gym.py", "import mujoco.batch\nEnv = 1\n", "imports mujoco.batch"),
+    ("rule 13", "interverse/envs/gym.py", "from mujoco_warp import a as Env\n", "mujoco_warp.a"),
+    ("rule 13", "interverse/worlds/pull.py", "PULL = xml[7][1]\n", "xml[7] is positional"),
+    ("rule 13", "interverse/sim/engine.py", "def f(spec): return spec.geoms[-1]\n", "geoms[-1]"),
+    (
+        "rule 22",
+        "interverse/scm/graph.py",
+        "from interverse.worlds import WORLDS as Graph\n",
+        "scm",
+    ),
+    ("rule 22", "interverse/scm/graph.py", "from ..worlds import WORLDS as Graph\n", "scm may not"),
+    ("rule 22", "interverse/scm/graph.py", "def Graph():\n    import interverse.envs.gym\n", "gym"),
+    ("rule 22", "interverse/scm/graph.py", "from interverse import make as Graph\n", "make"),
+    (
+        "rule 22",
+        "interverse/metrics/iqm.py",
+        "from interverse.scm import graph\n",
+        "metrics may not",
+    ),
+    ("rule 22", "interverse/novelty/thing.py", "", "'novelty' has no place"),
+    ("rule 24", "interverse/worlds/__init__.py", _table(f'{{"b": {PULL}, "a": {PULL}}}'), "sorted"),
+    ("rule 24", "interverse/worlds/__init__.py", _table(f'{{"a": {PULL}, "a": {PULL}}}'), "twice"),
+    ("rule 24", "interverse/worlds/__init__.py", _table(f'{{f"a-{{1}}": {PULL}}}'), "not literal"),
+    ("rule 24", "interverse/worlds/__init__.py", _table(f'{{**x, "a": {PULL}}}'), "not literal"),
+    ("rule 24", "interverse/worlds/__init__.py", _table(f"{{k: {PULL} for k in x}}"), "literal"),
+    (
+        "rule 24",
+        "interverse/worlds/__init__.py",
+        _table('{"a": "interverse.worlds.gone:Gone"}'),
+        "gone:Gone: there is no such module",
+    ),
+    ("rule 24", "interverse/worlds/pull.py", "PUL = 1\n", "it defines no 'PULL'"),
+    ("rule 24", "interverse/worlds/forgotten.py", "class Forgotten: ...\n", "add its row"),
+    ("rule 24", "interverse/worlds/push/forgotten.py", "", "imported by nothing"),
+    ("rule 26", "interverse/envs/gym.py", "class Env: ...\nprint(1)\n", "print"),
+    ("paths", "README.md", "one\n`" + "/home" + "/me/x`\n", "machine path"),
+    ("paths", ".ci/run", "cd " + "/work" + "/main\n", "machine path"),
+    ("paths", "tests/data.json", '{"at": "' + "/root" + '/x"}', "machine path"),
+]
+
+
+def test_a_good_tree_passes(tmp_path: Path) -> None:
+    assert house_check.check(_tree(tmp_path)) == []
+
+
+@pytest.mark.parametrize(("rule", "file", "text", "message"), BAD)
+def test_each_rule_fires_alone(
+    tmp_path: Path, rule: str, file: str, text: str, message: str
+) -> None:
+    findings = house_check.check(_tree(tmp_path, **{file: text}))
+    assert {finding.rule for finding in findings} == {rule}
+    assert message in " ".join(finding.message for finding in findings)
+
+
+def test_findings_name_the_line() -> None:
+    finding = house_check.Finding("interverse/a.py", 3, "rule 26", "print: log it, or return it")
+    assert str(finding) == "interverse/a.py:3: rule 26: print: log it, or return it"
+
+
+def test_the_line_of_a_finding_is_where_it_stands(tmp_path: Path) -> None:
+    tree = _tree(tmp_path, **{"interverse/envs/gym.py": "class Env: ...\n\nprint(1)\n"})
+    assert [finding.line for finding in house_check.check(tree)] == [3]
+
+
+def test_the_virtual_environment_is_not_read(tmp_path: Path) -> None:
+    tree = _tree(tmp_path, **{".venv/lib/utils.py": "'" + "/home" + "/me'"})
+    assert house_check.check(tree) == []
+
+
+@pytest.mark.parametrize(("change", "status"), [({}, 0), ({"interverse/scm/misc.py": ""}, 1)])
+def test_the_exit_status_tells(tmp_path: Path, change: dict[str, str], status: int) -> None:
+    tree = _tree(tmp_path, **change)
+    command = [sys.executable, house_check.__file__, str(tree)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, bool(done.stdout)) == (status, bool(status))
+    assert done.stderr == ""

@@ -1,0 +1,307 @@
+"""Finds breaches of the house rules that no other tool knows, by reading the sources.
+
+Usage: python tools/house_check.py [ROOT]; prints `path:line: rule: message`, exits 1 on any.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, TypeGuard
+
+PACKAGE = "interverse"
+VAGUE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
+SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
+# Low to high; names on one line do not see each other, but for the first line's.
+IMPORT_ORDER = (
+    "_version errors rng registry",
+    "scm metrics",
+    "sim",
+    "worlds",
+    "envs",
+    "actors",
+    "rollouts",
+    "data",
+    "models",
+    "agents",
+    "protocols",
+    "report",
+    "viewer",
+    "cli",
+    "__init__ __main__",
+)
+RANK = {name: rank for rank, line in enumerate(IMPORT_ORDER) for name in line.split()}
+# Lists of an MjSpec, and what XML trees are called: elements have names, so no code counts them.
+SPEC_LISTS = {"bodies", "cameras", "geoms", "joints", "lights", "materials", "sites", "textures"}
+XML_NAME = re.compile(r"(^|_)(xml|mjcf|etree)(_|$)")
+MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home)/")
+TARGET = re.compile(rf"{PACKAGE}(\.\w+)*:\w+")
+TEXT_SUFFIXES = {"", ".cfg", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml"}
+SKIPPED_FOLDERS = {"__pycache__", "build", "dist", "node_modules"}
+
+
+class Finding(NamedTuple):
+    """One breach, printed as editors and CI logs expect it."""
+
+    path: str
+    line: int
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}: {self.message}"
+
+
+class Import(NamedTuple):
+    """One imported dotted name and the line it stands on."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file of the package, parsed once."""
+
+    root: Path
+    path: Path
+
+    @property
+    def where(self) -> str:
+        """Returns the path from the root, as it is printed."""
+        return self.path.relative_to(self.root).as_posix()
+
+    @property
+    def module(self) -> str:
+        """Returns the dotted name: `interverse.scm` for `interverse/scm/__init__.py`."""
+        parts = self.path.relative_to(self.root).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
+    def layer(self) -> str:
+        """Returns the folder or file just below the package that it belongs to."""
+        return self.path.relative_to(self.root / PACKAGE).parts[0].removesuffix(".py")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Returns the syntax tree."""
+        return ast.parse(self.path.read_text(encoding="utf-8"), filename=self.where)
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """Returns every name imported anywhere in the file; `from a import b` gives `a.b`."""
+        found = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found += [Import(alias.name, node.lineno) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                origin = ".".join(filter(None, [self._parent(node.level), node.module]))
+                found += [Import(f"{origin}.{alias.name}", node.lineno) for alias in node.names]
+        return found
+
+    def _parent(self, level: int) -> str:
+        folders = self.path.relative_to(self.root).parts[:-1]
+        return ".".join(folders[: len(folders) - level + 1]) if level else ""
+
+    def finding(self, line: int, rule: str, message: str) -> Finding:
+        """Returns a breach in this file."""
+        return Finding(self.where, line, rule, message)
+
+
+Rule: TypeAlias = Callable[[list[Source]], Iterator[Finding]]
+
+
+def library(root: Path) -> list[Source]:
+    """Returns every module of the package, sorted by path."""
+    return [Source(root, path) for path in sorted((root / PACKAGE).rglob("*.py"))]
+
+
+def vague_names(root: Path) -> Iterator[Finding]:
+    """Rule 3: a file or folder of code is named after its idea."""
+    for path in _files(root):
+        where = path.relative_to(root)
+        vague = VAGUE_NAMES.intersection([*where.parts[:-1], where.stem])
+        if path.suffix == ".py" and vague:
+            yield Finding(where.as_posix(), 1, "rule 3", f"name the idea, not {min(vague)!r}")
+
+
+def machine_paths(root: Path) -> Iterator[Finding]:
+    """A path of one machine never enters the project."""
+    for path in _files(root):
+        if path.suffix in TEXT_SUFFIXES:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for match in MACHINE_PATH.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                where = path.relative_to(root).as_posix()
+                yield Finding(where, line, "paths", f"machine path {match.group()!r}")
+
+
+def no_poking(sources: list[Source]) -> Iterator[Finding]:
+    """Rule 13: only `sim` and the builders of scenes touch a simulator, and by name."""
+    for source in sources:
+        if source.layer != "sim" and source.path.name != "scene.py":
+            for name, line in source.imports:
+                if name.split(".")[0] in SIMULATORS:
+                    yield source.finding(line, "rule 13", f"imports {name} outside sim or scene.py")
+        for node in ast.walk(source.tree):
+            if _calls(node, "setattr"):
+                yield source.finding(node.lineno, "rule 13", "setattr: declare a binding instead")
+            elif isinstance(node, ast.Subscript) and _is_positional(node):
+                text = ast.unparse(node)
+                yield source.finding(node.lineno, "rule 13", f"{text} is positional: use the name")
+
+
+def import_order(sources: list[Source]) -> Iterator[Finding]:
+    """Rule 22: imports point one way; every part of the package has its place in the order."""
+    for source in sources:
+        if source.layer not in RANK:
+            message = f"{source.layer!r} has no place in IMPORT_ORDER of tools/house_check.py"
+            yield source.finding(1, "rule 22", message)
+            continue
+        for name, line in source.imports:
+            if name.split(".")[0] == PACKAGE and not _may_import(source.layer, name):
+                yield source.finding(line, "rule 22", f"{source.layer} may not import {name}")
+
+
+def registry_tables(sources: list[Source]) -> Iterator[Finding]:
+    """Rule 24: tables are literal and sorted, their targets exist, and no module is left out."""
+    modules = {source.module: source for source in sources}
+    reached = {name for source in sources for name, _ in source.imports}
+    reached |= {name.rpartition(".")[0] for name in reached}
+    folders: list[str] = []
+    for source in sources:
+        if source.path.name == "__init__.py":
+            for table in _tables(source):
+                folders.append(source.module)
+                yield from _check_table(source, table, modules)
+                reached |= {target.split(":")[0] for target in _targets(source, table)}
+    for name, source in modules.items():
+        inside = any(name.startswith(f"{folder}.") for folder in folders)
+        if inside and source.path.name != "__init__.py" and name not in reached:
+            yield source.finding(1, "rule 24", "in no table and imported by nothing: add its row")
+
+
+def no_print(sources: list[Source]) -> Iterator[Finding]:
+    """Rule 26: library code never prints; the command line does."""
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if source.layer != "cli" and _calls(node, "print"):
+                yield source.finding(node.lineno, "rule 26", "print: log it, or return it")
+
+
+FILE_RULES = (vague_names, machine_paths)
+SOURCE_RULES: tuple[Rule, ...] = (no_poking, import_order, registry_tables, no_print)
+
+
+def check(root: Path) -> list[Finding]:
+    """Returns every breach below `root`, sorted by place."""
+    sources = library(root)
+    found = [finding for rule in FILE_RULES for finding in rule(root)]
+    found += [finding for rule in SOURCE_RULES for finding in rule(sources)]
+    return sorted(found)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for path in sorted(root.iterdir()):
+        if path.is_dir() and path.name not in SKIPPED_FOLDERS:
+            if not path.name.startswith(".") or path.name == ".ci":
+                yield from _files(path)
+        elif path.is_file():
+            yield path
+
+
+def _calls(node: ast.AST, function: str) -> TypeGuard[ast.Call]:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
+    )
+
+
+def _is_positional(node: ast.Subscript) -> bool:
+    index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+    if not (isinstance(index, ast.Constant) and isinstance(index.value, int)):
+        return False
+    if isinstance(node.value, ast.Attribute):
+        return node.value.attr in SPEC_LISTS or bool(XML_NAME.search(node.value.attr))
+    return isinstance(node.value, ast.Name) and bool(XML_NAME.search(node.value.id))
+
+
+def _may_import(layer: str, name: str) -> bool:
+    parts = name.split(".")
+    other = parts[1] if len(parts) > 1 and parts[1] in RANK else "__init__"
+    return other == layer or RANK[other] < RANK[layer] or RANK[other] == RANK[layer] == 0
+
+
+def _tables(source: Source) -> Iterator[ast.Dict | ast.DictComp]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Dict | ast.DictComp) and any(_targets(source, node)):
+            yield node
+
+
+def _targets(source: Source, table: ast.Dict | ast.DictComp) -> Iterator[str]:
+    for value in table.values if isinstance(table, ast.Dict) else [table.value]:
+        target = _text(
+            source, value.args[0] if isinstance(value, ast.Call) and value.args else value
+        )
+        if TARGET.fullmatch(target):
+            yield target
+
+
+def _text(source: Source, node: ast.expr) -> str:
+    """Returns the string a node is, or that the module-level constant it names is; else ''."""
+    if isinstance(node, ast.Name):
+        for statement in source.tree.body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == node.id:
+                return _text(source, statement.value)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _check_table(
+    source: Source, table: ast.Dict | ast.DictComp, modules: dict[str, Source]
+) -> Iterator[Finding]:
+    keys = [_text(source, key) if key else "" for key in getattr(table, "keys", [])]
+    if isinstance(table, ast.DictComp) or not all(keys):
+        yield source.finding(
+            table.lineno, "rule 24", "the table is not literal: write its rows out"
+        )
+    elif keys != sorted(keys):
+        first = next(a for a, b in zip(keys, sorted(keys), strict=True) if a != b)
+        yield source.finding(table.lineno, "rule 24", f"the table is not sorted, from {first!r} on")
+    for key in sorted({key for key in keys if keys.count(key) > 1}):
+        yield source.finding(table.lineno, "rule 24", f"{key!r} stands in the table twice")
+    for target in sorted(set(_targets(source, table))):
+        module, _, attribute = target.partition(":")
+        if module not in modules:
+            yield source.finding(table.lineno, "rule 24", f"{target}: there is no such module")
+        elif attribute not in _top_names(modules[module].tree):
+            yield source.finding(table.lineno, "rule 24", f"{target}: it defines no {attribute!r}")
+
+
+def _top_names(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def main() -> int:
+    """Prints every breach and returns the exit status."""
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1]).resolve()
+    findings = check(root)
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
