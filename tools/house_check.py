@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 PACKAGE = "interverse"
 VAGUE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
 SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
-# Low to high; names on one line do not see each other, but for the first line's.
+# Low to high; names on one line do not see each other, but for the first line's. What stands above
+# __init__ uses the library as its users do.
 IMPORT_ORDER = (
     "_version errors rng registry",
     "scm metrics",
@@ -32,12 +33,15 @@ IMPORT_ORDER = (
     "protocols",
     "report",
     "viewer",
+    "__init__",
+    "bench",
     "cli",
-    "__init__ __main__",
+    "__main__",
 )
 RANK = {name: rank for rank, line in enumerate(IMPORT_ORDER) for name in line.split()}
 # Lists of an MjSpec, and what XML trees are called: elements have names, so no code counts them.
 SPEC_LISTS = {"bodies", "cameras", "geoms", "joints", "lights", "materials", "sites", "textures"}
+SPEC_NAME = re.compile(r"(^|_)(spec|body|worldbody)$")
 XML_NAME = re.compile(r"(^|_)(xml|mjcf|etree)(_|$)")
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home)/")
 TARGET = re.compile(rf"{PACKAGE}(\.\w+)*:\w+")
@@ -225,9 +229,8 @@ def _is_positional(node: ast.Subscript) -> bool:
     index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
     if not (isinstance(index, ast.Constant) and isinstance(index.value, int)):
         return False
-    if isinstance(node.value, ast.Attribute):
-        return node.value.attr in SPEC_LISTS or bool(XML_NAME.search(node.value.attr))
-    return isinstance(node.value, ast.Name) and bool(XML_NAME.search(node.value.id))
+    owner, _, name = ast.unparse(node.value).rpartition(".")
+    return bool(XML_NAME.search(name) or (name in SPEC_LISTS and SPEC_NAME.search(owner)))
 
 
 def _may_import(layer: str, name: str) -> bool:

@@ -14,7 +14,7 @@ GOOD = {
     "interverse/__init__.py": "from interverse.worlds import WORLDS\n",
     "interverse/errors.py": "class WorldError(ValueError): ...\n",
     "interverse/registry.py": "from interverse.errors import WorldError\n",
-    "interverse/cli.py": "from interverse.envs.gym import Env\nprint(Env)\n",
+    "interverse/cli/__init__.py": "from interverse import WORLDS\nprint(WORLDS)\n",
     "interverse/scm/__init__.py": "from .graph import Graph\n",
     "interverse/scm/graph.py": "from interverse import errors\nclass Graph: ...\n",
     "interverse/sim/engine.py": "import mujoco\n",
@@ -31,9 +31,9 @@ GOOD = {
     "interverse/worlds/push/world.py": (
         "from interverse.worlds.push.scene import mujoco\n"
         "class Push:\n"
-        "    def build(self, spec, xml_text, values):\n"
+        "    def build(self, spec, xml_text):\n"
         '        object.__setattr__(self, "n", 1)\n'
-        '        return spec.body("block"), spec.bodies["block"], values[0], xml_text["a"]\n'
+        '        return spec.body("block"), spec.bodies["block"], xml_text["a"], self.geoms[0]\n'
     ),
     "interverse/envs/gym.py": "from interverse.worlds import WORLDS\nclass Env: ...\n",
     "README.md": "See https://example.org/home/page and shared/work/notes.\n",
@@ -78,6 +78,7 @@ BAD = [
         "from interverse.scm import graph\n",
         "metrics may not",
     ),
+    ("rule 22", "interverse/__init__.py", "import interverse.cli\n", "__init__ may not import"),
     ("rule 22", "interverse/novelty/thing.py", "", "'novelty' has no place"),
     ("rule 24", "interverse/worlds/__init__.py", _table(f'{{"b": {PULL}, "a": {PULL}}}'), "sorted"),
     ("rule 24", "interverse/worlds/__init__.py", _table(f'{{"a": {PULL}, "a": {PULL}}}'), "twice"),
