@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from interverse.envs.checks import check_actions, check_values, outside, select_worlds
 from interverse.envs.snapshot import Snapshot
+from interverse.envs.values import FirstWorld, Overlay, WorldValues, to_numpy
 from interverse.errors import (
     InterventionError,
     InvalidValueError,
@@ -60,38 +61,14 @@ class Listener(Protocol):
         """Hears of an intervention."""
 
 
-class _Values(Mapping[str, NDArray[Any]]):
-    """All variables now, read when asked for."""
+class Meddler(Protocol):
+    """Something that intervenes by itself when episodes start and after steps: a curriculum."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def started(self, driver: Driver, worlds: Index) -> None:
+        """Acts on worlds that have just been reset."""
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return _numpy(self._world.read(name), self._world.variables[name].dtype)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._world.variables)
-
-    def __len__(self) -> int:
-        return len(self._world.variables)
-
-
-class _Overlay(Mapping[str, NDArray[Any]]):
-    """Present values of some worlds with an intervention's values laid over them."""
-
-    def __init__(self, values: Mapping[str, NDArray[Any]], given: Any, index: Index) -> None:
-        self._values, self._given, self._index = values, given, index
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name in self._given:
-            return self._given[name]
-        return self._values[name][self._index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+    def stepped(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
+        """Acts after a step; returns entries for `info`, (N, ...) each."""
 
 
 @final
@@ -106,8 +83,9 @@ class Driver:
         self.episodes = np.full(n, -1, dtype=np.int64)
         self.steps = np.zeros(n, dtype=np.int64)
         self.running = np.zeros(n, dtype=bool)
-        self.values: Mapping[str, NDArray[Any]] = _Values(world)
+        self.values: Mapping[str, NDArray[Any]] = WorldValues(world)
         self.listeners: list[Listener] = []
+        self.meddler: Meddler | None = None
         self._log: list[LogEntry] = []
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
 
@@ -118,7 +96,7 @@ class Driver:
         index: Index,
         *,
         seeds: Sequence[int] | None = None,
-        episode: int | None = None,
+        episode: int | Sequence[int] | None = None,
         do: Mapping[str, Any] | Intervention | None = None,
         check: bool = True,
     ) -> None:
@@ -137,8 +115,12 @@ class Driver:
         self._trim_log(index)
         if given:
             self._log.append(LogEntry(index, self.steps[index].copy(), given, {}, at_reset=True))
+        if self.meddler is not None:
+            self.meddler.started(self, index)
 
-    def _address(self, index: Index, seeds: Sequence[int] | None, episode: int | None) -> None:
+    def _address(
+        self, index: Index, seeds: Sequence[int] | None, episode: int | Sequence[int] | None
+    ) -> None:
         if seeds is not None:
             self.seeds[index] = [check_seed(seed) for seed in seeds]
             self.episodes[index] = 0
@@ -147,7 +129,7 @@ class Driver:
             self.seeds[never] = [fresh_seed() for _ in never]
             self.episodes[index] += 1
         if episode is not None:
-            self.episodes[index] = check_seed(episode, name="episode")
+            self.episodes[index] = _episodes(episode, len(index))
         self.steps[index] = 0
 
     def _noise(self, index: Index, *, ahead: int = 0) -> Noise:
@@ -176,17 +158,20 @@ class Driver:
         moment = self.transition()
         for listener in self.listeners:
             listener.stepped(checked, moment)
-        return moment
+        if self.meddler is None:
+            return moment
+        extra = self.meddler.stepped(self, moment)  # the reward stays the step's own
+        return replace(moment, observation=self.world.observe(), info=moment.info | extra)
 
     def transition(self) -> Transition:
         """Returns every world's observation, score and limits as they stand."""
         score = self.world.score()
         return Transition(
             self.world.observe(),
-            _numpy(score.reward, np.float64),
-            _numpy(score.terminated, np.bool_),
+            to_numpy(score.reward, np.float64),
+            to_numpy(score.terminated, np.bool_),
             self.steps >= self.world.max_steps,
-            {name: _numpy(value) for name, value in score.info.items()},
+            {name: to_numpy(value) for name, value in score.info.items()},
         )
 
     # ------------------------------------------------------------ interventions
@@ -195,7 +180,7 @@ class Driver:
     def variables(self) -> Mapping[str, Variable]:
         """Every variable, its spaces evaluated at the present values."""
         single = len(self.steps) == 1
-        now = _First(self.values) if single else self.values
+        now = FirstWorld(self.values) if single else self.values
         return {name: v.resolve(now) for name, v in self.world.variables.items()}
 
     def do(
@@ -246,7 +231,7 @@ class Driver:
         check: bool,
         differs: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> dict[int, str]:
-        after = _Overlay(self.values, rows, index)
+        after = Overlay(self.values, rows, index)
         reasons: dict[int, str] = {}
         for name, values in rows.items():
             variable = self.world.variables[name].resolve(after)
@@ -303,7 +288,7 @@ class Driver:
         if not np.all(self.running):
             raise ResetNeededError(explain("snapshot before reset", fix="Call reset() first"))
         state = self.world.save(np.arange(len(self.steps)))
-        arrays = {name: _numpy(value) for name, value in state.items()}
+        arrays = {name: to_numpy(value) for name, value in state.items()}
         for name in ("seeds", "episodes", "steps"):
             arrays[_DRIVER + name] = np.array(getattr(self, name))
         return Snapshot(self.id, self.options_json, arrays)
@@ -342,36 +327,20 @@ class Driver:
         )
 
 
-class _First(Mapping[str, NDArray[Any]]):
-    """The values of world 0, without the world axis."""
-
-    def __init__(self, values: Mapping[str, NDArray[Any]]) -> None:
-        self._values = values
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._values[name][0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
-def first_world(values: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """Returns a view of world 0's values, without the world axis."""
-    return _First(values)
+def _episodes(given: int | Sequence[int], worlds: int) -> list[int]:
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return [check_seed(given, name="episode")] * worlds
+    rows = np.asarray(given).ravel().tolist()
+    if len(rows) != worlds:
+        raise InvalidValueError(
+            explain(f"episode has {len(rows)} entries", allowed=f"one, or one per world ({worlds})")
+        )
+    return [check_seed(row, name="episode") for row in rows]
 
 
 def _differs(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
     unequal = np.asarray(a != b)
     return unequal.reshape(len(unequal), -1).any(axis=1)
-
-
-def _numpy(array: Any, dtype: Any = None) -> NDArray[Any]:
-    if not isinstance(array, np.ndarray):
-        array = array.detach().cpu().numpy() if callable(getattr(array, "detach", None)) else array
-    return np.array(array, dtype=dtype)
 
 
 def _plain(value: object) -> object:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.envs.build import RESET_OPTIONS, build_world, check_reset_options
-from interverse.envs.driver import Driver, first_world
+from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
+from interverse.envs.values import FirstWorld
 from interverse.errors import InterventionError
+from interverse.rng import check_seed
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
@@ -41,7 +43,7 @@ class WorldEnv(gym.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see `RESET_OPTIONS` for the options."""
         chosen = check_reset_options(options, RESET_OPTIONS)
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else check_seed(seed))
         driver = self.driver
         if "snapshot" in chosen:
             driver.restore(chosen["snapshot"], _ALL)
@@ -75,7 +77,7 @@ class WorldEnv(gym.Env[Any, Any]):
     @property
     def values(self) -> Mapping[str, NDArray[Any]]:
         """Every variable's present value."""
-        return first_world(self.driver.values)
+        return FirstWorld(self.driver.values)
 
     @property
     def graph(self) -> CausalGraph:

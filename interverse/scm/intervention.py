@@ -59,7 +59,10 @@ class Do(Intervention):
     def __init__(self, values: Mapping[str, Any]) -> None:
         frozen = {}
         for name, value in values.items():
-            frozen[name] = np.array(value)
+            try:
+                frozen[name] = np.array(value)
+            except ValueError as error:
+                raise InterventionError(explain(f"{name} is no array: {error}"), [name]) from error
             frozen[name].flags.writeable = False
         self.values: Assignment = MappingProxyType(frozen)
 

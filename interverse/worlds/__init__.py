@@ -2,12 +2,23 @@
 
 from interverse.registry import Entry, Registry
 
+_BLOCKS = "interverse.worlds.blocks.world:Blocks"
+_FIXED = "fixed_unobserved"
 _CHEMISTRY = "interverse.worlds.chemistry.world:Chemistry"
 _SLIDER = "interverse.worlds.tutorial.world:Slider"
 
 WORLDS = Registry(
     "world",
     {
+        "blocks/fixed_unobserved-3-v1": Entry(_BLOCKS, {"setting": _FIXED, "objects": 3}),
+        "blocks/fixed_unobserved-4-v1": Entry(_BLOCKS, {"setting": _FIXED, "objects": 4}),
+        "blocks/fixed_unobserved-5-v1": Entry(_BLOCKS, {"setting": _FIXED, "objects": 5}),
+        "blocks/observed-3-v1": Entry(_BLOCKS, {"setting": "observed", "objects": 3}),
+        "blocks/observed-4-v1": Entry(_BLOCKS, {"setting": "observed", "objects": 4}),
+        "blocks/observed-5-v1": Entry(_BLOCKS, {"setting": "observed", "objects": 5}),
+        "blocks/unobserved-3-v1": Entry(_BLOCKS, {"setting": "unobserved", "objects": 3}),
+        "blocks/unobserved-4-v1": Entry(_BLOCKS, {"setting": "unobserved", "objects": 4}),
+        "blocks/unobserved-5-v1": Entry(_BLOCKS, {"setting": "unobserved", "objects": 5}),
         "chemistry/chain-v1": Entry(_CHEMISTRY, {"graph": "chain"}),
         "chemistry/collider-v1": Entry(_CHEMISTRY, {"graph": "collider"}),
         "chemistry/custom-v1": Entry(_CHEMISTRY, {}),

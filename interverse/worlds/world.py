@@ -168,6 +168,15 @@ class World(ABC):
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world for people."""
 
+    def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
+        """Returns a new goal per world, as values to intervene with; applies nothing."""
+        raise InvalidValueError(
+            explain(
+                f"{type(self).__name__} has no goal sampler",
+                fix="Use another actor, such as uniform",
+            )
+        )
+
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the world's hand-written baseline policy, where it has one."""
         return None

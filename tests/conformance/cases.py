@@ -82,6 +82,13 @@ def leaves(tree: Any) -> list[np.ndarray]:
     return [np.asarray(tree)]
 
 
+def as_numpy(tree: Any) -> Any:
+    """Returns an observation with NumPy arrays, wherever its world keeps them."""
+    if isinstance(tree, dict):
+        return {name: as_numpy(value) for name, value in tree.items()}
+    return np.asarray(tree)
+
+
 def same(a: Any, b: Any) -> bool:
     """Returns whether two trees of arrays are equal bit for bit."""
     return all(

@@ -1,0 +1,98 @@
+"""Who chooses the next intervention: a pure function of the present values and addressed noise."""
+
+from __future__ import annotations
+
+import fnmatch
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs.driver import Driver
+from interverse.envs.values import Overlay, to_numpy
+from interverse.errors import UnknownNameError, unknown
+from interverse.rng import Noise
+from interverse.scm.variable import SpaceName, Variable
+from interverse.worlds.world import Index
+
+Assignment = Mapping[str, NDArray[Any]]  # variable -> (n, *shape), one row per world
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """What an actor sees: some worlds of an environment, and the noise to draw with.
+
+    Attributes:
+        driver: the environment's driver.
+        worlds: which worlds, (n,).
+        noise: their addresses, n rows; `tag` makes this actor's draws its own.
+        space: the region to draw from.
+        success: the last episode's success of each world, (n,), NaN before the first.
+    """
+
+    driver: Driver
+    worlds: Index
+    noise: Noise
+    space: SpaceName
+    tag: str = "actor"
+    success: NDArray[np.float64] | None = None
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The declared variables; spaces may depend on values."""
+        return self.driver.world.variables
+
+    def values(self, name: str) -> NDArray[Any]:
+        """Returns a variable's present value in these worlds, (n, *shape)."""
+        return self.driver.values[name][self.worlds]
+
+    def draw(self, names: Iterable[str], space: SpaceName | None = None) -> dict[str, Any]:
+        """Returns uniform draws of some variables from one region; see `draw_each`."""
+        return self.draw_each(dict.fromkeys(names, space or self.space))
+
+    def draw_each(self, regions: Mapping[str, SpaceName]) -> dict[str, Any]:
+        """Returns uniform draws of variables, each from its region, in declared order.
+
+        A bound that depends on another variable (a height on a size) sees the value drawn for it
+        just before. Variables without a published space are left out.
+        """
+        given: dict[str, Any] = {}
+        now = Overlay(self.driver.values, given, self.worlds)
+        for name, declared in self.variables.items():
+            if name not in regions:
+                continue
+            region = declared.resolve(now).space(regions[name])
+            if region is not None:
+                uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
+                given[name] = region.from_uniform(to_numpy(uniform))
+        return given
+
+
+class Actor(ABC):
+    """Chooses an intervention for each world, or none."""
+
+    @abstractmethod
+    def act(self, moment: Moment) -> Assignment:
+        """Returns the values to set, one row per world; empty to leave the worlds alone."""
+
+    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
+        """Hears how the episodes of some worlds ended; most actors need not know."""
+
+
+def matching(variables: Mapping[str, Variable], patterns: Iterable[str]) -> list[str]:
+    """Returns the settable variables whose names match a pattern such as `block_*/mass`.
+
+    A pattern that matches nothing raises: a typing error must not become an empty intervention.
+    """
+    settable = [name for name, v in variables.items() if not v.read_only]
+    out: list[str] = []
+    for pattern in patterns:
+        found = fnmatch.filter(settable, pattern)
+        if not found:
+            raise UnknownNameError(unknown("variable pattern", pattern, settable))
+        out += [name for name in found if name not in out]
+    return out

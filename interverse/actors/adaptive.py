@@ -1,0 +1,52 @@
+"""Widens a variable's range when the agent succeeds: automatic domain randomisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.actors.actor import Actor, Assignment, Moment, matching
+from interverse.scm.variable import SpaceName
+from interverse.worlds.world import Index
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Adaptive(Actor):
+    """Draws around the default from a share of the space that grows and shrinks with success."""
+
+    patterns: tuple[str, ...]
+    space: SpaceName | None = None
+    raise_at: float = 0.8
+    """Mean success above which the range grows."""
+    lower_at: float = 0.3
+    """Mean success below which it shrinks."""
+    step: float = 0.05
+    """By how much of the space it grows or shrinks."""
+    window: int = 50
+    """Episodes whose mean success decides; raise it when the range flutters."""
+    share: float = 0.0
+    """The present share of the space, 0 to 1."""
+    _recent: list[float] = field(default_factory=list)
+
+    def act(self, moment: Moment) -> Assignment:
+        """Returns draws pulled towards the default by what is missing to the full share."""
+        drawn = moment.draw(matching(moment.variables, self.patterns), self.space)
+        out = {}
+        for name, values in drawn.items():
+            variable = moment.variables[name]
+            pulled = variable.default + self.share * (values - variable.default)
+            out[name] = np.rint(pulled).astype(np.int64) if variable.domain.integral else pulled
+        return out
+
+    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:
+        """Counts successes and moves the share when a window is full."""
+        self._recent += success.tolist()
+        while len(self._recent) >= self.window:
+            mean = float(np.mean(self._recent[: self.window]))
+            del self._recent[: self.window]
+            change = self.step * ((mean > self.raise_at) - (mean < self.lower_at))
+            self.share = float(np.clip(self.share + change, 0.0, 1.0))

@@ -1,0 +1,46 @@
+"""Picks the draw that a critic expects to go worst."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.actors.actor import Actor, Assignment, Moment, matching
+from interverse.errors import InvalidValueError, explain
+from interverse.scm.variable import SpaceName
+
+Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adversarial(Actor):
+    """Draws k times and keeps, per world, the draw with the lowest expected score."""
+
+    patterns: tuple[str, ...]
+    critic: Critic
+    """Expected score of each world under a draw, (n,): a value function, a regression, a rule."""
+    draws: int = 8
+    space: SpaceName | None = None
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise InvalidValueError(
+                explain(f"draws is {self.draws}", allowed="a whole number from 1")
+            )
+
+    def act(self, moment: Moment) -> Assignment:
+        """Returns each world's worst draw."""
+        names = matching(moment.variables, self.patterns)
+        moments = [replace(moment, tag=f"{moment.tag}#{k}") for k in range(self.draws)]
+        candidates = [m.draw(names, self.space) for m in moments]
+        scores = np.stack([self.critic(moment, candidate) for candidate in candidates])
+        worst = np.argmin(scores, axis=0)
+        rows = np.arange(len(worst))
+        return {
+            name: np.stack([c[name] for c in candidates])[worst, rows] for name in candidates[0]
+        }

@@ -1,0 +1,134 @@
+"""Which actor acts in which episodes and at which step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.actors.actor import Actor, Moment
+from interverse.actors.goals import Goals
+from interverse.actors.uniform import Everything
+from interverse.envs.driver import Driver
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import Noise
+from interverse.worlds.world import Index
+
+FOREVER = 10**9
+Start = Literal["per_episode", "cumulative"]
+_ATTEMPTS = 6  # one draw and five further ones on refusal, as in CausalWorld
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """When an actor acts: episodes first..last, every `period`-th, before action `step`."""
+
+    actor: Actor
+    first: int = 0
+    last: int = FOREVER
+    period: int = 1
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        if self.first < 0 or self.last < self.first or self.period < 1 or self.step < 0:
+            raise InvalidValueError(
+                explain(
+                    f"stage first={self.first} last={self.last} period={self.period} "
+                    f"step={self.step}",
+                    allowed="0 <= first <= last, period >= 1, step >= 0",
+                )
+            )
+
+    def active(self, episodes: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Returns in which worlds it acts now."""
+        inside = (episodes >= self.first) & (episodes <= self.last)
+        return inside & ((episodes - self.first) % self.period == 0) & (steps == self.step)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curriculum:
+    """Stages in order; later ones win where two set the same variable.
+
+    `start` says what an episode begins with: "per_episode" draws from the defaults, "cumulative"
+    keeps what earlier episodes set, as CausalWorld's wrapper does.
+    """
+
+    stages: tuple[Stage, ...] = ()
+    start: Start = "per_episode"
+
+    def __post_init__(self) -> None:
+        if self.start not in ("per_episode", "cumulative"):
+            raise UnknownNameError(unknown("start", self.start, ("per_episode", "cumulative")))
+
+    def intervene(self, driver: Driver, worlds: Index) -> Mapping[int, str]:
+        """Applies the active stages to some worlds; returns the worlds that refused, with why.
+
+        A refused world is drawn again, five times at most, with other noise each time.
+        """
+        refused: dict[int, str] = {}
+        pending = worlds
+        for attempt in range(_ATTEMPTS):
+            groups = self._proposals(driver, pending, attempt)
+            refused = {}
+            for index, values in groups:
+                refused |= driver.do(values, worlds=index).reasons
+            pending = np.array(sorted(refused), dtype=np.int64)
+            if not len(pending):
+                break
+        return refused
+
+    def _proposals(
+        self, driver: Driver, worlds: Index, attempt: int
+    ) -> list[tuple[Index, dict[str, NDArray[Any]]]]:
+        """Returns the joint interventions, worlds with the same active stages together."""
+        episodes, steps = driver.episodes[worlds], driver.steps[worlds]
+        active = np.array([stage.active(episodes, steps) for stage in self.stages], dtype=bool)
+        active = active.reshape(len(self.stages), len(worlds))
+        out = []
+        for key in np.unique(active, axis=1).T:
+            index = worlds[np.all(active == key[:, None], axis=0)]
+            values: dict[str, NDArray[Any]] = {}
+            for number in np.flatnonzero(key).tolist():
+                values |= self._ask(driver, index, number, attempt)
+            if values:
+                out.append((index, _full(values, index, driver)))
+        return out
+
+    def _ask(
+        self, driver: Driver, index: Index, number: int, attempt: int
+    ) -> dict[str, NDArray[Any]]:
+        noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
+        tag = f"curriculum/{number}/{attempt}"
+        moment = Moment(driver, index, noise, driver.world.options.space, tag)
+        return dict(self.stages[number].actor.act(moment))
+
+    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:
+        """Tells every actor how episodes ended."""
+        for stage in self.stages:
+            stage.actor.heard(success, worlds)
+
+
+def _full(
+    values: Mapping[str, NDArray[Any]], index: Index, driver: Driver
+) -> dict[str, NDArray[Any]]:
+    """Returns the rows laid into arrays with one row per world of the environment."""
+    out = {}
+    for name, rows in values.items():
+        out[name] = driver.values[name]
+        out[name][index] = rows
+    return out
+
+
+def paper_curriculum(number: int) -> Curriculum:
+    """Returns CausalWorld's curriculum 0 (none), 1 (goals) or 2 (everything)."""
+    if number == 0:
+        return Curriculum()
+    if number in (1, 2):
+        actor = Goals() if number == 1 else Everything()
+        return Curriculum(stages=(Stage(actor=actor),), start="cumulative")
+    raise UnknownNameError(unknown("curriculum", str(number), ("0", "1", "2")))

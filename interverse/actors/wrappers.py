@@ -1,0 +1,112 @@
+"""A curriculum around an environment: one wrapper for `Env`, one for `VectorEnv`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import VectorWrapper
+from numpy.typing import NDArray
+
+from interverse.actors.curriculum import Curriculum
+from interverse.envs.driver import Driver, Transition
+from interverse.envs.single import WorldEnv
+from interverse.envs.vector import WorldVectorEnv
+from interverse.errors import InvalidValueError, explain
+from interverse.worlds.world import Index
+
+_SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds
+
+
+@final
+class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """A single environment whose episodes start and go on under a curriculum."""
+
+    def __init__(self, env: gym.Env[Any, Any], curriculum: Curriculum) -> None:
+        super().__init__(env)
+        self.meddler = install(env.unwrapped, curriculum)
+
+
+@final
+class CurriculumVectorEnv(VectorWrapper):
+    """A vector environment under a curriculum, each world with its own episodes and steps."""
+
+    def __init__(self, env: Any, curriculum: Curriculum) -> None:
+        super().__init__(env)
+        self.meddler = install(env.unwrapped, curriculum)
+
+
+@final
+class CurriculumMeddler:
+    """Applies a curriculum where the driver resets and steps, so autoreset cannot pass it by.
+
+    `refused` counts, per world, the episodes or moments whose intervention was refused.
+    """
+
+    def __init__(self, curriculum: Curriculum, num_worlds: int) -> None:
+        self.curriculum = curriculum
+        self.refused = np.zeros(num_worlds, dtype=np.int64)
+        self._ended = np.zeros(num_worlds, dtype=bool)
+        self._carried: dict[str, NDArray[Any]] = {}
+        self._has: dict[str, NDArray[np.bool_]] = {}
+
+    def started(self, driver: Driver, worlds: Index) -> None:
+        """Lays earlier episodes' values down again if they accumulate, then intervenes."""
+        self._ended[worlds] = False
+        cumulative = self.curriculum.start == "cumulative"
+        if cumulative:
+            self._lay_down(driver, worlds)
+        before = len(driver.log(int(worlds[0]))) if len(worlds) else 0
+        self._count(self.curriculum.intervene(driver, worlds))
+        if cumulative and len(worlds):
+            self._carry(driver, worlds, before)
+
+    def stepped(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
+        """Intervenes within episodes; tells the actors of episodes that have just ended."""
+        ended = moment.terminated | moment.truncated
+        fresh = np.flatnonzero(ended & ~self._ended)
+        self._ended |= ended
+        key = next((name for name in _SUCCESS if name in moment.info), None)
+        if len(fresh) and key is not None:
+            self.curriculum.heard(moment.info[key][fresh].astype(np.float64), fresh)
+        self._count(self.curriculum.intervene(driver, np.flatnonzero(~ended)))
+        return {"refused_interventions": self.refused.copy()}
+
+    def _count(self, refusals: Mapping[int, str]) -> None:
+        self.refused[list(refusals)] += 1
+
+    def _lay_down(self, driver: Driver, worlds: Index) -> None:
+        for name, rows in self._carried.items():
+            chosen = worlds[self._has[name][worlds]]
+            if len(chosen):
+                self._count(driver.do({name: rows}, worlds=chosen, check=False).reasons)
+
+    def _carry(self, driver: Driver, worlds: Index, before: int) -> None:
+        for world in worlds.tolist():
+            for entry in driver.log(world)[before:]:
+                row = int(np.flatnonzero(entry.worlds == world)[0])
+                if world in entry.reasons:
+                    continue
+                for name, rows in entry.values.items():
+                    if name not in self._carried:
+                        self._carried[name] = driver.values[name]
+                        self._has[name] = np.zeros(len(self.refused), dtype=bool)
+                    self._carried[name][world] = rows[row]
+                    self._has[name][world] = True
+
+
+def install(env: Any, curriculum: Curriculum) -> CurriculumMeddler:
+    """Puts a curriculum into an interverse environment; returns what applies it."""
+    if not isinstance(env, WorldEnv | WorldVectorEnv):
+        raise InvalidValueError(
+            explain(f"env is a {type(env).__name__}", allowed="an environment of interverse")
+        )
+    driver = env.driver
+    if driver.meddler is not None:
+        raise InvalidValueError(
+            explain("the environment has a curriculum already", fix="Combine their stages in one")
+        )
+    driver.meddler = CurriculumMeddler(curriculum, driver.world.num_worlds)
+    return driver.meddler

@@ -1,0 +1,28 @@
+"""What `import interverse` costs beside `import gymnasium`, in fresh processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from interverse.bench.measure import Row, best_pair
+
+
+def imports() -> list[Row]:
+    """Returns the import time as a ratio."""
+
+    def fresh(module: str) -> None:
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+    ours, theirs = best_pair(lambda: fresh("interverse"), lambda: fresh("gymnasium"))
+    return [
+        Row(
+            name="import interverse",
+            metric="seconds",
+            value=ours,
+            unit="s",
+            ratio=ours / theirs,
+            baseline="import gymnasium",
+            target="ratio at most 1.5",
+        )
+    ]

@@ -1,0 +1,71 @@
+"""Views on a world's variables: all now, with an intervention laid over, of one world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.world import Index, World
+
+
+@final
+class WorldValues(Mapping[str, NDArray[Any]]):
+    """All variables now, read when asked for."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return to_numpy(self._world.read(name), self._world.variables[name].dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._world.variables)
+
+    def __len__(self) -> int:
+        return len(self._world.variables)
+
+
+@final
+class Overlay(Mapping[str, NDArray[Any]]):
+    """Present values of some worlds with an intervention's values laid over them."""
+
+    def __init__(self, values: Mapping[str, NDArray[Any]], given: Any, index: Index) -> None:
+        self._values, self._given, self._index = values, given, index
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name in self._given:
+            return self._given[name]
+        return self._values[name][self._index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@final
+class FirstWorld(Mapping[str, NDArray[Any]]):
+    """The values of world 0, without the world axis."""
+
+    def __init__(self, values: Mapping[str, NDArray[Any]]) -> None:
+        self._values = values
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._values[name][0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def to_numpy(array: Any, dtype: Any = None) -> NDArray[Any]:
+    """Returns a fresh NumPy array from a NumPy array or a Torch tensor on any device."""
+    if not isinstance(array, np.ndarray):
+        array = array.detach().cpu().numpy() if callable(getattr(array, "detach", None)) else array
+    return np.array(array, dtype=dtype)

@@ -1,0 +1,308 @@
+"""`iv.evaluate`: policies x protocols x seeds, in units that any number of workers may share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from interverse._version import __version__
+from interverse.envs import make
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.protocols.protocol import Protocol
+from interverse.protocols.select import Selection, select_protocols
+from interverse.protocols.unit import ROWS, Unit, run_unit
+from interverse.results import Results
+from interverse.results.provenance import command, versions
+from interverse.rng import check_seed
+from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.scm.variable import Variable
+
+_RUN_FILE = "run.json"
+RESULT_FILE = "results.parquet"
+COMMAND_FILE = "command.json"  # apart from the table: how it was asked for changes no score
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    task: str
+    options: Mapping[str, Any]
+    protocols: tuple[Protocol, ...]
+    episodes: int
+    seeds: range
+    label: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    units: tuple[Unit, ...]
+    folder: Path | None
+    provenance: Mapping[str, Any]
+
+    def file(self, unit: Unit) -> Path | None:
+        return None if self.folder is None else self.folder / "units" / f"{unit.name}.parquet"
+
+
+def evaluate(  # noqa: PLR0913 - the contract fixes these names
+    policy: PolicyLike,
+    task: str,
+    protocols: Selection = "all",
+    episodes: int = 200,
+    seed: int = 0,
+    seeds: int = 1,
+    workers: int = 1,
+    out: str | os.PathLike[str] | None = None,
+    experiment: str | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> Results:
+    """Returns the scores of a policy under protocols.
+
+    The score of an episode depends on (task, protocol, seed, episode) alone: not on the number of
+    workers, the order, or a restart. With `out`, each finished unit of 50 episodes is on disk at
+    once, and a call with the same arguments goes on from there.
+
+    Args:
+        policy: what acts; see `interverse.rollouts.as_policy`.
+        task: a world's id.
+        protocols: "P0-P11", "P3", "all", protocols of your own, or a list of these.
+        episodes: how many per protocol and seed.
+        seed: the first seed; `seeds` counts on from it.
+        seeds: how many seeds.
+        workers: processes that share the units; more than one needs a policy that can be pickled.
+        out: a folder for the results; None keeps them in memory.
+        experiment: the name the rows carry; the policy's by default.
+        progress: whether to show a progress bar on standard error.
+        **options: options of the world, as for `make`.
+    """
+    chosen = select_protocols(task, protocols)
+    for name, count in (("episodes", episodes), ("seeds", seeds), ("workers", workers)):
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise InvalidValueError(
+                explain(f"{name} is {count!r}", allowed="a whole number from 1")
+            )
+    first = check_seed(seed)
+    about = _check_world(task, options, chosen, policy)
+    request = _Request(
+        task=task,
+        options=options,
+        protocols=chosen,
+        episodes=episodes,
+        seeds=range(first, first + seeds),
+        label=experiment or policy_name(policy),
+    )
+    plan = _plan(request, None if out is None else Path(out), about)
+    rows = _collect(plan, policy, workers, progress=progress)
+    results = Results.from_rows(rows, plan.provenance).named(request.label)
+    if plan.folder is not None:
+        results.to_parquet(plan.folder / RESULT_FILE)
+        _write(plan.folder / COMMAND_FILE, json.dumps({"command": command()}))
+    return replace(results, provenance={**results.provenance, "command": command()})
+
+
+def policy_name(policy: PolicyLike) -> str:
+    """Returns a name for a policy: its own, or its class's."""
+    if isinstance(policy, str):
+        return policy
+    name = getattr(policy, "__name__", None)
+    return name if isinstance(name, str) else type(policy).__name__
+
+
+def _check_world(
+    task: str, options: Mapping[str, Any], chosen: tuple[Protocol, ...], policy: PolicyLike
+) -> dict[str, Any]:
+    """Builds the world once, so that every mistake shows before any work starts."""
+    env = make(task, **options)
+    try:
+        env.reset(seed=0)
+        as_policy(policy, env.world)
+        for protocol in chosen:
+            protocol.check(env.driver)
+        return {name: _ranges(v) for name, v in env.variables.items() if v.space_a is not None}
+    finally:
+        env.close()
+
+
+def _ranges(variable: Variable) -> dict[str, Any]:
+    out: dict[str, Any] = {"unit": variable.unit}
+    for name in ("space_a", "space_b"):
+        space = getattr(variable, name)
+        if space is not None:
+            out[name] = [space.low.tolist(), space.high.tolist()]
+    return out
+
+
+def _plan(request: _Request, folder: Path | None, variables: Mapping[str, Any]) -> _Plan:
+    units = tuple(
+        Unit(
+            task=request.task,
+            options=dict(request.options),
+            protocol=protocol,
+            seed=seed,
+            number=number,
+            episodes=min(ROWS, request.episodes - number * ROWS),
+        )
+        for protocol in request.protocols
+        for seed in request.seeds
+        for number in range(-(-request.episodes // ROWS))
+    )
+    identity = {
+        "task": request.task,
+        "options": json.loads(json.dumps(dict(request.options), default=str)),
+        "policy": request.label,
+        "version": __version__,
+    }
+    provenance = {
+        **identity,
+        "episodes": request.episodes,
+        "seeds": list(request.seeds),
+        "versions": dict(versions()),
+        "protocols": {p.name: _describe(p) for p in request.protocols},
+        "variables": dict(variables),
+    }
+    if folder is not None:
+        _claim(folder, identity)
+    return _Plan(units=units, folder=folder, provenance=provenance)
+
+
+def _describe(protocol: Protocol) -> dict[str, Any]:
+    regions = sorted(set(protocol.variables.values())) or [protocol.everything or ""]
+    names = list(protocol.variables) or (["everything"] if protocol.everything else [])
+    return {
+        "variables": names,
+        "space": "/".join(regions),
+        "at": list(protocol.at),
+        "note": protocol.note,
+    }
+
+
+def _claim(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Marks the folder as this run's, or raises if it is another's: nothing is overwritten."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / _RUN_FILE
+    text = json.dumps(identity, sort_keys=True, indent=1)
+    if file.exists():
+        held = file.read_text()
+        if held != text:
+            raise InvalidValueError(
+                explain(
+                    f"{folder} holds another evaluation: {' '.join(held.split())}",
+                    fix="Choose another folder, or delete that one",
+                )
+            )
+        return
+    _write(file, text)
+
+
+def _write(file: Path, text: str) -> None:
+    partial = file.with_suffix(".partial")
+    partial.write_text(text)
+    os.replace(partial, file)
+
+
+def _collect(
+    plan: _Plan, policy: PolicyLike, workers: int, *, progress: bool
+) -> list[dict[str, Any]]:
+    """Runs what is missing and returns all rows, in the plan's order."""
+    done: dict[str, list[dict[str, Any]]] = {}
+    missing = []
+    for unit in plan.units:
+        rows = _read(plan.file(unit), unit)
+        if rows is None:
+            missing.append(unit)
+        else:
+            done[unit.name] = rows
+    with _bar(len(plan.units), len(done), show=progress) as advance:
+        for unit, rows in _run(missing, policy, workers):
+            file = plan.file(unit)
+            if file is not None:
+                Results.from_rows(rows, {"unit": _identity(unit)}).to_parquet(file)
+            done[unit.name] = rows
+            advance()
+    return [row for unit in plan.units for row in done[unit.name]]
+
+
+def _identity(unit: Unit) -> str:
+    """A hash of what the unit's protocol is, so that an edited protocol is run again."""
+    text = json.dumps([unit.name, _describe(unit.protocol), unit.episodes], sort_keys=True)
+    regions = json.dumps(dict(unit.protocol.variables), sort_keys=True)
+    return hashlib.blake2b((text + regions).encode(), digest_size=8).hexdigest()
+
+
+def _read(file: Path | None, unit: Unit) -> list[dict[str, Any]] | None:
+    if file is None or not file.exists():
+        return None
+    try:
+        held = Results.from_parquet(file)
+    except FileFormatError:
+        return None  # a torn or foreign unit is simply run again
+    if held.provenance.get("unit") != _identity(unit):
+        return None
+    rows = held.data.drop_columns(["experiment", "step"]).to_pylist()
+    return [{k: v for k, v in row.items() if v is not None} for row in rows]
+
+
+def _run(
+    units: list[Unit], policy: PolicyLike, workers: int
+) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
+    if workers == 1 or len(units) < 2:
+        for unit in units:
+            yield unit, run_unit(unit, policy)
+        return
+    _check_pickles(policy)
+    context = get_context("spawn")  # a forked child would share GL contexts and threads
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield from _gather(pool, units, policy)
+
+
+def _gather(
+    pool: Executor, units: list[Unit], policy: PolicyLike
+) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
+    futures: dict[Future[list[dict[str, Any]]], Unit] = {
+        pool.submit(run_unit, unit, policy): unit for unit in units
+    }
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _check_pickles(policy: PolicyLike) -> None:
+    try:
+        pickle.dumps(policy)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidValueError(
+            explain(
+                f"the policy cannot be sent to other processes: {error}",
+                fix="Define it at module level, or pass workers=1",
+            )
+        ) from error
+
+
+@contextmanager
+def _bar(total: int, done: int, *, show: bool) -> Iterator[Callable[[], None]]:
+    """Shows a progress bar with time left on standard error, or nothing."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not show) as progress:
+        task = progress.add_task(f"units of {ROWS} episodes", total=total, completed=done)
+        yield lambda: progress.advance(task)

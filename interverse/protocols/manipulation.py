@@ -1,0 +1,62 @@
+"""CausalWorld's protocols P0-P11 as literal tables, and ours for the tasks it left out.
+
+The original varies the position alone where its paper says pose; so do these. Its stacking2 P9
+names an object that does not exist, so its goal stays fixed: repaired here, and kept as
+`P9_legacy`.
+"""
+
+from __future__ import annotations
+
+from interverse.protocols.protocol import Protocol
+
+_BLOCK = "block_*/cylindrical_position"
+_GOAL = "goal_*/cylindrical_position"
+_TOWER = "goal_tower/cylindrical_position"
+_MASS = "block_*/mass"
+_SIZE = "block_*/size"
+_FLOOR = "floor/friction"
+
+
+SINGLE_BLOCK = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P1", variables={_MASS: "A"}),
+    Protocol(name="P2", variables={_MASS: "B"}),
+    Protocol(name="P3", variables={_SIZE: "A"}, note="the goal follows the block's size"),
+    Protocol(name="P4", variables={_BLOCK: "A"}),
+    Protocol(name="P5", variables={_GOAL: "A"}),
+    Protocol(name="P6", variables={_BLOCK: "B", _GOAL: "B"}),
+    Protocol(name="P7", variables={_BLOCK: "A", _GOAL: "A", _MASS: "A"}),
+    Protocol(name="P8", variables={_BLOCK: "B", _GOAL: "B", _MASS: "B"}),
+    Protocol(name="P9", variables={_BLOCK: "B", _GOAL: "B", _MASS: "B", _FLOOR: "B"}),
+    Protocol(name="P10", everything="A"),
+    Protocol(name="P11", everything="B"),
+)
+
+STACKING = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P1", variables={_MASS: "A"}),
+    Protocol(name="P2", variables={_MASS: "B"}),
+    Protocol(name="P4", variables={_BLOCK: "A"}),
+    Protocol(name="P5", variables={_TOWER: "A"}),
+    Protocol(name="P6", variables={_BLOCK: "B", _TOWER: "B"}),
+    Protocol(name="P7", variables={_BLOCK: "A", _TOWER: "A", _MASS: "A"}),
+    Protocol(name="P8", variables={_BLOCK: "B", _TOWER: "B", _MASS: "B"}),
+    Protocol(
+        name="P9",
+        variables={_BLOCK: "B", _TOWER: "B", _MASS: "B", _FLOOR: "B"},
+        note="repaired: the original's goal stays fixed",
+    ),
+    Protocol(
+        name="P9_legacy",
+        variables={_BLOCK: "B", _MASS: "B", _FLOOR: "B"},
+        note="as the original runs: the goal stays fixed",
+    ),
+    Protocol(name="P10", everything="A"),
+    Protocol(name="P11", everything="B"),
+)
+
+REACHING = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P5", variables={_GOAL: "A"}),
+    Protocol(name="P12", variables={_GOAL: "B"}),
+)

@@ -1,0 +1,57 @@
+"""From what a user writes ("P0-P11", a name, a list) to protocols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.protocols import PROTOCOLS
+from interverse.protocols.protocol import Protocol
+
+_RANGE = re.compile(r"^([A-Za-z_]*)(\d+)-\1(\d+)$")
+Selection = str | Protocol | Sequence[str | Protocol]
+
+
+def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...]:
+    """Returns the protocols meant for a task.
+
+    Args:
+        task: a world's id.
+        given: "all", a name, a range such as "P0-P11" (those that exist for the task), names
+            separated by commas, protocols of your own, or a list of these.
+
+    >>> [p.name for p in select_protocols("trifinger/stacking2-v1", "P2-P5")]
+    ['P2', 'P4', 'P5']
+    """
+    table = {p.name: p for p in PROTOCOLS.load(task)} if task in PROTOCOLS else {}
+    if not table:
+        table = {"P0": Protocol(name="P0", note="nothing changes")}
+    items = [given] if isinstance(given, str | Protocol) else list(given)
+    out: dict[str, Protocol] = {}
+    for item in items:
+        found = [item] if isinstance(item, Protocol) else _by_name(item, table)
+        for protocol in found:
+            if out.setdefault(protocol.name, protocol) is not protocol:
+                raise InvalidValueError(explain(f"two protocols are named {protocol.name!r}"))
+    if not out:
+        raise InvalidValueError(
+            explain(f"no protocol of {task} is meant by {given!r}", allowed=", ".join(table))
+        )
+    return tuple(out.values())
+
+
+def _by_name(text: str, table: dict[str, Protocol]) -> list[Protocol]:
+    if text == "all":
+        return list(table.values())
+    out = []
+    for part in (p.strip() for p in text.split(",")):
+        span = _RANGE.match(part)
+        if span:
+            names = (f"{span[1]}{i}" for i in range(int(span[2]), int(span[3]) + 1))
+            out += [table[name] for name in names if name in table]
+        elif part in table:
+            out.append(table[part])
+        else:
+            raise UnknownNameError(unknown("protocol", part, table))
+    return out

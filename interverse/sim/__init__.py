@@ -1,0 +1,24 @@
+"""Simulators: the only code that touches them. Worlds speak to the `Engine` interface."""
+
+from interverse.sim.engine import (
+    ENGINES,
+    Edit,
+    Engine,
+    Scene,
+    SimulationError,
+    edits,
+    make_engine,
+)
+from interverse.sim.inertia import ScaledInertia, Solid
+
+__all__ = [
+    "ENGINES",
+    "Edit",
+    "Engine",
+    "ScaledInertia",
+    "Scene",
+    "SimulationError",
+    "Solid",
+    "edits",
+    "make_engine",
+]

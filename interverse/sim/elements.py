@@ -1,0 +1,174 @@
+"""Where names live in a MuJoCo model: which columns of which field a binding means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import mujoco
+import numpy as np
+from mujoco.batch import MODEL_FIELDS
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.scm.variable import Binding
+from interverse.sim.inertia import SOLIDS, ScaledInertia, Solid
+
+Columns = NDArray[np.int64]
+
+# The start of a field's name tells whose rows it holds.
+_OWNERS = {
+    "actuator": "actuator",
+    "body": "body",
+    "cam": "camera",
+    "dof": "joint",
+    "eq": "equality",
+    "geom": "geom",
+    "jnt": "joint",
+    "light": "light",
+    "mat": "material",
+    "pair": "pair",
+    "qpos0": "joint",
+    "site": "site",
+    "tendon": "tendon",
+}
+_JOINT_SIZES = {  # of one joint of each type: positions, degrees of freedom
+    mujoco.mjtJoint.mjJNT_FREE: (7, 6),
+    mujoco.mjtJoint.mjJNT_BALL: (4, 3),
+    mujoco.mjtJoint.mjJNT_SLIDE: (1, 1),
+    mujoco.mjtJoint.mjJNT_HINGE: (1, 1),
+}
+# Options that no derived constant depends on; any other is taken to need re-deriving.
+_FREE_OPTIONS = frozenset({"opt.gravity", "opt.timestep", "opt.wind", "opt.density"})
+_CONSTANT_INPUTS = frozenset(mujoco.MjModel._setconst_inputs)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """The place a binding means."""
+
+    field: str
+    element: int  # -1 for a whole field
+    columns: Columns  # of the field's rows laid flat
+
+
+def find_slot(model: mujoco.MjModel, binding: Binding) -> Slot:
+    """Returns where a binding writes, or raises naming the field or element that is wrong."""
+    name = binding.field
+    if name not in MODEL_FIELDS:
+        raise UnknownNameError(unknown("model field", name, MODEL_FIELDS))
+    shape = template(model, name).shape
+    if binding.element is None:
+        element, columns = -1, np.arange(math.prod(shape))
+    else:
+        element = element_id(model, _owner(name), binding.element)
+        width = math.prod(shape[1:])
+        rows = _rows(model, name, element)
+        columns = (rows[:, None] * width + np.arange(width)).ravel()
+    if binding.index is not None:
+        picked = np.atleast_1d(np.asarray(binding.index))
+        if picked.min() < 0 or picked.max() >= len(columns):
+            raise InvalidValueError(
+                explain(
+                    f"index {binding.index} of {name} of {binding.element!r}",
+                    allowed=f"0 to {len(columns) - 1}",
+                )
+            )
+        columns = columns[picked]
+    return Slot(name, element, columns)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An inertia rule resolved to indices: what it reads, which edits set it off, its formula."""
+
+    body: int
+    arguments: tuple[tuple[str, int], ...]
+    inertia: Callable[..., NDArray[np.float64]]
+
+    @property
+    def causes(self) -> set[tuple[str, int]]:
+        """The edits that set it off: those of what it reads."""
+        return set(self.arguments)
+
+
+def find_rule(model: mujoco.MjModel, rule: Solid | ScaledInertia) -> Rule:
+    """Returns a scene's inertia rule resolved to indices, or raises if it cannot hold."""
+    body = element_id(model, "body", rule.body)
+    if isinstance(rule, ScaledInertia):
+        mass, inertia = rule.mass, np.array(rule.inertia)
+        return Rule(body, (("body_mass", body),), lambda m: inertia * (m / mass)[:, None])
+    geom = element_id(model, "geom", rule.geom)
+    kind = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_").lower()
+    if kind not in SOLIDS or model.body_geomnum[body] != 1 or model.geom_bodyid[geom] != body:
+        raise InvalidValueError(
+            explain(
+                f"the inertia of body {rule.body!r} does not follow from geom {rule.geom!r}",
+                allowed=f"a body of one geom, a {', a '.join(sorted(SOLIDS))}",
+            )
+        )
+    return Rule(body, (("body_mass", body), ("geom_size", geom)), SOLIDS[kind])
+
+
+def template(model: mujoco.MjModel, field: str) -> NDArray[Any]:
+    """Returns a field's values in the model, as an array."""
+    if field.startswith("opt."):
+        return np.asarray(getattr(model.opt, field.removeprefix("opt.")))
+    return np.asarray(getattr(model, field))
+
+
+def needs_constants(field: str) -> bool:
+    """Returns whether constants that the compiler derives depend on a field."""
+    if field.startswith("opt."):
+        return field not in _FREE_OPTIONS
+    return field in _CONSTANT_INPUTS
+
+
+def element_id(model: mujoco.MjModel, kind: str, name: str) -> int:
+    """Returns an element's index, or raises with the nearest name."""
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    index = mujoco.mj_name2id(model, code, name)
+    if index < 0:
+        raise UnknownNameError(unknown(kind, name, element_names(model, kind)))
+    return int(index)
+
+
+def element_ids(model: mujoco.MjModel, kind: str, names: Sequence[str]) -> Columns:
+    """Returns the indices of several elements of one kind."""
+    return np.array([element_id(model, kind, name) for name in names], dtype=np.int64)
+
+
+def element_names(model: mujoco.MjModel, kind: str) -> tuple[str, ...]:
+    """Returns the names of all elements of a kind, in order; "" where one has none."""
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    names = []
+    for index in range(_count(model, kind)):
+        names.append(mujoco.mj_id2name(model, code, index) or "")
+    return tuple(names)
+
+
+def _count(model: mujoco.MjModel, kind: str) -> int:
+    short = {"actuator": "u", "camera": "cam", "joint": "jnt", "material": "mat", "equality": "eq"}
+    return int(getattr(model, "n" + short.get(kind, kind)))
+
+
+def _owner(field: str) -> str:
+    owner = _OWNERS.get(field.partition("_")[0])
+    if owner is None:
+        raise InvalidValueError(
+            explain(f"field {field} has no named elements", fix="Bind it with element=None")
+        )
+    return owner
+
+
+def _rows(model: mujoco.MjModel, field: str, element: int) -> Columns:
+    if field.startswith(("dof_", "qpos0")):
+        sizes = _JOINT_SIZES[mujoco.mjtJoint(int(model.jnt_type[element]))]
+        positions = field == "qpos0"
+        start = model.jnt_qposadr[element] if positions else model.jnt_dofadr[element]
+        return start + np.arange(sizes[0] if positions else sizes[1])
+    return np.array([element])

@@ -1,0 +1,233 @@
+"""What a world may ask of a simulator: N copies of one scene, edited, stepped and read as arrays.
+
+Every array has a leading world axis. Readers return every world, writers take `worlds`, an index
+array, and one row per index. Arrays come out in the engine's kind (NumPy, Torch) and go in as
+either. Quaternions are x, y, z, w; velocities are in the world frame; units are SI.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InterverseError
+from interverse.registry import Entry, Registry
+from interverse.scm.variable import Binding, Variable
+from interverse.sim.inertia import ScaledInertia, Solid
+
+Array = Any  # a NumPy array or a Torch tensor
+Index = NDArray[np.int64]
+Names = Sequence[str]
+State = dict[str, Array]
+Edit = tuple[Binding, Array]  # where, and one row of values per world
+Picture = Literal["rgb", "depth", "segmentation"]
+
+
+class SimulationError(InterverseError, RuntimeError):
+    """The physics of some worlds broke down; every world is as it was before the step.
+
+    Attributes:
+        worlds: the indices of the worlds concerned.
+    """
+
+    def __init__(self, message: str, worlds: Iterable[int]) -> None:
+        super().__init__(message)
+        self.worlds = tuple(worlds)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What an engine is built from: a model, and which inertias follow from mass and size."""
+
+    model: Any
+    """MJCF text, a `mujoco.MjSpec` or a `mujoco.MjModel`."""
+    inertia: tuple[Solid | ScaledInertia, ...] = ()
+    """Bodies whose inertia must follow an edit of their mass or size."""
+
+
+class Engine(ABC):
+    """N copies of one scene. Subclasses are final: one per simulator."""
+
+    num_worlds: int
+    timestep: float  # of one substep, s
+
+    # ------------------------------------------------------------------ the model
+
+    @abstractmethod
+    def write(self, edits: Sequence[Edit], worlds: Index) -> None:
+        """Edits model fields of some worlds, then re-derives all that follows from them once.
+
+        A row has as many entries as the binding names, or one for all of them.
+        """
+
+    @abstractmethod
+    def field(self, binding: Binding) -> Array:
+        """Returns a model field as the simulator holds it, (N, k), unscaled."""
+
+    @abstractmethod
+    def reset(self, worlds: Index) -> None:
+        """Puts state and model fields of some worlds back to the scene's."""
+
+    @abstractmethod
+    def save(self, worlds: Index) -> State:
+        """Returns a copy of all that makes later steps of these worlds what they are."""
+
+    @abstractmethod
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds, whichever engine of this scene saved them."""
+
+    # ----------------------------------------------------------------------- time
+
+    @abstractmethod
+    def step(
+        self, worlds: Index, substeps: int = 1, before: Callable[[], None] | None = None
+    ) -> None:
+        """Advances some worlds; raises SimulationError and changes nothing if one breaks down.
+
+        Args:
+            worlds: which worlds.
+            substeps: how many time steps of the scene.
+            before: called before every substep, to set forces that follow the motion.
+        """
+
+    # -------------------------------------------------------------------- reading
+
+    @abstractmethod
+    def asarray(self, values: Any) -> Array:
+        """Returns values as an array of this engine's kind, float64 and int64 kept."""
+
+    @abstractmethod
+    def positions(self, bodies: Names) -> Array:
+        """Returns the places of body frames, (N, bodies, 3)."""
+
+    @abstractmethod
+    def orientations(self, bodies: Names) -> Array:
+        """Returns the rotations of body frames, (N, bodies, 4)."""
+
+    @abstractmethod
+    def velocities(
+        self, bodies: Names, at: Literal["frame", "mass"] = "frame"
+    ) -> tuple[Array, Array]:
+        """Returns linear and angular velocities, (N, bodies, 3) each.
+
+        The linear one is that of the body frame's origin, or of the centre of mass.
+        """
+
+    @abstractmethod
+    def joint_positions(self, joints: Names) -> Array:
+        """Returns positions of hinges and slides, (N, joints)."""
+
+    @abstractmethod
+    def joint_velocities(self, joints: Names) -> Array:
+        """Returns velocities of hinges and slides, (N, joints)."""
+
+    @abstractmethod
+    def site_positions(self, sites: Names) -> Array:
+        """Returns the places of sites, (N, sites, 3)."""
+
+    @abstractmethod
+    def sensor(self, name: str) -> Array:
+        """Returns a sensor's reading at the present state, (N, dim); contacts are sensors too."""
+
+    # -------------------------------------------------------------------- writing
+
+    @abstractmethod
+    def set_pose(
+        self,
+        body: str,
+        worlds: Index,
+        *,
+        position: Array | None = None,
+        orientation: Array | None = None,
+    ) -> None:
+        """Moves a free or a mocap body; what is None stays."""
+
+    @abstractmethod
+    def set_velocity(
+        self,
+        body: str,
+        worlds: Index,
+        *,
+        linear: Array | None = None,
+        angular: Array | None = None,
+    ) -> None:
+        """Sets the velocity of a free body; what is None stays."""
+
+    @abstractmethod
+    def set_joints(
+        self,
+        joints: Names,
+        worlds: Index,
+        *,
+        position: Array | None = None,
+        velocity: Array | None = None,
+    ) -> None:
+        """Sets hinges and slides, (n, joints); what is None stays."""
+
+    @abstractmethod
+    def set_controls(self, actuators: Names, values: Array, worlds: Index) -> None:
+        """Sets actuator inputs, (n, actuators); they hold until set again."""
+
+    @abstractmethod
+    def set_forces(
+        self, bodies: Names, worlds: Index, *, force: Array, torque: Array | None = None
+    ) -> None:
+        """Sets forces at centres of mass, (n, bodies, 3), and torques, until set again."""
+
+    # ------------------------------------------------------------------- pictures
+
+    @abstractmethod
+    def picture(
+        self,
+        world: int,
+        *,
+        camera: str,
+        size: tuple[int, int],
+        kind: Picture = "rgb",
+    ) -> NDArray[Any]:
+        """Returns what a camera sees of one world; size is (rows, columns).
+
+        "rgb": uint8 (rows, columns, 3). "depth": float32 (rows, columns), metres. "segmentation":
+        int32 (rows, columns), the index of the geom seen, -1 where there is none.
+        """
+
+    @abstractmethod
+    def geom_names(self) -> tuple[str, ...]:
+        """Returns the geoms' names in the order of their segmentation index."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Releases GL contexts and threads."""
+
+
+ENGINES = Registry(
+    "device",
+    {
+        "cpu": Entry("interverse.sim.mujoco:MujocoEngine"),
+        "torch": Entry("interverse.sim.mujoco:MujocoEngine"),
+    },
+)
+
+
+def make_engine(scene: Scene, *, num_worlds: int, device: str = "cpu", threads: int = 0) -> Engine:
+    """Returns the engine of a device: "cpu" (NumPy arrays) or "torch" (Torch on the CPU).
+
+    Args:
+        scene: what to simulate.
+        num_worlds: how many copies.
+        device: a name in `ENGINES`, with or without an index ("cuda:1").
+        threads: threads of a CPU engine, 0 for every core; they never change a result.
+    """
+    kind: Callable[..., Engine] = ENGINES.load(device.partition(":")[0])
+    return kind(scene, num_worlds=num_worlds, device=device, threads=threads)
+
+
+def edits(variables: Mapping[str, Variable], values: Mapping[str, Array]) -> list[Edit]:
+    """Returns the model edits that a set of values means, by the variables' bindings."""
+    return [(b, value) for name, value in values.items() for b in variables[name].bindings]

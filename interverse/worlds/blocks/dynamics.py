@@ -1,0 +1,116 @@
+"""Who pushes whom: placing blocks, pushing them, and how far they are from their targets.
+
+Pure functions over arrays with a leading world axis, on NumPy and Torch alike. Positions are cells
+(row, column) of a 5 x 5 grid; no two blocks of a world share one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from interverse.sim.raster import GRID
+
+Array = Any  # a NumPy array or a Torch tensor
+
+OFFSETS = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))  # stay, up, right, down, left
+CELLS = GRID * GRID
+
+
+def place(uniforms: Array) -> Array:
+    """Returns (N, n, 2) distinct cells for (N, n) numbers in [0, 1).
+
+    Block i takes one of the 25 - i cells that earlier blocks left, each equally likely, so every
+    ordered choice of distinct cells is equally likely and no draw is rejected.
+    """
+    xp = array_namespace(uniforms)
+    cells: list[Array] = []
+    for i in range(uniforms.shape[1]):
+        cell = xp.astype(xp.floor(uniforms[:, i] * (CELLS - i)), xp.int64)
+        if cells:
+            # Counting free cells only: each taken cell at or before it moves the choice up by one.
+            taken = xp.sort(xp.stack(cells, axis=1), axis=1)
+            for j in range(i):
+                cell = cell + xp.astype(cell >= taken[:, j], xp.int64)
+        cells.append(cell)
+    flat = xp.stack(cells, axis=1)
+    return xp.stack([flat // GRID, flat % GRID], axis=-1)
+
+
+def push(positions: Array, weights: Array, blocks: Array, directions: Array) -> tuple[Array, Array]:
+    """Returns the positions after each world's block tried to move, and which pushes were invalid.
+
+    A block moves into a free cell. A lighter block in its way moves ahead of it if the cell beyond
+    is free and inside; a block as heavy or heavier stops it. A push against a lighter block with
+    any third block behind it moves nothing and is called invalid; one against the wall moves
+    nothing and is not.
+
+    Args:
+        positions: (N, n, 2) int64.
+        weights: (N, n).
+        blocks: (N,) int64, which block acts.
+        directions: (N,) int64, places in `OFFSETS`.
+
+    Returns:
+        (N, n, 2) int64 fresh positions and (N,) bool.
+    """
+    xp = array_namespace(positions, weights)
+    where = device(positions)
+    world = xp.arange(positions.shape[0], device=where)
+    offset = xp.asarray(OFFSETS, dtype=xp.int64, device=where)[directions]
+    ahead = positions[world, blocks] + offset
+    beyond = ahead + offset
+    # A block that stays stands in its own way, and is as heavy as itself: nothing moves.
+    in_way = _at(positions, ahead)
+    met = xp.any(in_way, axis=1)
+    other = xp.argmax(xp.astype(in_way, xp.int64), axis=1)
+    heavier = met & (weights[world, blocks] > weights[world, other])
+    third = xp.any(_at(positions, beyond), axis=1)
+    shoves = heavier & ~third & _inside(beyond)
+    moves = shoves | (~met & _inside(ahead))
+    out = xp.asarray(positions, copy=True)
+    out[world[shoves], other[shoves]] = beyond[shoves]
+    out[world[moves], blocks[moves]] = ahead[moves]
+    return out, heavier & third
+
+
+def _at(positions: Array, cells: Array) -> Array:
+    """Returns (N, n): which blocks lie in each world's one cell."""
+    rows, columns = cells[:, None, 0], cells[:, None, 1]
+    return (positions[:, :, 0] == rows) & (positions[:, :, 1] == columns)
+
+
+def _inside(cells: Array) -> Array:
+    xp = array_namespace(cells)
+    return xp.all((cells >= 0) & (cells < GRID), axis=-1)
+
+
+def play(positions: Array, weights: Array, actions: Array) -> Array:
+    """Returns the positions after (N, K) actions, each 5 * block + direction, one after another."""
+    moves = len(OFFSETS)
+    for k in range(actions.shape[1]):
+        blocks, directions = actions[:, k] // moves, actions[:, k] % moves
+        positions, _ = push(positions, weights, blocks, directions)
+    return positions
+
+
+def reward(positions: Array, targets: Array) -> Array:
+    """Returns (N,) float64: minus the mean Manhattan distance of the blocks to their targets."""
+    xp = array_namespace(positions, targets)
+    distance = xp.sum(xp.abs(positions - targets), axis=(1, 2))
+    return 0.0 - xp.astype(distance, xp.float64) / positions.shape[1]  # 0.0, not -0.0
+
+
+def look_ahead(positions: Array, weights: Array, targets: Array) -> Array:
+    """Returns (N, 5 n) rewards: what each action would earn next, without taking it.
+
+    The first action of the greatest reward is the greedy baseline's choice.
+    """
+    xp = array_namespace(positions, weights, targets)
+    count, objects = positions.shape[:2]
+    columns = []
+    for action in range(len(OFFSETS) * objects):
+        chosen = xp.full((count, 1), action, dtype=xp.int64, device=device(positions))
+        columns.append(reward(play(positions, weights, chosen), targets))
+    return xp.stack(columns, axis=1)

@@ -1,0 +1,317 @@
+"""Weighted blocks on a 5 x 5 grid: the heavier push the lighter; colour may tell which is which.
+
+What follows from what at once: an observed block's colour follows its weight; an unobserved block's
+weight and colour follow its palette index. An intervention on a follower cuts it loose until the
+next reset. Positions follow from the positions, weights and action of the step before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+
+from interverse.errors import explain
+from interverse.rng import Noise
+from interverse.scm import with_defaults
+from interverse.scm.variable import SpaceName
+from interverse.sim import raster
+from interverse.worlds.blocks import appearance, dynamics
+from interverse.worlds.blocks.arrays import converter, to_numpy
+from interverse.worlds.blocks.options import BlocksOptions
+from interverse.worlds.blocks.variables import causal_graph, declare, name_of
+from interverse.worlds.palette import shade, to_bytes
+from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
+
+_STEPS = 100
+_ENLARGED = 5
+_LOOKS = ("palette_index", "weight", "shape", "color")
+_FIELDS = (*_LOOKS, "target", "position")
+_PICTURES = {"image": "position", "target": "target"}  # observation key -> where blocks lie
+
+Scene = tuple[Array, Array, Array]  # positions, shapes, uint8 colours: what `raster.draw` takes
+
+
+@final
+class Blocks(World):
+    """N worlds of n blocks; state arrays have a world axis and a block axis."""
+
+    options_type = BlocksOptions
+    render_size = (_ENLARGED * raster.SIZE, _ENLARGED * raster.SIZE)
+
+    options: BlocksOptions
+
+    def __init__(self, *, num_worlds: int, options: BlocksOptions) -> None:
+        self.num_worlds, self.options = num_worlds, options
+        self._array = converter(options.device)
+        self.variables = with_defaults(declare(options), options.defaults)
+        self.graph = causal_graph(self.variables, options)
+        self.observation_space = _observation_space(options)
+        self.moves = 4 if options.plain else len(dynamics.OFFSETS)
+        self.action_space = gym.spaces.Discrete(self.moves * options.objects)
+        self.layout = {}
+        self.max_steps = _STEPS if options.max_steps is None else options.max_steps
+        furthest = 2.0 * (raster.GRID - 1)
+        self.reward_range = (0.0 if options.plain else -furthest, 0.0)
+        self._names = {f: [name_of(i, f) for i in range(options.objects)] for f in _FIELDS}
+        self._defaults = {name: self.variables[name].default for name in options.defaults}
+        if not options.observed:
+            self._prepare_palette()
+        zero = np.zeros(num_worlds, dtype=np.int64)
+        self._state = self._draw(self._noise(Noise(zero, zero, zero)), {})
+        # The target's picture changes at resets and interventions alone.
+        self._goal_image = self._array(
+            np.zeros((num_worlds, raster.SIZE, raster.SIZE, 3), np.uint8)
+        )
+        self._stale = np.ones(num_worlds, dtype=bool)
+
+    def _prepare_palette(self) -> None:
+        options = self.options
+        ordered = appearance.candidates(
+            options.colormap,
+            options.new_colors,
+            seed=options.palette_seed,
+            by_weight=not options.legacy,
+        )
+        colors, weights = appearance.entries(options.colormap)
+        self._candidates = self._array(ordered)
+        self._palette_colors, self._palette_weights = self._array(colors), self._array(weights)
+
+    def _noise(self, noise: Noise) -> Noise:
+        return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))
+
+    # ------------------------------------------------------------------ episodes
+
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Draws looks, places and targets; positions in `given` come last."""
+        spread = {
+            name: np.broadcast_to(value, (len(worlds), *value.shape))
+            for name, value in self._defaults.items()
+        }
+        here = self._noise(noise)
+        rows = self._draw(here, {**spread, **given})
+        refused = self._clashes(rows, worlds)
+        if refused:
+            bad = np.array([world in refused for world in worlds.tolist()])
+            _assign(rows, self._draw(here.take(bad), {}), bad)
+        self._write(rows, worlds)
+        return refused
+
+    def _draw(self, noise: Noise, given: Mapping[str, Array]) -> State:
+        """Returns rows of a new episode: looks, then places, then the target, then given places."""
+        options = self.options
+        rows = self._draw_looks(noise)
+        self._put(rows, given, _LOOKS)
+        self._follow(rows)
+        rows["position"] = dynamics.place(noise.uniforms(self._names["position"])[:, :, 0])
+        if not options.plain:
+            rows["target"] = self._random_play(rows["position"], rows["weight"], noise)
+        self._put(rows, given, ("target", "position"))
+        rows["invalid_push"] = self._array(np.zeros(len(noise), dtype=bool))
+        return rows
+
+    def _random_play(self, positions: Array, weights: Array, noise: Noise) -> Array:
+        count = len(dynamics.OFFSETS) * self.options.objects
+        actions = noise.integers("target", count, (self.options.target_steps,))
+        return dynamics.play(positions, weights, actions)
+
+    def _draw_looks(self, noise: Noise) -> State:
+        options, count = self.options, len(noise)
+        size = (count, options.objects)
+        rows: State = {"color": self._array(np.zeros((*size, 3)))}
+        rows["color_is_cut"] = self._array(np.zeros(size, dtype=bool))
+        if options.random_shapes:
+            drawn = noise.uniforms(self._names["shape"])[:, :, 0] * options.random_shapes
+            rows["shape"] = array_namespace(drawn).astype(drawn, array_namespace(drawn).int64)
+        else:
+            by_index = np.arange(options.objects) % len(raster.SHAPES)
+            rows["shape"] = self._array(np.tile(by_index, (count, 1)))
+        if options.observed:
+            heaviest_first = np.arange(options.objects, 0, -1, dtype=np.float64)
+            rows["weight"] = self._array(np.tile(heaviest_first, (count, 1)))
+            rows["color_noise"] = noise.uniforms(self._names["color"])[:, :, 0]
+        else:
+            numbers = noise.uniform("palette", (len(self._candidates),))
+            chosen = appearance.choose(numbers, options.objects)
+            rows["palette_index"] = self._candidates[chosen]
+            rows["weight"] = self._palette_weights[rows["palette_index"]]
+            rows["weight_is_cut"] = self._array(np.zeros(size, dtype=bool))
+        return rows
+
+    def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
+        """Moves one block in each world."""
+        chosen = self._array(actions)
+        directions = chosen % self.moves + (len(dynamics.OFFSETS) - self.moves)
+        here = self._array(worlds)
+        state = self._state
+        state["position"][here], state["invalid_push"][here] = dynamics.push(
+            state["position"][here], state["weight"][here], chosen // self.moves, directions
+        )
+
+    def score(self) -> Score:
+        """Returns minus the mean distance to the targets, and whether all are reached."""
+        state = self._state
+        xp = array_namespace(state["position"])
+        never = xp.zeros_like(state["invalid_push"])
+        info = {"invalid_push": _copy(state["invalid_push"])}
+        if self.options.plain:
+            return Score(xp.astype(never, xp.float64), never, info)
+        reward = dynamics.reward(state["position"], state["target"])
+        return Score(reward, never, {"success": reward == 0.0, **info})
+
+    def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
+        """Returns targets that random play leads to from the present positions."""
+        if self.options.plain:
+            return super().sample_goal(worlds, noise, space)
+        here, state = self._array(worlds), self._state
+        goals = self._random_play(
+            state["position"][here], state["weight"][here], self._noise(noise)
+        )
+        return {name: goals[:, i] for i, name in enumerate(self._names["target"])}
+
+    def scripted_policy(self) -> Callable[[Any], Any] | None:
+        """Returns the greedy policy: the first action of the greatest reward after one step."""
+        if self.options.plain:
+            return None
+
+        def greedy(observations: Any) -> NDArray[np.int64]:
+            parts = (self._state[name] for name in ("position", "weight", "target"))
+            return np.argmax(to_numpy(dynamics.look_ahead(*parts)), axis=1)
+
+        return greedy
+
+    # ------------------------------------------------------------- interventions
+
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables and what follows them; two blocks (or targets) in one cell are refused."""
+        rows = self.save(worlds)
+        self._put(rows, values, _FIELDS)
+        self._follow(rows)
+        refused = self._clashes(rows, worlds)
+        keep = np.array([world not in refused for world in worlds.tolist()], dtype=bool)
+        self._write({name: array[self._array(keep)] for name, array in rows.items()}, worlds[keep])
+        return refused
+
+    def _put(self, rows: State, values: Mapping[str, Array], fields: Collection[str]) -> None:
+        for name, value in values.items():
+            block, field = _parse(name)
+            if field in fields:
+                rows[field][:, block] = self._array(value)
+                if f"{field}_is_cut" in rows:
+                    rows[f"{field}_is_cut"][:, block] = True
+
+    def _follow(self, rows: State) -> None:
+        """Brings weights and colours in line with what they follow, unless cut loose."""
+        xp = array_namespace(rows["weight"])
+        options = self.options
+        if options.observed:
+            shades = appearance.intensity(rows["weight"], rows["color_noise"], options.spread)
+            colors = shade(shades, options.colormap)
+        else:
+            colors = self._palette_colors[rows["palette_index"]]
+            weights = self._palette_weights[rows["palette_index"]]
+            rows["weight"] = xp.where(rows["weight_is_cut"], rows["weight"], weights)
+        rows["color"] = xp.where(rows["color_is_cut"][:, :, None], rows["color"], colors)
+
+    def _clashes(self, rows: State, worlds: Index) -> dict[int, str]:
+        """Returns, for each world where two blocks or targets share a cell, which and where."""
+        refused: dict[int, str] = {}
+        for field in ("position", "target"):
+            if field in rows:
+                cells = to_numpy(rows[field])
+                flat = np.sort(cells[:, :, 0] * raster.GRID + cells[:, :, 1], axis=1)
+                for row in np.flatnonzero(np.any(flat[:, 1:] == flat[:, :-1], axis=1)):
+                    refused.setdefault(int(worlds[row]), _clash(cells[row], field))
+        return refused
+
+    # ----------------------------------------------------------------- reading
+
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape), as a fresh array."""
+        block, field = _parse(name)
+        return _copy(self._state[field][:, block])
+
+    def observe(self) -> Observation:
+        """Returns pictures of now and of the target, and the positions."""
+        seen = {"image": raster.draw(*self._scene("position")), "state": self.state()}
+        if not self.options.plain:
+            if np.any(self._stale):
+                stale = np.flatnonzero(self._stale)
+                drawn = raster.draw(*self._scene("target", stale))
+                self._goal_image[self._array(stale)] = drawn
+                self._stale[:] = False
+            seen["target"] = _copy(self._goal_image)
+        return seen
+
+    def state(self) -> Array:
+        """Returns the observation's `state`, (N, n, 2) positions, as a fresh array."""
+        return _copy(self._state["position"])
+
+    def scenes(self) -> dict[str, Scene]:
+        """Returns what the observation's pictures are drawn from, by its keys."""
+        shown = {"image": "position"} if self.options.plain else _PICTURES
+        return {key: self._scene(field) for key, field in shown.items()}
+
+    def _scene(self, field: str, worlds: Index | None = None) -> Scene:
+        here = slice(None) if worlds is None else self._array(worlds)
+        state = self._state
+        colors = to_bytes(state["color"][here])
+        return state[field][here], state["shape"][here], colors
+
+    def render(self, world: int) -> NDArray[np.uint8]:
+        """Returns an enlarged picture of one world."""
+        image = raster.draw(*self._scene("position", np.array([world])))[0]
+        return raster.enlarge(to_numpy(image), _ENLARGED)
+
+    def save(self, worlds: Index) -> State:
+        """Returns copies of the state's rows."""
+        here = self._array(worlds)
+        return {name: array[here] for name, array in self._state.items()}
+
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+        self._write({name: self._array(rows) for name, rows in state.items()}, worlds)
+
+    def _write(self, rows: State, worlds: Index) -> None:
+        _assign(self._state, rows, self._array(worlds))
+        self._stale[worlds] = True
+
+
+def _observation_space(options: BlocksOptions) -> gym.spaces.Dict:
+    picture = gym.spaces.Box(0, 255, (raster.SIZE, raster.SIZE, 3), np.uint8)
+    cells = gym.spaces.Box(0, raster.GRID - 1, (options.objects, 2), np.int64)
+    parts: dict[str, gym.Space[Any]] = {"image": picture, "state": cells}
+    return gym.spaces.Dict(parts if options.plain else {**parts, "target": picture})
+
+
+def _parse(name: str) -> tuple[int, str]:
+    """Returns the block and the field of a variable's name."""
+    block, _, field = name.removeprefix("block_").partition("/")
+    return int(block), field
+
+
+def _copy(array: Array) -> Array:
+    return array_namespace(array).asarray(array, copy=True)
+
+
+def _assign(state: State, rows: State, where: Any) -> None:
+    for name, values in rows.items():
+        state[name][where] = values
+
+
+def _clash(cells: NDArray[np.int64], field: str) -> str:
+    """Returns the text that names the first two blocks of a world in one cell."""
+    places = [tuple(cell) for cell in cells.tolist()]
+    second = next(i for i, place in enumerate(places) if place in places[:i])
+    first = places.index(places[second])
+    row, column = places[second]
+    return explain(
+        f"{name_of(first, field)} and {name_of(second, field)} would both be"
+        f" row {row}, column {column}",
+        allowed="one block a cell",
+        fix="Set both at once, or choose a free cell",
+    )

@@ -1,0 +1,233 @@
+"""How an object gets its colour: one small random network per object, sampled with addressed noise.
+
+The network of object v maps what its parents show to the chances of its own colours: a linear layer
+of the parents' features times a 0/1 parent mask, ReLU, a linear layer, softmax. Layers are stored
+at unit gain and bias, so that `cpt/gain` and `cpt/bias` stay variables: weight = gain * stored.
+
+Sums run in a fixed order over features and hidden units, one elementwise operation per term, never
+as a matrix product over the world axis: a batch of N gives the bits of N batches of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+
+Array = Any  # a NumPy array or a Torch tensor
+Family = Literal["orthogonal", "uniform"]
+FAMILIES: tuple[Family, ...] = ("orthogonal", "uniform")
+MOST_TABLE_ROWS = 2**14
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How large the networks are."""
+
+    objects: int
+    features: int  # per object: its colours one by one, or red, green and blue
+    hidden: int
+    colors: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weights:
+    """Networks at unit gain: one set shared by all worlds (W = 1), or one per world (W = N)."""
+
+    first: Array  # (W, child, parent, feature, hidden)
+    first_bias: Array  # (W, child, hidden)
+    second: Array  # (W, child, hidden, color)
+    second_bias: Array  # (W, child, color)
+
+    @property
+    def shared(self) -> bool:
+        """Whether one set serves every world."""
+        return self.first.shape[0] == 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """One object's chances for every colouring of its parents."""
+
+    parents: tuple[int, ...]
+    cumulative: Array  # (k ** len(parents), k); the first parent counts fastest
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Mechanisms:
+    """What makes the colours of R worlds. Worlds that are `standard` are read off the tables."""
+
+    weights: Weights
+    rows: Array | None  # (R,) which set of `weights` is whose; None: the shared one
+    adjacency: Array  # (R, n, n); [i, j] = 1: j is a parent of i
+    gain: Array  # (R,)
+    bias: Array  # (R,)
+    tables: Sequence[Table | None] = ()  # per object; None where one would be too large
+    standard: Array | None = None  # (R,) bool: the graph, gain and bias the tables are made with
+
+
+def draw_weights(
+    generators: Sequence[np.random.Generator], sizes: Sizes, family: Family
+) -> Weights:
+    """Returns one set of networks per generator: orthogonal or U(-1, 1) layers, U(-1, 1) biases."""
+    n, h, k = sizes.objects, sizes.hidden, sizes.colors
+    shapes = {"first": (n, h, n * sizes.features), "second": (n, k, h)}
+    biases = {"first_bias": (n, h), "second_bias": (n, k)}
+    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in [*shapes, *biases]}
+    for rng in generators:
+        for name, shape in shapes.items():
+            uniform = family == "uniform"
+            parts[name].append(rng.uniform(-1, 1, shape) if uniform else rng.normal(size=shape))
+        for name, shape in biases.items():
+            parts[name].append(rng.uniform(-1, 1, shape))
+    stacked = {name: np.stack(part) for name, part in parts.items()}
+    if family == "orthogonal":
+        stacked |= {name: orthogonal(stacked[name]) for name in shapes}
+    first = stacked["first"].reshape(-1, n, h, n, sizes.features)
+    return Weights(
+        first=np.ascontiguousarray(first.transpose(0, 1, 3, 4, 2)),
+        first_bias=stacked["first_bias"],
+        second=np.ascontiguousarray(stacked["second"].transpose(0, 1, 3, 2)),
+        second_bias=stacked["second_bias"],
+    )
+
+
+def orthogonal(normal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns (..., rows, columns) with orthonormal rows or columns, from standard normal numbers.
+
+    Whichever are fewer are orthonormal; uniform over all such matrices.
+    """
+    tall = normal.shape[-2] >= normal.shape[-1]
+    q, r = np.linalg.qr(normal if tall else np.swapaxes(normal, -1, -2))
+    q = q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    return q if tall else np.swapaxes(q, -1, -2)
+
+
+def first_layer(mechanisms: Mechanisms, v: int, colors: Array) -> Array:
+    """Returns (R, hidden) sums before the ReLU of object v, for colours (R, n) seen one-hot."""
+    weights, rows = mechanisms.weights, mechanisms.rows
+    total = mechanisms.bias[:, None] * _rows(weights.first_bias, rows)[:, v]
+    for j in range(v):
+        own = weights.first[0, v, j] if rows is None else weights.first[:, v, j]
+        chosen = own[colors[:, j]] if rows is None else own[rows, colors[:, j]]
+        total += (mechanisms.gain * mechanisms.adjacency[:, v, j])[:, None] * chosen
+    return total
+
+
+def first_layer_dense(mechanisms: Mechanisms, v: int, features: Array) -> Array:
+    """Returns (R, hidden) sums before the ReLU of object v, for features (R, n, f)."""
+    weights, rows = mechanisms.weights, mechanisms.rows
+    total = mechanisms.bias[:, None] * _rows(weights.first_bias, rows)[:, v]
+    for j in range(v):
+        own = _rows(weights.first[:, v, j], rows)
+        scale = mechanisms.gain * mechanisms.adjacency[:, v, j]
+        for f in range(features.shape[2]):
+            total += (scale * features[:, j, f])[:, None] * own[:, f]
+    return total
+
+
+def cumulative(mechanisms: Mechanisms, v: int, first: Array) -> Array:
+    """Returns (R, k) cumulative chances of object v's colours, from its first layer's sums."""
+    xp = array_namespace(first)
+    weights, rows = mechanisms.weights, mechanisms.rows
+    active = mechanisms.gain[:, None] * xp.where(first > 0.0, first, xp.zeros_like(first))
+    second = _rows(weights.second[:, v], rows)
+    scores = mechanisms.bias[:, None] * _rows(weights.second_bias, rows)[:, v]
+    for h in range(active.shape[1]):
+        scores += active[:, h, None] * second[:, h]
+    chances = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    for c in range(1, chances.shape[1]):
+        chances[:, c] += chances[:, c - 1]
+    return chances / chances[:, -1:]
+
+
+def probabilities(mechanisms: Mechanisms, v: int, colors: Array) -> Array:
+    """Returns (R, k) chances of object v's colours, given the colours (R, n) of all objects."""
+    xp = array_namespace(colors)
+    ends = cumulative(mechanisms, v, first_layer(mechanisms, v, colors))
+    return xp.concat([ends[:, :1], ends[:, 1:] - ends[:, :-1]], axis=1)
+
+
+def pick(ends: Array, uniforms: Array) -> Array:
+    """Returns (R,) colours: the inverse of cumulative chances (R, k) at uniform numbers (R,)."""
+    xp = array_namespace(ends)
+    return xp.sum(xp.astype(uniforms[:, None] >= ends[:, :-1], xp.int64), axis=1)
+
+
+def sample(mechanisms: Mechanisms, v: int, colors: Array, uniforms: Array) -> Array:
+    """Returns (R,) colours of object v, given all colours (R, n) and its uniform numbers (R,)."""
+    xp = array_namespace(colors)
+    table = mechanisms.tables[v] if mechanisms.tables else None
+    if table is None or mechanisms.standard is None:
+        return pick(cumulative(mechanisms, v, first_layer(mechanisms, v, colors)), uniforms)
+    out = pick(table.cumulative[table_row(table, colors)], uniforms)
+    if bool(xp.all(mechanisms.standard)):
+        return out
+    others = xp.nonzero(~mechanisms.standard)[0]
+    part = take(mechanisms, others)
+    first = first_layer(part, v, colors[others])
+    out[others] = pick(cumulative(part, v, first), uniforms[others])
+    return out
+
+
+def take(mechanisms: Mechanisms, rows: Array) -> Mechanisms:
+    """Returns the mechanisms of some rows, without tables."""
+    own = mechanisms.rows
+    return Mechanisms(
+        weights=mechanisms.weights,
+        rows=None if own is None else own[rows],
+        adjacency=mechanisms.adjacency[rows],
+        gain=mechanisms.gain[rows],
+        bias=mechanisms.bias[rows],
+    )
+
+
+def table_row(table: Table, colors: Array) -> Array:
+    """Returns (R,) rows of a table for colours (R, n)."""
+    k = table.cumulative.shape[1]
+    row = colors[:, 0] * 0
+    for place, parent in enumerate(table.parents):
+        row += k**place * colors[:, parent]
+    return row
+
+
+def tabulate(
+    weights: Weights, adjacency: NDArray[np.int64], gain: float, bias: float
+) -> list[Table | None]:
+    """Returns each object's table for one graph, gain and bias; None where it would be too large.
+
+    The rows come from the same operations as a direct evaluation, so both give the same bits.
+    """
+    n, k = weights.second.shape[1], weights.second.shape[3]
+    tables: list[Table | None] = []
+    for v in range(n):
+        parents = tuple(int(j) for j in np.flatnonzero(adjacency[v]))
+        count = k ** len(parents)
+        if count > MOST_TABLE_ROWS:
+            tables.append(None)
+            continue
+        colors = np.zeros((count, n), dtype=np.int64)
+        for place, parent in enumerate(parents):
+            colors[:, parent] = np.arange(count) // k**place % k
+        every = Mechanisms(
+            weights=weights,
+            rows=None,
+            adjacency=np.broadcast_to(adjacency, (count, n, n)),
+            gain=np.full(count, gain),
+            bias=np.full(count, bias),
+        )
+        ends = cumulative(every, v, first_layer(every, v, colors))
+        tables.append(Table(parents=parents, cumulative=ends))
+    return tables
+
+
+def _rows(array: Array, rows: Array | None) -> Array:
+    return array if rows is None else array[rows]

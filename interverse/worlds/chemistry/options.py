@@ -1,0 +1,274 @@
+"""What a world of chemistry can be made as: objects, graph, chances, looks, form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import Noise, check_seed
+from interverse.sim.raster import GRID
+from interverse.worlds import palette
+from interverse.worlds.chemistry import graphs
+from interverse.worlds.chemistry.cpt import FAMILIES, Family, Sizes
+from interverse.worlds.chemistry.dynamics import DIRECTIONS
+from interverse.worlds.world import WorldOptions
+
+Mode = Literal["rl", "plain", "moving", "delayed"]
+Movement = Literal["static", "dynamic"]
+
+CELLS = GRID * GRID
+LARGEST_SCALE = 10.0
+LONGEST_DELAY = 64
+_TARGET_STEPS = 10
+
+
+class Level(NamedTuple):
+    """How far from even the chances are: the layers' family, their gain, their biases' width."""
+
+    weights: Family
+    gain: float
+    bias: float
+
+
+# The settings the original had over time, the most even chances first, the final one marked.
+SKEWNESS = {
+    "orthogonal-1.5": Level("orthogonal", 1.5, 1.1),
+    "orthogonal-2.5": Level("orthogonal", 2.5, 1.1),
+    "uniform-1.2": Level("uniform", 1.2, 1.8),
+    "orthogonal-3.5": Level("orthogonal", 3.5, 2.1),  # final
+    "uniform-2.0": Level("uniform", 2.0, 3.5),
+    "uniform-2.5": Level("uniform", 2.5, 3.5),
+}
+
+
+class _Form(NamedTuple):
+    """What a mode brings unless the options say otherwise."""
+
+    level: Level
+    movement: Movement
+    cmap: str
+    has_target: bool
+
+
+_FINAL = SKEWNESS["orthogonal-3.5"]
+_FORMS: dict[str, _Form] = {
+    "rl": _Form(_FINAL, "static", "Sets", has_target=True),
+    "plain": _Form(_FINAL, "dynamic", "Sets", has_target=False),
+    "moving": _Form(SKEWNESS["orthogonal-2.5"], "dynamic", "Sets", has_target=False),
+    "delayed": _Form(_FINAL, "static", "Primary", has_target=True),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ChemistryOptions(WorldOptions):
+    """Options of a world of chemistry. None takes what the mode brings."""
+
+    objects: int = 5
+    """How many objects, at most one per cell."""
+    colors: int = 5
+    """How many colours an object can have."""
+    graph: str | tuple[tuple[int, ...], ...] | None = None
+    """A family (chain, collider, full, tree, jungle, bidiag, fork, confounder, random; a suffix as
+    in chain5 is checked against `objects`), edges such as `0->1->2,{0-2}->4`, a 0/1 matrix with
+    [i][j] = 1 where j causes i, or None for a random graph."""
+    mode: Mode = "rl"
+    """rl: a target picture and a reward. plain: neither, and wider networks. moving: as plain, and
+    an object whose colour changes moves one cell. delayed: as rl, with effects that fade in."""
+    movement: Movement | None = None
+    """static: every object has its own cell for good. dynamic: distinct cells drawn each episode."""
+    cmap: str | None = None
+    """Where the colours come from: Sets, Pastels, Set3, Pastel2, Primary, Blues, Reds, Greens."""
+    skewness: str | None = None
+    """A named level of weights, gain and bias instead of giving the three; see `SKEWNESS`."""
+    weights: Family | None = None
+    """How layers are drawn: orthogonal, or uniform in [-gain, gain]."""
+    gain: float | None = None
+    """Scale of the layers (`cpt/gain`). Larger: chances nearer to 0 and 1."""
+    bias: float | None = None
+    """Half-width of the uniform biases (`cpt/bias`)."""
+    hidden: int | None = None
+    """Hidden units a network; None takes 4 objects, in plain and moving 4 objects x colors."""
+    graph_seed: int = 0
+    """Which random graph, and which random delays."""
+    cpt_seed: int = 0
+    """Which networks: the same seed, the same chances in every episode, world and process."""
+    meta: bool = False
+    """Draw new networks each episode, and a new graph if it is random."""
+    observed: tuple[int, ...] | None = None
+    """The objects that are drawn, in `state` and scored; the others are hidden confounders. They
+    can still be painted and read as variables. None observes all."""
+    target_steps: int = _TARGET_STEPS
+    """How many random interventions lead from the start to the target."""
+    delay: int | None = None
+    """Steps until an effect stands (delayed only); None draws 1 + Poisson(3) for each edge."""
+    legacy: bool = False
+    """As the original had it. Colours: intensities are jittered, so that some palettes differ.
+    delayed: an effect takes a step less, so that a delay of 1 has none; a pending fade overrides
+    an intervention on its object; fades pending in the target's making go on in the world."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_whole("objects", self.objects, 1, CELLS)
+        _check_whole("colors", self.colors, 2, 256)
+        _check_name("mode", self.mode, _FORMS)
+        _check_name("movement", self.movement, ("static", "dynamic"))
+        _check_name("skewness", self.skewness, SKEWNESS)
+        _check_name("weights", self.weights, FAMILIES)
+        for name in ("meta", "legacy"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
+                )
+        for name in ("graph_seed", "cpt_seed"):
+            check_seed(getattr(self, name), name=name)
+        self._check_numbers()
+        self._check_mode()
+        palette.spread(self.colormap, self.colors)  # raises for an unknown or too small one
+        object.__setattr__(self, "observed", _observed(self.observed, self.objects))
+        if self.graph is not None and not isinstance(self.graph, str):
+            matrix = graphs.parse(self.graph, self.objects)
+            object.__setattr__(self, "graph", tuple(map(tuple, np.asarray(matrix).tolist())))
+        elif self.graph is not None:
+            graphs.parse(self.graph, self.objects)
+
+    def _check_numbers(self) -> None:
+        for name in ("gain", "bias"):
+            value = getattr(self, name)
+            if value is not None and not _is_scale(value):
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed=f"a number from 0 to {LARGEST_SCALE}")
+                )
+        if self.skewness is not None:
+            also = [n for n in ("weights", "gain", "bias") if getattr(self, n) is not None]
+            if also:
+                raise InvalidValueError(
+                    explain(
+                        f"skewness and {', '.join(also)} are both given",
+                        fix="Give the named level, or the three numbers behind it",
+                    )
+                )
+        if self.hidden is not None:
+            _check_whole("hidden", self.hidden, 1, 4096)
+        _check_whole("target_steps", self.target_steps, 0, 10_000)
+
+    def _check_mode(self) -> None:
+        if self.delay is not None:
+            _check_whole("delay", self.delay, 1, LONGEST_DELAY)
+            if self.mode != "delayed":
+                raise _needs_mode("delay", self.delay, "delayed", self.mode)
+        if not self.has_target and self.target_steps != _TARGET_STEPS:
+            raise _needs_mode("target_steps", self.target_steps, "rl or delayed", self.mode)
+        if self.mode == "moving" and self.colors > len(DIRECTIONS):
+            raise InvalidValueError(
+                explain(
+                    f"colors is {self.colors}, but mode 'moving' knows {len(DIRECTIONS)} directions",
+                    allowed=f"2 to {len(DIRECTIONS)}",
+                )
+            )
+
+    @property
+    def has_target(self) -> bool:
+        """Whether there is a target to reach, and a reward."""
+        return _FORMS[self.mode].has_target
+
+    @property
+    def level(self) -> Level:
+        """The family, gain and bias of the networks."""
+        if self.skewness is not None:
+            return SKEWNESS[self.skewness]
+        mine = _FORMS[self.mode].level
+        return Level(
+            mine.weights if self.weights is None else self.weights,
+            mine.gain if self.gain is None else float(self.gain),
+            mine.bias if self.bias is None else float(self.bias),
+        )
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large the networks are."""
+        width = 4 * self.objects * (self.colors if self.mode in ("plain", "moving") else 1)
+        return Sizes(
+            objects=self.objects,
+            features=3 if self.mode == "delayed" else self.colors,
+            hidden=width if self.hidden is None else self.hidden,
+            colors=self.colors,
+        )
+
+    @property
+    def moves(self) -> bool:
+        """Whether positions are drawn each episode."""
+        return (self.movement or _FORMS[self.mode].movement) == "dynamic"
+
+    @property
+    def colormap(self) -> str:
+        """Where the colours come from."""
+        return _FORMS[self.mode].cmap if self.cmap is None else self.cmap
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """The objects one can see."""
+        return tuple(range(self.objects)) if self.observed is None else self.observed
+
+    @property
+    def graph_is_random(self) -> bool:
+        """Whether the graph is drawn rather than named."""
+        return self._named_graph() is None
+
+    def adjacency(self) -> NDArray[np.int64]:
+        """Returns the (n, n) graph the world is made with."""
+        named = self._named_graph()
+        if named is not None:
+            return named
+        return np.asarray(
+            graphs.random_adjacency(Noise.single(seed=self.graph_seed), self.objects)[0]
+        )
+
+    def _named_graph(self) -> NDArray[np.int64] | None:
+        if self.graph is not None:
+            return graphs.parse(self.graph, self.objects)
+        if not self.has_target and self.objects in graphs.HARD_WIRED:
+            return graphs.adjacency_of(graphs.HARD_WIRED[self.objects], self.objects)
+        return None
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
+        raise InvalidValueError(
+            explain(f"{name} is {value!r}", allowed=f"a whole number from {least} to {most}")
+        )
+
+
+def _check_name(option: str, value: object, names: Any) -> None:
+    if value is not None and value not in names:
+        raise UnknownNameError(unknown(option, value, names))
+
+
+def _is_scale(value: object) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and math.isfinite(value) and 0.0 <= value <= LARGEST_SCALE  # type: ignore
+
+
+def _needs_mode(name: str, value: object, wanted: str, mode: str) -> InvalidValueError:
+    return InvalidValueError(
+        explain(f"{name} is {value!r}, but mode is {mode!r}", allowed=f"{name} in mode {wanted}")
+    )
+
+
+def _observed(given: Any, objects: int) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    nodes = list(given) if isinstance(given, list | tuple | range | np.ndarray) else [given]
+    for node in nodes:
+        _check_whole("observed", node, 0, objects - 1)
+    if not nodes or len(set(nodes)) != len(nodes):
+        raise InvalidValueError(
+            explain(f"observed is {nodes}", allowed="at least one object, each once")
+        )
+    return tuple(sorted(int(node) for node in nodes))

@@ -1,0 +1,524 @@
+"""Chemistry as a world: N scenes of objects whose colours follow a causal graph one can edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, explain
+from interverse.rng import Noise, generator
+from interverse.scm import CausalGraph, Variable, with_defaults
+from interverse.scm.variable import SpaceName
+from interverse.sim import raster
+from interverse.worlds.blocks.arrays import converter, to_numpy
+from interverse.worlds.blocks.dynamics import place
+from interverse.worlds.chemistry import cpt, delayed, dynamics, graphs, looks
+from interverse.worlds.chemistry.options import ChemistryOptions
+from interverse.worlds.chemistry.variables import (
+    causal_graph,
+    declare,
+    edge_of,
+    goal_of,
+    name_of,
+)
+from interverse.worlds.palette import to_bytes
+from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
+
+_STEPS = 100
+_ENLARGED = 5
+_GAP = 10  # columns between the picture and its target
+_FADE = ("color", "origin", "elapsed", "duration")
+_CPT = ("first", "first_bias", "second", "second_bias")
+_AFTER_DRAWS = ("state", "goal")  # kinds whose given values come after the initial draws
+
+
+@final
+class Chemistry(World):
+    """N worlds of n objects. `graph` shows an edge if any of the worlds has it now."""
+
+    options_type = ChemistryOptions
+
+    options: ChemistryOptions
+
+    def __init__(self, *, num_worlds: int, options: ChemistryOptions) -> None:
+        self.num_worlds, self.options = num_worlds, options
+        self._array = converter(options.device)
+        self._adjacency, self.variables = _declared(options)
+        self._where = _places(options)
+        self.observation_space = _observation_space(options)
+        self.action_space = gym.spaces.Discrete(options.objects * options.colors)
+        self.layout = {}
+        self.max_steps = _STEPS if options.max_steps is None else options.max_steps
+        self.reward_range = (0.0, 1.0 if options.has_target else 0.0)
+        side = _ENLARGED * raster.SIZE
+        self.render_size = (side, 2 * side + _GAP if options.has_target else side)
+        self._blank = self._blank_row()
+        self._state = {name: self._repeat(row, num_worlds) for name, row in self._blank.items()}
+        self._weights, self._tables = self._networks()
+        self._graphs: dict[bytes, CausalGraph] = {}
+        self._canvas, self._target_canvas = raster.Canvas(), raster.Canvas()
+        self._names = [name_of(i, "color") for i in range(options.objects)]
+
+    # ------------------------------------------------------------------- making
+
+    def _blank_row(self) -> State:
+        """One world as declared, before anything is drawn."""
+        n, options = self.options.objects, self.options
+        row: State = {}
+        for name, (key, index) in self._where.items():
+            default = self.variables[name].default
+            size = (n,) * len(index) + default.shape
+            row.setdefault(key, np.zeros(size, dtype=default.dtype))[index] = default
+        row["adjacency"] = self._adjacency
+        if options.has_target:
+            row["target_actions"] = np.zeros(options.target_steps, dtype=np.int64)
+        if options.mode == "delayed":
+            row["origin"] = np.zeros((n, 3), dtype=np.int64)
+            row["elapsed"] = row["duration"] = np.ones(n, dtype=np.int64)
+            row.setdefault("delay", np.ones((n, n), dtype=np.int64))
+        return row
+
+    def _repeat(self, row: NDArray[Any], count: int) -> Array:
+        return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
+
+    def _networks(self) -> tuple[cpt.Weights, list[cpt.Table | None]]:
+        options, level = self.options, self.options.level
+        shared = generator(seed=options.cpt_seed, name="cpt")
+        weights = cpt.draw_weights([shared], options.sizes, level.weights)
+        if options.meta:
+            parts = {part: getattr(weights, part)[0] for part in _CPT}
+            repeated = {part: self._repeat(row, self.num_worlds) for part, row in parts.items()}
+            return cpt.Weights(**repeated), []
+        tables: list[cpt.Table | None] = []
+        if options.mode != "delayed":
+            gain, bias = (float(self._blank[name]) for name in ("gain", "bias"))
+            tables = [
+                None
+                if table is None
+                else cpt.Table(parents=table.parents, cumulative=self._array(table.cumulative))
+                for table in cpt.tabulate(weights, self._adjacency, gain, bias)
+            ]
+        return cpt.Weights(**{p: self._array(getattr(weights, p)) for p in _CPT}), tables
+
+    @property
+    def graph(self) -> CausalGraph:  # type: ignore[override]
+        """The graph of the present adjacency: over several worlds, of every edge one of them has."""
+        present = to_numpy(self._state["adjacency"]).any(axis=0).astype(np.int64)
+        key = present.tobytes()
+        if key not in self._graphs:
+            self._graphs = {key: causal_graph(self.variables, self.options, present)}
+        return self._graphs[key]
+
+    # ----------------------------------------------------------------- episodes
+
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Starts episodes: networks and graph, `given`, then colours, places and the target."""
+        rows, weights, refused = self._start(noise, given)
+        if refused:
+            bad = np.array(sorted(refused))
+            again, own, _ = self._start(noise.take(bad), {})
+            _put(rows, again, self._array(bad))
+            if self.options.meta:
+                _put(_parts(weights), _parts(own), self._array(bad))
+        here = self._array(worlds)
+        _put(self._state, rows, here)
+        if self.options.meta:
+            _put(_parts(self._weights), _parts(weights), here)
+        return {int(worlds[row]): reason for row, reason in refused.items()}
+
+    def _start(
+        self, noise: Noise, given: Mapping[str, Array]
+    ) -> tuple[State, cpt.Weights, dict[int, str]]:
+        options = self.options
+        rows = {name: self._repeat(row, len(noise)) for name, row in self._blank.items()}
+        weights, drawn = self._weights, self._noise(noise)
+        if options.meta:
+            weights = self._own_networks(noise)
+            fixed = any(self._where[name][0] == "adjacency" for name in options.defaults)
+            if options.graph_is_random and not fixed:
+                rows["adjacency"] = graphs.random_adjacency(drawn, options.objects)
+        late = {n for n in given if self.variables[n].kind in _AFTER_DRAWS}
+        refused = self._set(rows, {n: v for n, v in given.items() if n not in late})
+        self._draw(rows, weights, drawn)
+        declared = {
+            name: self._repeat(self.variables[name].default, len(noise))
+            for name in options.defaults
+            if self.variables[name].kind in _AFTER_DRAWS
+        }
+        return rows, weights, self._set(rows, declared | {n: given[n] for n in late}) | refused
+
+    def _own_networks(self, noise: Noise) -> cpt.Weights:
+        each = [noise.generator("cpt", row) for row in range(len(noise))]
+        drawn = cpt.draw_weights(each, self.options.sizes, self.options.level.weights)
+        return cpt.Weights(**{part: self._array(getattr(drawn, part)) for part in _CPT})
+
+    def _draw(self, rows: State, weights: cpt.Weights, noise: Noise) -> None:
+        options = self.options
+        if options.moves:
+            names = [name_of(i, "position") for i in range(options.objects)]
+            rows["position"] = place(noise.uniforms(names)[:, :, 0])
+        mechanisms = self._mechanisms(rows, weights, None)
+        uniforms = noise.uniforms(self._names)[:, :, 0]
+        if options.mode == "delayed":
+            rules = self._rules(rows, mechanisms)
+            _put_fade(rows, delayed.start(mechanisms, rules.palette, uniforms))
+        else:
+            rows["color"] = dynamics.start(mechanisms, uniforms)
+        if options.has_target:
+            fade = self._draw_goal(rows, mechanisms, noise)
+            if fade is not None and options.legacy:
+                _put_fade(rows, fade)  # fades begun in the target's making go on in the world
+
+    def _draw_goal(
+        self, rows: State, mechanisms: cpt.Mechanisms, noise: Noise
+    ) -> delayed.Fade | None:
+        """Sets the goal that random interventions lead to; returns the fades they left."""
+        options = self.options
+        steps, goals = options.target_steps, [goal_of(i, options) for i in range(options.objects)]
+        actions = noise.integers("goal/actions", options.objects * options.colors, (steps,))
+        uniforms = noise.uniforms(goals, steps) if steps else None
+        rows["target_actions"] = actions
+        if options.mode != "delayed":
+            rows["goal"] = dynamics.play(rows["color"], actions, mechanisms, uniforms)
+            return None
+        rules = self._rules(rows, mechanisms)
+        fade = delayed.play(_fade_of(rows), actions, rules, uniforms)
+        rgb = delayed.shown(fade, rules.palette)
+        rows["goal"] = array_namespace(rgb).astype(rgb, self._state["goal"].dtype) / 255.0
+        return fade
+
+    def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
+        """Paints one object per world and lets its effects follow."""
+        options = self.options
+        rows, here = self._rows(worlds), self._array(worlds)
+        chosen = self._array(actions)
+        objects, paints = chosen // options.colors, chosen % options.colors
+        uniforms = self._noise(noise).uniforms(self._names)[:, :, 0]
+        mechanisms = self._mechanisms(rows, self._weights, here)
+        out: State = {}
+        if options.mode == "delayed":
+            rules = self._rules(rows, mechanisms)
+            _put_fade(
+                out, delayed.propagate(_fade_of(rows), objects, paints, rules, uniforms)
+            )
+        else:
+            out["color"] = dynamics.propagate(
+                rows["color"], objects, paints, mechanisms, uniforms
+            )
+        if options.mode == "moving":
+            out["position"] = dynamics.move(rows["position"], rows["color"], out["color"])
+        _put(self._state, out, here)
+
+    def _noise(self, noise: Noise) -> Noise:
+        return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))
+
+    def _rows(self, worlds: Index) -> State:
+        if np.array_equal(worlds, np.arange(self.num_worlds)):
+            return self._state
+        here = self._array(worlds)
+        return {name: array[here] for name, array in self._state.items()}
+
+    def _mechanisms(
+        self, rows: State, weights: cpt.Weights, here: Array | None
+    ) -> cpt.Mechanisms:
+        """What makes these rows' colours; `here` says which of the weights are theirs."""
+        adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
+        xp = array_namespace(adjacency)
+        own = None
+        if self.options.meta:
+            own = xp.arange(len(gain), device=gain.device) if here is None else here
+        standard = None
+        if self._tables:
+            graph = self._array(self._adjacency)
+            same_graph = xp.all(xp.reshape(adjacency == graph, (len(gain), -1)), axis=1)
+            usual = (gain == float(self._blank["gain"])) & (bias == float(self._blank["bias"]))
+            standard = same_graph & usual
+        return cpt.Mechanisms(
+            weights=weights,
+            rows=own,
+            adjacency=adjacency,
+            gain=gain,
+            bias=bias,
+            tables=self._tables,
+            standard=standard,
+        )
+
+    def _rules(self, rows: State, mechanisms: cpt.Mechanisms) -> delayed.Rules:
+        xp = array_namespace(rows["palette"])
+        return delayed.Rules(
+            mechanisms=mechanisms,
+            palette=xp.astype(to_bytes(rows["palette"]), xp.int64),
+            delay=rows["delay"],
+            legacy=self.options.legacy,
+        )
+
+    # ------------------------------------------------------------ interventions
+
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables; a graph out of order and a taken cell are refused."""
+        keys = {self._where[name][0] for name in values}
+        if self.options.mode == "delayed" and "color" in keys:
+            keys |= set(_FADE)
+        here = self._array(worlds)
+        rows = {key: self._state[key][here] for key in keys}
+        refused = self._set(rows, values)
+        keep = self._array(np.array([row not in refused for row in range(len(worlds))]))
+        _put(self._state, {key: array[keep] for key, array in rows.items()}, here[keep])
+        return {int(worlds[row]): reason for row, reason in refused.items()}
+
+    def _set(self, rows: State, values: Mapping[str, Array]) -> dict[int, str]:
+        """Writes values into rows; returns why some rows cannot hold them."""
+        refused: dict[int, str] = {}
+        # The whole graph first, so that an edge given beside it can be seen to disagree.
+        for name in sorted(values, key=lambda n: n != "graph/adjacency"):
+            key, index = self._where[name]
+            value = self._array(values[name])
+            place_in = (slice(None), *index)
+            if key == "adjacency" and index and "graph/adjacency" in values:
+                differs = to_numpy(rows[key][place_in] != value)
+                text = explain(f"{name} and graph/adjacency disagree", fix="Give one of them")
+                refused |= dict.fromkeys(np.flatnonzero(differs).tolist(), text)
+            rows[key][place_in] = value
+            if key == "color" and self.options.mode == "delayed":
+                rows["elapsed"][place_in] = 1
+                rows["duration"][place_in] = 1
+        if "graph/adjacency" in values:
+            refused = _out_of_order(to_numpy(rows["adjacency"])) | refused
+        if any(self._where[name][0] == "position" for name in values):
+            refused = _shared_cells(to_numpy(rows["position"])) | refused
+        return refused
+
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape), as a fresh array."""
+        if name in self._where:
+            key, index = self._where[name]
+            values = self._state[key][(slice(None), *index)]
+            return array_namespace(values).asarray(values, copy=True)
+        i = int(name.partition("/")[0].removeprefix("object_"))
+        if name.endswith("/fade"):
+            return (self._state["duration"] - self._state["elapsed"])[:, i]
+        xp = array_namespace(self._state["color"])
+        return xp.astype(self._shown()[:, i], xp.float64) / 255.0
+
+    def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
+        """Returns goals that random interventions lead to from the present colours."""
+        if not self.options.has_target:
+            return super().sample_goal(worlds, noise, space)
+        here = self._array(worlds)
+        rows = {name: array[here] for name, array in self._state.items()}
+        mechanisms = self._mechanisms(rows, self._weights, here)
+        self._draw_goal(rows, mechanisms, self._noise(noise))
+        return {goal_of(i, self.options): rows["goal"][:, i] for i in range(self.options.objects)}
+
+    # ------------------------------------------------------------- what it shows
+
+    def _shown(self) -> Array:
+        """What each object shows, (N, n, 3) uint8."""
+        if self.options.mode != "delayed":
+            return looks.rgb_of(self._state["color"], self._state["palette"])
+        xp = array_namespace(self._state["color"])
+        palette = xp.astype(to_bytes(self._state["palette"]), xp.int64)
+        return xp.astype(delayed.shown(_fade_of(self._state), palette), xp.uint8)
+
+    def _goal_shown(self) -> Array:
+        if self.options.mode == "delayed":
+            return to_bytes(self._state["goal"])
+        return looks.rgb_of(self._state["goal"], self._state["palette"])
+
+    def observe(self) -> Observation:
+        """Returns pictures of the present and of the target, and the colours one can see."""
+        state, seen = self._state, list(self.options.seen)
+        shown = self._shown()
+        known = shown if self.options.mode == "delayed" else state["color"]
+        where, shape = state["position"][:, seen], state["shape"][:, seen]
+        out = {"image": self._canvas.draw(where, shape, shown[:, seen]), "state": known[:, seen]}
+        if self.options.has_target:
+            goal = self._goal_shown()[:, seen]
+            out["target"] = self._target_canvas.draw(where, shape, goal)
+        if self.options.mode == "moving":
+            out["positions"] = state["position"][:, seen]
+        return out
+
+    def score(self) -> Score:
+        """Returns the fraction of visible objects that match the target."""
+        state, seen = self._state, list(self.options.seen)
+        xp = array_namespace(state["color"])
+        nothing = xp.zeros_like(state["gain"])
+        never = nothing > 0.0
+        if not self.options.has_target:
+            return Score(nothing, never, {})
+        if self.options.mode == "delayed":
+            rgb = xp.astype(self._shown(), xp.float64)
+            reward = delayed.matches(rgb[:, seen], 255.0 * state["goal"][:, seen])
+        else:
+            reward = dynamics.matches(state["color"][:, seen], state["goal"][:, seen])
+        info = {"success": reward == 1.0, "fractional_success": reward}
+        return Score(reward, never, info | {"target_actions": state["target_actions"]})
+
+    def scripted_policy(self) -> Callable[[Any], Any] | None:
+        """Returns the policy that paints the first object unlike its goal; causes come first.
+
+        Painting changes later objects only, so it is done after n actions at most; then it
+        repaints the last object, which causes nothing.
+        """
+        if not self.options.has_target or self.options.mode == "delayed":
+            return None
+
+        def paint(observations: Any) -> NDArray[np.int64]:
+            color, goal = (to_numpy(self._state[name]) for name in ("color", "goal"))
+            wrong = color != goal
+            wrong[:, -1] = True
+            first = np.argmax(wrong, axis=1)
+            return first * self.options.colors + goal[np.arange(len(goal)), first]
+
+        return paint
+
+    def save(self, worlds: Index) -> State:
+        """Returns a copy of these worlds' state."""
+        here = self._array(worlds)
+        state = {name: array[here] for name, array in self._state.items()}
+        if self.options.meta:
+            state |= {f"cpt/{p}": part[here] for p, part in _parts(self._weights).items()}
+        return state
+
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+        here = self._array(worlds)
+        own = {name: self._array(state[name]) for name in self._state}
+        _put(self._state, own, here)
+        if self.options.meta:
+            saved = {part: self._array(state[f"cpt/{part}"]) for part in _CPT}
+            _put(_parts(self._weights), saved, here)
+
+    def render(self, world: int) -> NDArray[np.uint8]:
+        """Returns the picture, with the target to its right where there is one."""
+        seen = self.observe()
+        image = raster.enlarge(to_numpy(seen["image"][world]), _ENLARGED)
+        if "target" not in seen:
+            return image
+        gap = np.full((len(image), _GAP, 3), 255, dtype=np.uint8)
+        target = raster.enlarge(to_numpy(seen["target"][world]), _ENLARGED)
+        return np.concatenate([image, gap, target], axis=1)
+
+
+# ------------------------------------------------------------------------ declaring
+
+
+def _declared(
+    options: ChemistryOptions,
+) -> tuple[NDArray[np.int64], Mapping[str, Variable]]:
+    """Returns the adjacency and the variables, with the options' defaults laid over both."""
+    given = with_defaults(declare(options, options.adjacency()), options.defaults)
+    matrix = np.array(given["graph/adjacency"].default)
+    graphs.adjacency_of(graphs.edges_of(matrix), options.objects)  # raises for a cycle
+    for i in range(options.objects):
+        for j in range(i):
+            if edge_of(j, i) in options.defaults:
+                matrix[i, j] = given[edge_of(j, i)].default
+    _check_defaults(options, given, matrix)
+    rest = {n: v for n, v in options.defaults.items() if given[n].kind != "graph"}
+    return matrix, with_defaults(declare(options, matrix), rest)
+
+
+def _check_defaults(
+    options: ChemistryOptions, given: Mapping[str, Variable], matrix: NDArray[np.int64]
+) -> None:
+    whole = given["graph/adjacency"].default
+    if "graph/adjacency" in options.defaults and not np.array_equal(whole, matrix):
+        raise InvalidValueError(
+            explain("defaults for graph/adjacency and for edges disagree", fix="Give one of them")
+        )
+    placed = [n for n in options.defaults if n.endswith("/position")]
+    if placed and options.moves:
+        raise InvalidValueError(
+            explain(
+                f"{placed[0]} has a default, but positions are drawn each episode",
+                fix="Pass movement='static', or intervene after the reset",
+            )
+        )
+    positions = [given[name_of(i, "position")].default for i in range(options.objects)]
+    clash = _shared_cells(np.array(positions)[None])
+    if clash:
+        raise InvalidValueError(clash[0])
+
+
+def _places(options: ChemistryOptions) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Returns where each variable that can be set lives: a state array and an index."""
+    n = options.objects
+    out: dict[str, tuple[str, tuple[int, ...]]] = {
+        "graph/adjacency": ("adjacency", ()),
+        "cpt/gain": ("gain", ()),
+        "cpt/bias": ("bias", ()),
+        "palette": ("palette", ()),
+    }
+    for i in range(n):
+        out |= {name_of(i, field): (field, (i,)) for field in ("color", "position", "shape")}
+        if options.has_target:
+            out[goal_of(i, options)] = ("goal", (i,))
+        for j in range(i):
+            out[edge_of(j, i)] = ("adjacency", (i, j))
+            if options.mode == "delayed":
+                out[f"{edge_of(j, i)}/delay"] = ("delay", (i, j))
+    return out
+
+
+def _observation_space(options: ChemistryOptions) -> gym.spaces.Dict:
+    picture = gym.spaces.Box(0, 255, (raster.SIZE, raster.SIZE, 3), np.uint8)
+    count = len(options.seen)
+    state: gym.Space[Any] = gym.spaces.MultiDiscrete([options.colors] * count)
+    if options.mode == "delayed":
+        state = gym.spaces.Box(0, 255, (count, 3), np.uint8)
+    spaces: dict[str, gym.Space[Any]] = {"image": picture, "state": state}
+    if options.has_target:
+        spaces["target"] = gym.spaces.Box(0, 255, picture.shape, np.uint8)
+    if options.mode == "moving":
+        spaces["positions"] = gym.spaces.MultiDiscrete([[raster.GRID] * 2] * count)
+    return gym.spaces.Dict(spaces)
+
+
+# ------------------------------------------------------------------ rows of state
+
+
+def _put(into: State, rows: State, here: Array) -> None:
+    for name, array in rows.items():
+        into[name][here] = array
+
+
+def _parts(weights: cpt.Weights) -> State:
+    return {part: getattr(weights, part) for part in _CPT}
+
+
+def _fade_of(rows: State) -> delayed.Fade:
+    return delayed.Fade(**{part: rows[part] for part in _FADE})
+
+
+def _put_fade(rows: State, fade: delayed.Fade) -> None:
+    for part in _FADE:
+        rows[part] = getattr(fade, part)
+
+
+def _out_of_order(adjacency: NDArray[np.int64]) -> dict[int, str]:
+    backward = np.triu(np.ones(adjacency.shape[1:], dtype=bool))
+    rows = np.flatnonzero((adjacency != 0)[:, backward].any(axis=1))
+    return {int(row): graphs.disorder(adjacency[row]) for row in rows}
+
+
+def _shared_cells(position: NDArray[np.int64]) -> dict[int, str]:
+    cell = position[:, :, 0] * raster.GRID + position[:, :, 1]
+    order = np.sort(cell, axis=1)
+    rows = np.flatnonzero((order[:, 1:] == order[:, :-1]).any(axis=1))
+    out = {}
+    for row in rows.tolist():
+        places = cell[row].tolist()
+        twice = next(c for c in places if places.count(c) > 1)
+        one, other = [i for i, c in enumerate(places) if c == twice][:2]
+        out[row] = explain(
+            f"object_{one} and object_{other} would share cell {list(divmod(twice, raster.GRID))}",
+            allowed="distinct cells",
+        )
+    return out

@@ -1,0 +1,101 @@
+"""Which things may touch, and with what friction.
+
+The original multiplies the frictions of the two surfaces, MuJoCo takes the larger: so every pair
+that may touch is written out, with its product. The one exception is finger against wall, found by
+the simulator itself (one body of many boxes, which its bounding-volume tree prunes): there the
+finger's geom carries the product, see `WALL_GEOMS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from interverse.worlds.trifinger.scene import FINGER_FRICTION, Scene
+
+Array = Any  # a NumPy array or a Torch tensor
+
+SOLREF = (0.008, 1.0)  # the stiffest that two substeps allow; the original is rigid
+SOLIMP = (0.9, 0.95, 0.001)
+IMPRATIO = 100.0  # friction this much stiffer than the normal force: pinched blocks do not creep
+TORSION = 0.001  # m; the original's spinning friction of blocks
+WALL_SIDES = 36
+
+FINGERS = ("finger_0", "finger_1", "finger_2")
+TOUCHING_LINKS = ("upper", "middle", "lower", "tip")
+WALL_GEOMS = tuple(f"{f}_{part}" for f in FINGERS for part in ("middle", "lower", "tip"))
+"""Geoms whose `geom_friction[0]` is the friction of finger against wall."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Two geoms that may touch, and the two surfaces whose frictions multiply."""
+
+    geoms: tuple[str, str]
+    surfaces: tuple[str, str]
+    condim: int = 3
+
+    @property
+    def name(self) -> str:
+        """The pair's name in the model."""
+        return f"{self.geoms[0]}:{self.geoms[1]}"
+
+
+def contacts(scene: Scene) -> tuple[Contact, ...]:
+    """Returns every pair that may touch, in the model's order."""
+    links = [f"{f}_{part}" for f in FINGERS for part in TOUCHING_LINKS]
+    low_links = [link for link in links if not link.endswith("upper")]
+    blocks = [f"block_{i}" for i in range(scene.block_count)]
+    found = []
+    for block in blocks:
+        found.append(Contact(("floor", block), ("floor", block), 4))
+        found += [Contact((f"stage_{k}", block), ("stage", block), 4) for k in range(WALL_SIDES)]
+        found += [Contact((link, block), ("finger", block), 4) for link in links]
+        found += [Contact((o.name, block), (o.name, block), 4) for o in scene.obstacles]
+    found += [Contact(two, two, 4) for two in combinations(blocks, 2)]
+    found += [Contact(("floor", link), ("floor", "finger")) for link in low_links]
+    found += [
+        Contact((o.name, link), (o.name, "finger")) for o in scene.obstacles for link in low_links
+    ]
+    for one, other in combinations(low_links, 2):
+        if one[:8] != other[:8]:
+            found.append(Contact((one, other), ("finger", "finger")))
+    return tuple(found)
+
+
+def surface_frictions(scene: Scene) -> dict[str, float]:
+    """Returns the friction of every surface of a scene; spare blocks have that of a new one."""
+    frictions = {
+        "floor": scene.floor_friction,
+        "stage": scene.stage_friction,
+        "finger": FINGER_FRICTION,
+    }
+    for i in range(scene.block_count):
+        frictions[f"block_{i}"] = scene.blocks[i].friction if i < len(scene.blocks) else 1.0
+    return frictions | {o.name: o.friction for o in scene.obstacles}
+
+
+def pair_frictions(pairs: tuple[Contact, ...], frictions: Mapping[str, Array]) -> Array:
+    """Returns the sliding friction of every pair, (N, pairs), from those of the surfaces, (N,)."""
+    xp = array_namespace(*frictions.values())
+    return xp.stack([frictions[p.surfaces[0]] * frictions[p.surfaces[1]] for p in pairs], axis=-1)
+
+
+def touch_sensors(scene: Scene) -> tuple[tuple[str, str], ...]:
+    """Returns the pairs of objects that a scene with sensors senses.
+
+    For the pair (a, b) the model has a sensor `touch:a:b` (number of contact points, distance of
+    the deepest one, negative inside) and a sensor `force:a:b` (net force on b, world frame, N).
+    Objects are the floor, the stage, the obstacles, the three fingers and the blocks.
+    """
+    blocks = [f"block_{i}" for i in range(scene.block_count)]
+    fixed = ["floor", "stage", *(o.name for o in scene.obstacles)]
+    pairs = [(a, b) for b in blocks for a in (*fixed, *FINGERS)]
+    pairs += combinations(blocks, 2)
+    pairs += [(a, b) for b in FINGERS for a in fixed]
+    pairs += combinations(FINGERS, 2)
+    return tuple(pairs)

@@ -1,0 +1,136 @@
+"""The shapes and patterns one sees: link covers, the wall, floor textures. None of them collides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.trifinger.scene import WALL_HEIGHT, WALL_RADIUS, WALL_THICKNESS
+
+Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3), triangles (m, 3)
+
+_SIDES = 28  # corners of a cover's cross section
+_WALL_SIDES = 72
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A cross section of a cover: a rounded rectangle across the cover's axis."""
+
+    at: float  # along the axis, m
+    half: tuple[float, float]  # half widths, m
+    centre: tuple[float, float] = (0.0, 0.0)
+    roundness: float = 2.0  # 2 is an ellipse, larger is boxier
+
+
+def loft(sections: Sequence[Section], axis: int) -> Surface:
+    """Returns the closed surface through the sections, along x (0), y (1) or z (2)."""
+    turn = np.linspace(0, 2 * math.pi, _SIDES, endpoint=False)
+    rings = []
+    for s in sections:
+        cos, sin = np.cos(turn), np.sin(turn)
+        u = s.centre[0] + s.half[0] * np.sign(cos) * np.abs(cos) ** (2 / s.roundness)
+        v = s.centre[1] + s.half[1] * np.sign(sin) * np.abs(sin) ** (2 / s.roundness)
+        rings.append(_place(axis, s.at, u, v))
+    ends = [_place(axis, s.at, np.array([s.centre[0]]), np.array([s.centre[1]])) for s in (sections[0], sections[-1])]
+    vertices = np.concatenate([*rings, *ends])
+    faces = _bands(len(sections))
+    first, last = len(sections) * _SIDES, len(sections) * _SIDES + 1
+    for i in range(_SIDES):
+        j = (i + 1) % _SIDES
+        top = (len(sections) - 1) * _SIDES
+        faces += [(first, j, i), (last, top + i, top + j)]
+    return vertices, _outward(vertices, np.array(faces))
+
+
+def tube() -> Surface:
+    """Returns the wall of the stage as one closed surface, standing on z = 0."""
+    turn = np.linspace(0, 2 * math.pi, _WALL_SIDES, endpoint=False)
+    rings = []
+    for radius in (WALL_RADIUS, WALL_RADIUS + WALL_THICKNESS):
+        for z in (0.0, WALL_HEIGHT):
+            rings.append(np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, z)], 1))
+    n = _WALL_SIDES
+    low_in, high_in, low_out, high_out = 0, n, 2 * n, 3 * n
+    faces = []
+    for i in range(n):
+        j = (i + 1) % n
+        for a, b in ((high_in, low_in), (low_out, high_out), (high_out, high_in), (low_in, low_out)):
+            faces += [(a + i, b + i, b + j), (a + i, b + j, a + j)]
+    return np.concatenate(rings), np.array(faces)
+
+
+def _place(axis: int, along: float, u: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns points with the given coordinate along an axis and u, v across it, (n, 3)."""
+    columns = [u, v]
+    columns.insert(axis, np.full_like(u, along))
+    return np.stack(columns, axis=1)
+
+
+def _bands(rings: int) -> list[tuple[int, int, int]]:
+    """Returns the triangles between neighbouring rings."""
+    faces = []
+    for k in range(rings - 1):
+        for i in range(_SIDES):
+            j = (i + 1) % _SIDES
+            a, b = k * _SIDES, (k + 1) * _SIDES
+            faces += [(a + i, a + j, b + j), (a + i, b + j, b + i)]
+    return faces
+
+
+def _outward(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the triangles wound so that the volume they enclose is positive."""
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    volume = np.einsum("ij,ij->", a, np.cross(b, c))
+    return faces if volume > 0 else faces[:, ::-1]
+
+
+def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[Section]:
+    """Returns the sections of a half sphere along z, from its rim at `start` to its pole at `end`."""
+    angles = np.linspace(0.15, math.pi / 2 - 0.02, 7)
+    return [
+        Section(start + (end - start) * math.sin(t), (radius * math.cos(t),) * 2, (0.0, y))
+        for t in angles
+    ]
+
+
+def cover(part: str) -> Surface:
+    """Returns the cover of a link: upper, middle, lower or tip, in that link's frame."""
+    if part == "upper":
+        waist = [(-0.180, 0.60), (-0.176, 0.86), (-0.166, 0.97), (-0.150, 1.0), (-0.112, 1.0), (-0.104, 0.86), (-0.030, 0.86), (-0.022, 0.96), (0.010, 0.96), (0.0175, 0.84), (0.0195, 0.6)]
+        sections = [Section(x, (0.0185 * s, 0.0205 * s), (0.0040, 0.0), 4.0) for x, s in waist]
+        return loft(sections, axis=0)
+    if part == "middle":
+        rows = [(0.0155, 0.6), (0.012, 0.85), (0.004, 1.0), (-0.018, 1.0), (-0.034, 0.8), (-0.126, 0.74), (-0.142, 0.98), (-0.170, 1.0), (-0.178, 0.88), (-0.182, 0.62)]
+        sections = [Section(z, (0.0205 * s, 0.0165 * (0.35 + 0.65 * s)), (0.0, -0.0185), 3.4) for z, s in rows]
+        return loft(sections, axis=2)
+    if part == "lower":
+        rows = [(0.0140, 0.004, 0.0045), (0.0120, 0.0078, 0.0060), (0.007, 0.0124, 0.0066), (0.0, 0.0140, 0.0068), (-0.008, 0.0136, 0.0066), (-0.020, 0.0124, 0.0060), (-0.07, 0.0092, 0.0052), (-0.13, 0.0060, 0.0045), (-0.142, 0.0058, 0.0044)]
+        sections = [Section(z, (a, b), (0.0, -0.0062 - 0.0018 * min(1.0, -z / 0.13 if z < 0 else 0.0)), 2.3) for z, a, b in rows]
+        return loft(sections, axis=2)
+    bulb = [(-0.1372, 0.0052), (-0.1385, 0.0072), (-0.140, 0.0088), (-0.1425, 0.0102), (-0.145, 0.0109), (-0.150, 0.0105), (-0.156, 0.0099)]
+    sections = [Section(z, (r, r), (0.0, -0.008)) for z, r in bulb]
+    return loft(sections + _sphere_cap(-0.160, -0.1695, 0.0095, -0.008), axis=2)
+
+
+def texture(name: str, edge: int = 256) -> NDArray[np.uint8]:
+    """Returns a floor texture to be tinted by the floor's colour, (edge, edge, 3)."""
+    rng = np.random.default_rng(7)
+    y, x = np.mgrid[0:edge, 0:edge] / edge
+    if name == "checker":
+        shade = np.where((np.floor(x * 8) + np.floor(y * 8)) % 2 == 0, 1.0, 0.72)
+    elif name == "wood":
+        plank = np.floor(y * 6)
+        grain = np.sin(2 * math.pi * (9 * (y * 6 - plank) + 0.6 * np.sin(6 * x + 2.1 * plank) + 1.7 * plank))
+        seam = np.where((y * 6) % 1 < 0.03, 0.25, 0.0)
+        shade = 0.86 + 0.07 * grain + 0.06 * np.sin(12.9 * plank) - seam
+    elif name == "felt":
+        shade = 0.86 + 0.12 * rng.standard_normal((edge, edge))
+    else:
+        gap = np.minimum((x * 5) % 1, (y * 5) % 1)
+        shade = np.where(gap < 0.04, 0.6, 0.95 + 0.03 * np.sin(40 * np.floor(x * 5) + 17 * np.floor(y * 5)))
+    return np.repeat((np.clip(shade, 0, 1) * 255).astype(np.uint8)[..., None], 3, axis=2)

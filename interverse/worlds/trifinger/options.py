@@ -1,0 +1,119 @@
+"""The options of the TriFinger worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.worlds.trifinger.drag import Drag
+from interverse.worlds.trifinger.robot import SUBSTEP, Mode, check_mode
+from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS
+from interverse.worlds.world import WorldOptions
+
+ObservationMode = Literal["structured", "pixel", "mixed"]
+ScoreRule = Literal["aabb", "oriented"]
+OBSERVATION_MODES: tuple[ObservationMode, ...] = ("structured", "pixel", "mixed")
+SCORES: tuple[ScoreRule, ...] = ("aabb", "oriented")
+PICTURES = ("rgb", "depth", "segmentation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriFingerOptions(WorldOptions):
+    """Options of every TriFinger task. A task's own parameters are defaults of its variables."""
+
+    task: str = "pushing"
+    """A task's name, or "package.module:Class" of your own. The id sets it."""
+    skip_frame: int = 10
+    """Substeps of 4 ms in one step. The published policies were trained with 3."""
+    action_mode: Mode = "joint_positions"
+    """What an action means; with `delta_` it is an offset."""
+    normalize_actions: bool = True
+    """Whether actions live in [-1, 1] or in their own units."""
+    observation_mode: ObservationMode = "structured"
+    """Numbers, pictures, or a dict of both."""
+    normalize_observations: bool = True
+    """Whether numbers are mapped so that their usual range becomes [-1, 1]; never clipped."""
+    score: ScoreRule = "aabb"
+    """`aabb` compares bounding boxes, as the paper does; `oriented` the boxes themselves."""
+    dense_reward_weights: Sequence[float] | None = None
+    """Weights of the task's dense terms; None takes the published ones."""
+    fractional_reward_weight: float | None = None
+    """Weight of the fractional success in the reward; None takes the published one."""
+    sparse_reward: bool = False
+    """Whether the reward is the step time on success and 0 otherwise, and nothing else."""
+    cameras: Sequence[int] = (0, 1, 2)
+    """Which cameras a picture observation holds."""
+    image_size: int = 128
+    """Pixels along an edge of a picture."""
+    picture_kinds: Sequence[str] = ("rgb",)
+    """What `mixed` shows of every camera: rgb, depth, segmentation."""
+    mirrored_images: bool = False
+    """Whether pictures are mirrored left to right, as the original's are."""
+    max_blocks: int | None = None
+    """Room for this many blocks in tasks that build their scene; None: the default scene's."""
+    drag: Drag = "exact"
+    """`exact` applies the original's drag each substep; `joint_damping` is a fast stand-in."""
+    look: str = "default"
+    """`realistic` paints the robot grey."""
+    contact_sensors: bool = False
+    """Whether `world.contact(a, b)` and `world.contact_force(a, b)` can be asked."""
+    info_state: bool = False
+    """Whether `info` holds every variable, under "state"."""
+    info_solution: bool = False
+    """Whether `info` holds a pose that solves the task, under "solution"."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_mode(self.action_mode)
+        _one_of("observation_mode", self.observation_mode, OBSERVATION_MODES)
+        _one_of("score", self.score, SCORES)
+        _one_of("drag", self.drag, ("exact", "joint_damping"))
+        _one_of("look", self.look, LOOKS)
+        for name in ("skip_frame", "image_size", "max_blocks"):
+            _positive_whole(name, getattr(self, name))
+        self._check_cameras()
+        self._check_rewards()
+
+    def _check_cameras(self) -> None:
+        count = len(OBSERVATION_CAMERAS)
+        chosen = tuple(self.cameras)
+        if not chosen or any(c not in range(count) for c in chosen) or len(set(chosen)) < len(chosen):
+            raise InvalidValueError(
+                explain(f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}")
+            )
+        for kind in self.picture_kinds:
+            _one_of("picture_kinds", kind, PICTURES)
+
+    def _check_rewards(self) -> None:
+        weights = self.dense_reward_weights
+        single = self.fractional_reward_weight
+        numbers = [*(() if weights is None else weights), *(() if single is None else (single,))]
+        if not all(isinstance(w, int | float | np.number) and np.isfinite(w) for w in numbers):
+            raise InvalidValueError(
+                explain(f"reward weights are {numbers}", allowed="finite numbers")
+            )
+
+    @property
+    def step_time(self) -> float:
+        """Seconds of one step."""
+        return SUBSTEP * self.skip_frame
+
+
+def defaults_as_arrays(defaults: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Returns the given defaults as arrays with a world axis of one."""
+    return {name: np.asarray(value)[None] for name, value in defaults.items()}
+
+
+def _one_of(name: str, given: str, allowed: Sequence[str]) -> None:
+    if given not in allowed:
+        raise UnknownNameError(unknown(name, given, allowed))
+
+
+def _positive_whole(name: str, value: object) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if value is not None and not (whole and int(value) >= 1):  # type: ignore[call-overload]
+        raise InvalidValueError(explain(f"{name} is {value!r}", allowed="a whole number from 1"))

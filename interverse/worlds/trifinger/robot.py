@@ -1,0 +1,298 @@
+"""The TriFinger robot as data, its kinematics in closed form, and its control modes.
+
+Three equal fingers of three hinges hang from a holder. A nine-vector always runs finger by
+finger (upper, middle, lower). Heights are measured from the datum, the top of the floor.
+Everything is elementwise array code over leading world axes, for NumPy and Torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+
+Array = Any  # a NumPy array or a Torch tensor
+Mode = Literal[
+    "joint_positions",
+    "joint_torques",
+    "end_effector_positions",
+    "delta_joint_positions",
+    "delta_joint_torques",
+    "delta_end_effector_positions",
+]
+
+DATUM = 0.011  # world z of the floor's top, m
+HEIGHT = 0.34  # world z of the hinges of joint 0, m
+HINGE_RADIUS = 0.0455  # of the circle on which the fingers hang, m
+FINGER_YAWS = (-math.pi / 2, -math.pi * 7 / 6, -math.pi * 11 / 6)  # of the finger frames, rad
+SUBSTEP = 0.004  # s
+
+KP = (10.0, 10.0, 10.0)  # N m / rad, per joint of a finger
+KD = (0.1, 0.3, 0.001)  # N m s / rad, inside the torque limit
+SAFETY_DAMPING = (0.08, 0.08, 0.04)  # N m s / rad, subtracted in every mode
+TORQUE_LIMIT = 0.36  # N m
+REST = (0.0, math.pi / 4, -math.pi / 4) * 3
+RAISED = (-1.56, -0.08, -2.7) * 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One moving link of a finger: where it hangs, its inertia, its collision capsule."""
+
+    name: str
+    origin: tuple[float, float, float]  # in the parent's frame, m
+    axis: tuple[float, float, float] | None = None  # hinge axis; None for a fixed link
+    limits: tuple[float, float] = (0.0, 0.0)  # of the hinge, rad
+    action_limits: tuple[float, float] = (0.0, 0.0)  # of a joint position command, rad
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[float, float, float]  # principal, about the centre of mass, kg m2
+    inertia_quat: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)  # x, y, z, w
+
+
+# Inertias are the original's effective ones: those in force after its first reset.
+LINKS = (
+    Link(
+        name="upper",
+        origin=(0.0, 0.0, 0.0),
+        axis=(-1.0, 0.0, 0.0),
+        limits=(-1.5708, 1.5708),
+        action_limits=(-1.57, 1.0),
+        mass=0.14854,
+        com=(-0.079, 0.0, 0.0),
+        inertia=(9.430364e-5, 5.744230e-4, 6.043568e-4),
+        inertia_quat=(0.0, 0.0, -0.064287, 0.997931),
+    ),
+    Link(
+        name="middle",
+        origin=(0.0, -0.014, 0.0),
+        axis=(0.0, 1.0, 0.0),
+        limits=(-1.5708, 1.5708),
+        action_limits=(-1.2, 1.57),
+        mass=0.14854,
+        com=(0.0, -0.019, -0.079),
+        inertia=(5.934850e-4, 5.635802e-4, 9.279074e-5),
+        inertia_quat=(0.064287, 0.0, 0.0, 0.997931),
+    ),
+    Link(
+        name="lower",
+        origin=(0.0, -0.03745, -0.16),
+        axis=(0.0, 1.0, 0.0),
+        limits=(-3.1416, 3.1416),
+        action_limits=(-3.0, 3.0),
+        mass=0.0307,
+        com=(0.0, -0.009, -0.089),
+        inertia=(9.385363e-5, 9.482211e-5, 4.941089e-6),
+    ),
+    Link(
+        name="tip",
+        origin=(0.0, -0.008, -0.16),
+        mass=0.01,
+        com=(0.0, 0.0, 0.0),
+        inertia=(1.666667e-7, 1.666667e-7, 1.666667e-7),
+    ),
+)
+HINGED = LINKS[:3]
+
+_LENGTH = 0.16  # of the middle and of the lower link, m
+_SIDE = -0.05945  # of the tip from the finger's plane of symmetry: the links' y offsets summed, m
+
+
+def hinge_origins() -> np.ndarray:
+    """Returns the world x, y of the three finger bases, (3, 2), m."""
+    return np.array([(-HINGE_RADIUS * math.cos(a), -HINGE_RADIUS * math.sin(a)) for a in FINGER_YAWS])
+
+
+def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
+    """Returns the fingertips' x, y, z for joint angles (..., 9), finger by finger, (..., 9).
+
+    Args:
+        joints: angles, rad.
+        height: world z of the hinges, m; a number or an array of shape (...).
+    """
+    xp = array_namespace(joints)
+    q0, q1, q2 = _by_finger(xp, joints)
+    out = -_LENGTH * (xp.sin(q1) + xp.sin(q1 + q2))
+    down = -_LENGTH * (xp.cos(q1) + xp.cos(q1 + q2))
+    cos0, sin0 = xp.cos(q0), xp.sin(q0)
+    side, rise = cos0 * _SIDE + sin0 * down, cos0 * down - sin0 * _SIDE
+    cos, sin, base_x, base_y = _frames(xp, joints)
+    x = cos * out - sin * side + base_x
+    y = sin * out + cos * side + base_y
+    z = rise + _column(xp, height, joints) - DATUM
+    return xp.reshape(xp.stack([x, y, z], axis=-1), joints.shape)
+
+
+def inverse_kinematics(tips: Array, near: Array, height: Array | float = HEIGHT) -> Array:
+    """Returns joint angles (..., 9) that put the tips at `tips`, nearest to the angles `near`.
+
+    Of the four solutions of each finger (two sides of the hinge axis, two bends of the knee), the
+    one within the joint limits that needs the least motion is taken. A point out of reach is
+    replaced by the reachable one in its direction.
+
+    Args:
+        tips: wanted x, y, z of the tips, (..., 9), m above the datum.
+        near: present angles, (..., 9), rad; they choose among the solutions.
+        height: world z of the hinges, m; a number or an array of shape (...).
+    """
+    xp = array_namespace(tips, near)
+    x, y, z = _by_finger(xp, tips)
+    cos, sin, base_x, base_y = _frames(xp, tips)
+    x, y = x - base_x, y - base_y
+    out, side = cos * x + sin * y, cos * y - sin * x
+    rise = z + DATUM - _column(xp, height, tips)
+    best = _nearest(xp, _solutions(xp, out, side, rise), _by_finger(xp, near))
+    return xp.reshape(xp.stack(best, axis=-1), tips.shape)
+
+
+def _solutions(xp: Any, out: Array, side: Array, rise: Array) -> list[tuple[Array, Array, Array]]:
+    """Returns the four joint triples for tips in the finger frames, each of shape (..., 3)."""
+    down = xp.sqrt(xp.clip(side * side + rise * rise - _SIDE * _SIDE, 0.0, None))
+    azimuth = xp.atan2(rise, side)
+    triples = []
+    for sign in (-1.0, 1.0):
+        turn = xp.atan2(sign * down, xp.zeros_like(down) + _SIDE) - azimuth
+        # the bend's cosine; beyond full stretch the leg points straight at the target
+        cosine = (out * out + down * down) / (2 * _LENGTH * _LENGTH) - 1.0
+        bend = xp.acos(xp.clip(cosine, -1.0, 1.0))
+        lean = xp.atan2(-out, -sign * down)
+        triples += [(turn, lean - b / 2, b) for b in (bend, -bend)]
+    return triples
+
+
+def _nearest(
+    xp: Any, triples: list[tuple[Array, Array, Array]], near: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array]:
+    """Returns the triple within limits that is closest to `near`, finger by finger."""
+    best: tuple[Array, Array, Array] | None = None
+    best_cost = near[0]
+    for triple in triples:
+        wrapped = tuple(_wrap(xp, q) for q in triple)
+        kept, cost = [], 0.0
+        for link, q, present in zip(HINGED, wrapped, near, strict=True):
+            inside = xp.clip(q, *link.limits)
+            # any excess over a limit outweighs every possible motion
+            cost = cost + xp.abs(inside - present) + 100.0 * xp.abs(q - inside)
+            kept.append(inside)
+        if best is None:
+            best, best_cost = (kept[0], kept[1], kept[2]), cost
+            continue
+        better = cost < best_cost
+        best = tuple(xp.where(better, k, b) for k, b in zip(kept, best, strict=True))  # type: ignore[assignment]
+        best_cost = xp.where(better, cost, best_cost)
+    return best  # type: ignore[return-value]
+
+
+def _wrap(xp: Any, angle: Array) -> Array:
+    """Returns the angle in [-pi, pi)."""
+    return angle - 2 * math.pi * xp.floor(angle / (2 * math.pi) + 0.5)
+
+
+def _by_finger(xp: Any, vector: Array) -> tuple[Array, Array, Array]:
+    """Returns the three components of a (..., 9) vector, each (..., 3) over fingers."""
+    v = xp.reshape(vector, (*vector.shape[:-1], 3, 3))
+    return v[..., 0], v[..., 1], v[..., 2]
+
+
+def _frames(xp: Any, like: Array) -> tuple[Array, Array, Array, Array]:
+    """Returns cos yaw, sin yaw, base x, base y of the finger frames, each (3,)."""
+    rows = np.stack([np.cos(FINGER_YAWS), np.sin(FINGER_YAWS), *hinge_origins().T])
+    table = xp.asarray(rows, dtype=like.dtype, device=device(like))
+    return table[0], table[1], table[2], table[3]
+
+
+def _column(xp: Any, value: Array | float, like: Array) -> Array | float:
+    """Returns a per-world value ready to broadcast over fingers; a plain number stays one."""
+    if isinstance(value, (int, float)):
+        return value
+    return xp.asarray(value, dtype=like.dtype, device=device(like))[..., None]
+
+
+# --- control -------------------------------------------------------------------------------------
+
+_TIP_BOUNDS = ((-0.5, -0.5, 0.0), (0.5, 0.5, 0.5))
+
+
+def check_mode(mode: str) -> Mode:
+    """Returns the control mode, or raises with the nearest known name."""
+    if mode not in get_args(Mode):
+        raise UnknownNameError(unknown("action mode", mode, get_args(Mode)))
+    return mode  # type: ignore[return-value]
+
+
+def action_bounds(mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the lowest and highest raw command of a mode, each (9,) float64."""
+    quantity = mode.removeprefix("delta_")
+    if quantity == "joint_positions":
+        low, high = zip(*(link.action_limits for link in HINGED), strict=True)
+    elif quantity == "joint_torques":
+        low, high = (-TORQUE_LIMIT,) * 3, (TORQUE_LIMIT,) * 3
+    else:
+        low, high = _TIP_BOUNDS
+    return np.array(low * 3), np.array(high * 3)
+
+
+def normalise(value: Array, low: Array, high: Array) -> Array:
+    """Returns the affine image of `value` that takes [low, high] to [-1, 1], not clipped."""
+    return 2.0 * (value - low) / (high - low) - 1.0
+
+
+def denormalise(value: Array, low: Array, high: Array) -> Array:
+    """Returns the affine image of `value` that takes [-1, 1] to [low, high], not clipped."""
+    return low + (value + 1.0) * (high - low) / 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """How an action becomes the actuators' command, for a batch of worlds."""
+
+    mode: Mode = "joint_positions"
+    normalized: bool = True
+    """Whether actions live in [-1, 1] or in the mode's own units."""
+
+    def __post_init__(self) -> None:
+        check_mode(self.mode)
+
+    @property
+    def torques(self) -> bool:
+        """Whether the command is a torque, which needs motors in place of servos."""
+        return self.mode.endswith("joint_torques")
+
+    def command(
+        self, action: Array, joints: Array, last: Array, height: Array | float = HEIGHT
+    ) -> Array:
+        """Returns the joint targets (rad) or torques (N m) of this step, (..., 9).
+
+        Args:
+            action: the action, (..., 9); it is clipped to the action space.
+            joints: present joint angles, (..., 9), rad.
+            last: the previous command, (..., 9): joint targets or torques. A delta adds to it.
+            height: world z of the hinges, m; a number or an array of shape (...).
+        """
+        if action.shape[-1] != 9:
+            raise InvalidValueError(
+                explain(f"an action has 9 entries, got shape {action.shape}", allowed="(..., 9)")
+            )
+        xp = array_namespace(action, joints)
+        low, high = (
+            xp.asarray(b, dtype=joints.dtype, device=device(joints)) for b in action_bounds(self.mode)
+        )
+        wanted = xp.astype(action, joints.dtype)
+        present = tip_positions(joints, height) if "end_effector" in self.mode else last
+        if self.mode.startswith("delta_"):
+            wanted = wanted + (normalise(present, low, high) if self.normalized else present)
+        if self.normalized:
+            wanted = denormalise(xp.clip(wanted, -1.0, 1.0), low, high)
+        else:
+            wanted = xp.minimum(xp.maximum(wanted, low), high)
+        if "end_effector" not in self.mode:
+            return wanted
+        angles = inverse_kinematics(wanted, joints, height)
+        # a tip told to stay where it is keeps its last target, or it would sag step by step
+        close = xp.abs(wanted - present) <= 1e-8 + 1e-5 * xp.abs(present)
+        return xp.where(xp.all(close, axis=-1, keepdims=True), last, angles)

@@ -1,0 +1,285 @@
+"""The TriFinger arena as data: what stands where, what it weighs, how it looks.
+
+A `Scene` is plain values; `interverse.worlds.trifinger.mjcf.build` turns it into a MuJoCo model.
+Positions are measured from the datum (world z 0.011, the top of the floor), sizes are full edges,
+quaternions are x, y, z, w, colours red, green, blue in 0..1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
+from interverse.worlds.trifinger.robot import HEIGHT, HINGED
+
+Array = Any  # a NumPy array or a Torch tensor
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+WALL_RADIUS = 0.242  # inner radius of the stage, m
+WALL_THICKNESS = 0.003
+WALL_HEIGHT = 0.25
+FLOOR_EDGES = (0.71, 0.76)  # of the visible table; the floor one can touch has no end
+FINGER_FRICTION = 0.5
+FINGER_COLORS: tuple[Vector, ...] = ((0.6, 0.0, 0.0), (0.0, 0.6, 0.0), (0.0, 0.0, 0.6))
+FLOOR_TEXTURES = ("plain", "checker", "wood", "felt", "tiles")
+LOOKS = ("default", "realistic")
+_IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mesh:
+    """A triangle mesh, centred and scaled to a unit bounding box; it collides as its convex hull."""
+
+    vertices: tuple[Vector, ...]
+    faces: tuple[tuple[int, int, int], ...]
+
+    @staticmethod
+    def from_points(vertices: Any, faces: Any) -> Mesh:
+        """Returns the mesh of vertices (n, 3) and triangles (m, 3), moved into the unit box."""
+        points = np.asarray(vertices, float)
+        if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
+            raise InvalidValueError(
+                explain(f"mesh vertices have shape {points.shape}", allowed="(n, 3) with n >= 4")
+            )
+        low, high = points.min(axis=0), points.max(axis=0)
+        if (high <= low).any():
+            raise InvalidValueError(
+                explain("the mesh is flat: its bounding box has no volume", fix="Give it thickness")
+            )
+        unit = (points - (low + high) / 2) / (high - low)
+        return Mesh(
+            vertices=tuple((float(x), float(y), float(z)) for x, y, z in unit),
+            faces=tuple((int(a), int(b), int(c)) for a, b, c in np.asarray(faces)),
+        )
+
+    @staticmethod
+    def from_file(path: str | Path) -> Mesh:
+        """Returns the mesh of a Wavefront OBJ file; polygons are cut into triangles."""
+        vertices, faces = [], []
+        for line in Path(path).read_text(encoding="utf-8").splitlines():
+            kind, *words = line.split() or [""]
+            if kind == "v":
+                vertices.append([float(w) for w in words[:3]])
+            elif kind == "f":
+                corners = [int(w.split("/")[0]) for w in words]
+                corners = [c - 1 if c > 0 else len(vertices) + c for c in corners]
+                faces += [(corners[0], b, c) for b, c in zip(corners[1:], corners[2:], strict=False)]
+        if not vertices or not faces:
+            raise FileFormatError(
+                explain(f"{path} holds no mesh", allowed="a Wavefront OBJ file with v and f lines")
+            )
+        return Mesh.from_points(vertices, faces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A movable solid: a box, or a mesh whose bounding box is `size`."""
+
+    position: Vector = (0.0, 0.0, 0.0325)
+    orientation: Quaternion = _IDENTITY
+    size: Vector = (0.065, 0.065, 0.065)
+    mass: float = 0.08
+    friction: float = 1.0
+    color: Vector = (1.0, 0.0, 0.0)
+    mesh: Mesh | None = None
+
+    def __post_init__(self) -> None:
+        _positive("a block's size", *self.size)
+        _positive("a block's mass", self.mass)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A translucent target that nothing can touch."""
+
+    position: Vector = (0.0, 0.0, 0.0325)
+    orientation: Quaternion = _IDENTITY
+    size: Vector = (0.065, 0.065, 0.065)
+    color: Vector = (0.0, 1.0, 0.0)
+    alpha: float = 0.3
+    shape: Literal["box", "sphere"] = "box"
+    mesh: Mesh | None = None
+
+    def __post_init__(self) -> None:
+        _positive("a goal's size", *self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """A box that does not move."""
+
+    name: str = "obstacle"
+    position: Vector = (0.0, 0.0, 0.0325)
+    orientation: Quaternion = _IDENTITY
+    size: Vector = (0.5, 0.015, 0.065)
+    friction: float = 1.0
+    color: Vector = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _positive("an obstacle's size", *self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Camera:
+    """A camera fixed in the world; `eye` in world coordinates (z not from the datum)."""
+
+    name: str
+    eye: Vector
+    forward: Vector
+    up: Vector
+    fovy: float  # vertical field of view, degrees
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Light:
+    """A distant light; `direction` is the way its rays travel."""
+
+    name: str
+    direction: Vector
+    color: Vector
+    shadow: bool = False
+
+
+# The original mirrors its images left to right; these are proper cameras with the same view.
+OBSERVATION_CAMERAS = (
+    Camera(
+        name="camera_0",
+        eye=(0.2496, 0.2458, 0.58),
+        forward=(-0.420528, -0.388747, -0.819776),
+        up=(-0.593994, -0.565020, 0.572646),
+        fovy=52.0,
+    ),
+    Camera(
+        name="camera_1",
+        eye=(0.0047, -0.2834, 0.58),
+        forward=(-0.007387, 0.478004, -0.878327),
+        up=(0.022104, 0.878214, 0.477757),
+        fovy=52.0,
+    ),
+    Camera(
+        name="camera_2",
+        eye=(-0.2470, 0.2513, 0.50),
+        forward=(0.426638, -0.439767, -0.790307),
+        up=(0.566574, -0.551158, 0.612551),
+        fovy=52.0,
+    ),
+)
+VIEWER_CAMERAS = (
+    Camera(
+        name="viewer",  # the original's: 0.6 m from the origin, 60 degrees above the floor
+        eye=(0.0, -0.3, 0.5196152),
+        forward=(0.0, 0.5, -0.8660254),
+        up=(0.0, 0.8660254, 0.5),
+        fovy=60.0,
+    ),
+    Camera(
+        name="showcase",
+        eye=(0.52, -0.62, 0.74),
+        forward=(-0.5136, 0.6124, -0.6009),
+        up=(-0.3861, 0.4604, 0.7993),
+        fovy=40.0,
+    ),
+)
+LIGHTS = (
+    Light(name="key", direction=(-0.35, 0.25, -0.9), color=(0.62, 0.60, 0.56), shadow=True),
+    Light(name="fill", direction=(0.6, -0.2, -0.75), color=(0.20, 0.22, 0.26)),
+    Light(name="rim", direction=(0.1, 0.85, -0.5), color=(0.14, 0.14, 0.16)),
+)
+AMBIENT = 0.34
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Everything a TriFinger model is built from."""
+
+    blocks: tuple[Block, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    max_blocks: int | None = None
+    """Room for this many blocks; those beyond `blocks` are parked high above the arena, where they
+    touch nothing and do not fall. None: exactly `blocks`."""
+    max_goals: int | None = None
+    """Room for this many goals; spare ones are invisible. None: exactly `goals`."""
+    torques: bool = False
+    """Whether commands are torques (motors) or joint targets (servos)."""
+    drag: Drag = "exact"
+    """`exact` leaves the drag to `drag.add_drag`, substep by substep; `joint_damping` puts a stand-in
+    into the model."""
+    gravity: float = -9.81
+    robot_height: float = HEIGHT
+    joint_damping: float = 0.0
+    link_masses: tuple[Vector, Vector, Vector] = (tuple(link.mass for link in HINGED),) * 3  # type: ignore[assignment]
+    """Of upper, middle and lower, finger by finger, kg; the inertias scale along."""
+    link_colors: tuple[tuple[Vector, ...], ...] = tuple((c,) * 4 for c in FINGER_COLORS)
+    """Of base, upper, middle and lower, finger by finger."""
+    floor_friction: float = 0.5
+    floor_color: Vector = (0.31, 0.27, 0.25)
+    floor_texture: str = "plain"
+    stage_friction: float = 0.5
+    stage_color: Vector = (0.95, 0.95, 0.95)
+    look: str = "default"
+    cameras: tuple[Camera, ...] = OBSERVATION_CAMERAS + VIEWER_CAMERAS
+    lights: tuple[Light, ...] = LIGHTS
+    sensors: bool = False
+    """Whether to sense contact between each two objects: see `touch_sensors`."""
+
+    def __post_init__(self) -> None:
+        if self.look not in LOOKS:
+            raise UnknownNameError(unknown("look", self.look, LOOKS))
+        if self.floor_texture not in FLOOR_TEXTURES:
+            raise UnknownNameError(unknown("floor texture", self.floor_texture, FLOOR_TEXTURES))
+        if self.drag not in ("exact", "joint_damping"):
+            raise UnknownNameError(unknown("drag", self.drag, ("exact", "joint_damping")))
+        for name, held in (("max_blocks", self.blocks), ("max_goals", self.goals)):
+            room = getattr(self, name)
+            if room is not None and room < len(held):
+                raise InvalidValueError(
+                    explain(f"{name}={room} is less than the {len(held)} given", fix=f"Raise {name}")
+                )
+
+    @property
+    def block_count(self) -> int:
+        """How many blocks the model has, parked ones included."""
+        return len(self.blocks) if self.max_blocks is None else self.max_blocks
+
+    @property
+    def goal_count(self) -> int:
+        """How many goals the model has, invisible ones included."""
+        return len(self.goals) if self.max_goals is None else self.max_goals
+
+    @property
+    def damping(self) -> tuple[float, ...]:
+        """The damping of the three joints of a finger in the model, N m s/rad."""
+        stand_in = JOINT_DAMPING if self.drag == "joint_damping" else (0.0, 0.0, 0.0)
+        return tuple(self.joint_damping + d for d in stand_in)
+
+
+def box_inertia(mass: Array, size: Array) -> Array:
+    """Returns the principal inertias of a solid box about its centre, (..., 3), kg m2.
+
+    Every inertia of a block comes from here, built or edited, so both agree to the last bit.
+
+    Args:
+        mass: (...), kg.
+        size: full edges, (..., 3), m.
+    """
+    xp = array_namespace(size)
+    x, y, z = (size[..., i] * size[..., i] for i in range(3))
+    return xp.stack([y + z, x + z, x + y], axis=-1) * (mass / 12.0)[..., None]
+
+
+def parking_position(index: int) -> Vector:
+    """Returns where block `index` waits when it is not in use, m above the datum."""
+    return (0.0, 0.0, 2.0 + 0.25 * index)
+
+
+def _positive(what: str, *values: float) -> None:
+    if not all(v > 0 for v in values):
+        raise InvalidValueError(explain(f"{what} must be > 0, got {values}", allowed="> 0"))

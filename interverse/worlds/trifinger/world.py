@@ -1,0 +1,505 @@
+"""The TriFinger world: a robot of three fingers, a task, and every variable of both.
+
+All values live in the store (`interverse.worlds.trifinger.store`). An intervention is worked out
+on copies of its rows, checked, and only then written: a refused world is never touched.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, explain
+from interverse.rng import Noise
+from interverse.scm import Space, Variable, table
+from interverse.scm.variable import SpaceName, with_defaults
+from interverse.worlds.trifinger import feasibility, store
+from interverse.worlds.trifinger.feasibility import Solids
+from interverse.worlds.trifinger.graph import causal_graph
+from interverse.worlds.trifinger.observation import layout, side_by_side
+from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays
+from interverse.worlds.trifinger.physics import Physics
+from interverse.worlds.trifinger.robot import Control, action_bounds, tip_positions
+from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.store import ADDRESS, CLOCK, COMMANDS, REWARD, Rows, part
+from interverse.worlds.trifinger.studio import Studio
+from interverse.worlds.trifinger.tasks import load_task
+from interverse.worlds.trifinger.tasks.task import Moment, Task
+from interverse.worlds.trifinger.variables import (
+    Declared,
+    arena_variables,
+    robot_variables,
+    success_variable,
+    to_cartesian,
+    to_cylindrical,
+)
+from interverse.worlds.world import Array, Index, Refusals, Score, State, World
+
+_VALUE = "store/"  # prefix of the store's rows in a saved state
+_BODIES = {  # keys that decide whether things stand in each other
+    "joint_positions",
+    "robot/height",
+    *(f"block/{key}" for key in ("position", "orientation", "size", "used")),
+    *(f"obstacle/{key}" for key in ("position", "size", "used")),
+}
+_GOALS = {f"goal/{key}" for key in ("position", "orientation", "size", "used")}
+SUCCESS = 0.9  # fractional success above which a task is solved
+
+
+@final
+class TriFinger(World):
+    """N TriFinger arenas with one task."""
+
+    options_type = TriFingerOptions
+    clips_actions = True
+
+    def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
+        self.num_worlds, self.options = num_worlds, options
+        self.task: Task = load_task(options.task)(options.max_blocks)
+        self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
+        self.scene = _scene(self.task, options, torques=self._control.torques)
+        declared = _declare(self.task, self.scene)
+        self._slots = {d.variable.name: d.slot for d in declared}
+        self._declare_spaces(declared)
+        self._physics = Physics(
+            self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
+        )
+        self._capsules = self._physics.capsules()
+        self._studio: Studio | None = None
+        self._moment: Moment | None = None
+        self._fraction: Array | None = None
+        self._set_up_start(declared)
+
+    # -------------------------------------------------------------------- set-up
+
+    def _declare_spaces(self, declared: list[Declared]) -> None:
+        options, task, scene = self.options, self.task, self.scene
+        names = {d.variable.name: None for d in declared}
+        self.graph = causal_graph(
+            names,
+            blocks=scene.block_count,
+            goals=scene.goal_count,
+            edges=task.edges(scene),
+            constraints=task.constraints(scene),
+        )
+        seconds = task.seconds(task.scene())
+        self.max_steps = int(seconds / options.step_time) + 1
+        if options.max_steps is not None and options.max_steps != self.max_steps:
+            self.max_steps = options.max_steps
+            seconds = (options.max_steps - 1) * options.step_time
+        self._seconds = seconds
+        groups, stored = task.groups(scene)
+        self._layout = layout(
+            groups, stored, seconds=seconds, mask=0 if options.max_blocks is None else scene.block_count
+        )
+        self.layout = self._layout.slices
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
+        low, high = action_bounds(options.action_mode)
+        if options.normalize_actions:
+            low, high = -np.ones(9), np.ones(9)
+        self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
+        weights = task.weights if options.dense_reward_weights is None else options.dense_reward_weights
+        if len(weights) != len(task.weights):
+            raise InvalidValueError(
+                explain(
+                    f"dense_reward_weights has {len(weights)} entries",
+                    allowed=f"{len(task.weights)}, one for each dense term of {task.name}",
+                )
+            )
+        self._weights = tuple(float(w) for w in weights)
+        share = options.fractional_reward_weight
+        self._share = task.fractional_weight if share is None else float(share)
+        sparse = options.sparse_reward
+        self.reward_range = (0.0, options.step_time) if sparse else (-np.inf, np.inf)
+
+    def _set_up_start(self, declared: list[Declared]) -> None:
+        """Works out the rows every episode starts from, and the variables' defaults with them."""
+        options = self.options
+        variables = with_defaults(table(*(d.variable for d in declared)), options.defaults)
+        rows = store.starting_rows(self.scene, declared)
+        self._hold(rows)
+        self._store = store.repeat(rows, self.num_worlds)
+        worlds = np.arange(self.num_worlds)
+        self._physics.write(self._store, set(rows), worlds)
+        self.variables = variables
+        self._start, self._start_physics = rows, self._physics.save(worlds[:1])
+        self._random = self.task.draws
+        given = defaults_as_arrays(options.defaults)
+        if given:
+            self._start_from(variables, given)
+        self.variables = MappingProxyType(
+            {name: replace(v, default=self.read(name)[0]) for name, v in variables.items()}
+        )
+
+    def _start_from(self, variables: Mapping[str, Variable], given: Mapping[str, Array]) -> None:
+        first = np.arange(1)
+        rows = {name: np.array(value, dtype=variables[name].dtype) for name, value in given.items()}
+        refused = self.intervene(rows, first)
+        if refused:
+            raise InvalidValueError(explain(f"the defaults cannot be: {refused[0]}"))
+        self._start, self._start_physics = store.take(self._store, first), self._physics.save(first)
+        self._random = self._random or bool(set(given) & set(self.task.generators))
+        self._begin(np.arange(self.num_worlds))
+
+    def _hold(self, rows: Rows) -> None:
+        """Makes the robot's standing command keep it where it is."""
+        torques = self._control.torques
+        rows[COMMANDS][:] = 0.0 if torques else rows["joint_positions"][:, None, :]
+
+    # ----------------------------------------------------------- episodes, doing
+
+    def _begin(self, worlds: Index) -> None:
+        """Puts the start of an episode, before any draw, into some worlds."""
+        n = len(worlds)
+        for key, values in self._start.items():
+            self._store[key][worlds] = values
+        start = {name: np.repeat(rows, n, axis=0) for name, rows in self._start_physics.items()}
+        self._physics.load(start, worlds)
+        self._moment = None
+
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Starts episodes: defaults, given causes, the task's draws, then given state."""
+        self._begin(worlds)
+        address = np.stack([noise.seeds, noise.episodes, noise.steps], axis=1)
+        self._store[ADDRESS][worlds] = address
+        if self._random:
+            self._draw(worlds)
+        if not given:
+            return {}
+        return self.intervene(given, worlds, fresh=True)
+
+    def _draw(self, worlds: Index) -> None:
+        """Draws what an episode of this task starts with."""
+        rows = store.take(self._store, worlds)
+        self.task.settle(rows, self.task.generators, store.noise_of(rows[ADDRESS]).at(0))
+        self._commit(rows, store.changed_keys(rows, store.take(self._store, worlds)), worlds)
+
+    def intervene(
+        self, values: Mapping[str, Array], worlds: Index, fresh: bool = False
+    ) -> Refusals:
+        """Sets variables and what follows at once; infeasible worlds are never touched.
+
+        Args:
+            values: what to set, one row per world.
+            worlds: where.
+            fresh: whether the worlds have just been reset, so that nothing has moved yet.
+        """
+        del fresh
+        before = store.take(self._store, worlds)
+        rows = store.take(self._store, worlds)
+        refused = dict(self._apply(rows, values))
+        changed = store.changed_keys(rows, before)
+        refused = self._infeasible(rows, before, changed) | refused
+        keep = np.array([k not in refused for k in range(len(worlds))], dtype=bool)
+        if keep.all():
+            self._commit(rows, changed, worlds)
+        elif keep.any():
+            self._commit({key: rows[key][keep] for key in rows}, changed, worlds[keep])
+        return {int(worlds[k]): reason for k, reason in refused.items()}
+
+    def _apply(self, rows: Rows, values: Mapping[str, Array]) -> Mapping[int, str]:
+        """Writes values and what follows from them into rows; returns rows that cannot be."""
+        late = {name for name in values if self.variables[name].kind == "state"}
+        refused = {}
+        for name in sorted(values.keys() - late):
+            refused |= self._put(rows, name, values[name])
+        noise = store.noise_of(rows[ADDRESS]).at(0)
+        refused |= self.task.settle(rows, values.keys(), noise)
+        for name in sorted(late):
+            refused |= self._put(rows, name, values[name])
+        if "joint_positions" in values:
+            self._hold(rows)
+        return refused
+
+    def _put(self, rows: Rows, name: str, value: Array) -> dict[int, str]:
+        slot = self._slots[name]
+        owner = name.partition("/")[0]
+        if name.endswith("cylindrical_position") and slot is None:
+            slot, value = self._slots[f"{owner}/cartesian_position"], to_cartesian(value)
+        elif name.endswith("orientation"):
+            value = value / np.sqrt((value * value).sum(axis=-1, keepdims=True))
+        part(rows, slot)[...] = value
+        kind, _, number = owner.partition("_")
+        if kind not in ("block", "goal") or not number.isdigit():
+            return {}
+        absent = ~rows[f"{kind}/used"][:, int(number)]
+        return {int(k): _not_there(owner) for k in np.flatnonzero(absent)}
+
+    def _commit(self, rows: Rows, changed: Collection[str], worlds: Index) -> None:
+        for key in changed:
+            self._store[key][worlds] = rows[key]
+        self._physics.write(self._store, changed, worlds)
+        self._moment = None
+
+    def _infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
+        """Returns, by row, why a scene cannot be."""
+        reasons: dict[int, str] = {}
+        if _GOALS & set(changed):
+            names = tuple(f"goal_{i}" for i in range(self.scene.goal_count))
+            moved = rows["goal/used"] & _any_differs(rows, before, sorted(_GOALS))
+            pose = tuple(rows[f"goal/{key}"] for key in ("position", "orientation", "size"))
+            reasons |= feasibility.goal_reasons(names, pose, moved)  # type: ignore[arg-type]
+        if _BODIES & set(changed):
+            after = self._depths(rows)
+            deep = np.flatnonzero((after.depth > after.limit).any(axis=1))
+            if len(deep):
+                then = self._depths({key: before[key][deep] for key in before})
+                now = replace(after, depth=after.depth[deep])
+                worse = feasibility.worse(now, then)
+                reasons |= {int(deep[k]): reason for k, reason in worse.items()}
+        return reasons
+
+    def _depths(self, rows: Rows) -> feasibility.Depths:
+        return feasibility.penetrations(
+            self._capsules,
+            rows["joint_positions"],
+            rows["robot/height"],
+            _solids(rows, "block", self.scene.block_count),
+            _solids(rows, "obstacle", [o.name for o in self.scene.obstacles]),
+        )
+
+    # ------------------------------------------------------------------- reading
+
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape)."""
+        slot = self._slots[name]
+        if slot is not None:
+            return np.array(part(self._store, slot))
+        if name == "end_effector_positions":
+            return self._now().tips.reshape(self.num_worlds, 9).copy()
+        if name == "fractional_success":
+            return self._success().copy()
+        owner = name.partition("/")[0]
+        return to_cylindrical(part(self._store, self._slots[f"{owner}/cartesian_position"]))
+
+    def _now(self) -> Moment:
+        if self._moment is None:
+            self._moment = _moment(self._store)
+            self._fraction = None
+        return self._moment
+
+    def _success(self) -> Array:
+        moment = self._now()
+        if self._fraction is None:
+            self._fraction = self.task.fraction(moment, self.options.score)
+        return self._fraction
+
+    # ---------------------------------------------------------------------- time
+
+    def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
+        """Advances some worlds by one step of `skip_frame` substeps."""
+        before = self._now()
+        data, count = self._store, self.options.skip_frame
+        self._physics.step(data, self._command(np.asarray(actions), worlds), worlds, count)
+        self._physics.read_back(data, worlds)
+        data[CLOCK][worlds] += 1
+        data[ADDRESS][worlds, 2] = noise.steps
+        self._moment = None
+        data[REWARD][worlds] = self._reward(before, self._now())[worlds]
+
+    def _command(self, actions: Array, worlds: Index) -> Array:
+        """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
+        data = self._store
+        queue = data[COMMANDS][worlds]
+        joints, height = data["joint_positions"][worlds], data["robot/height"][worlds]
+        fresh = self._control.command(actions, joints, queue[:, 0], height)
+        held = data[CLOCK][worlds] % data["robot/control_period"][worlds] != 0
+        newest = np.where(held[:, None], queue[:, 0], fresh)
+        queue = np.concatenate([newest[:, None], queue[:, :-1]], axis=1)
+        data[COMMANDS][worlds] = queue
+        return queue[np.arange(len(worlds)), data["robot/action_delay"][worlds]]
+
+    def _reward(self, before: Moment, after: Moment) -> Array:
+        time = self.options.step_time
+        fraction = self._success()
+        if self.options.sparse_reward:
+            return time * self.task.solved(after, fraction)
+        total = self._share * self.task.bonus(after, fraction)
+        if any(self._weights):
+            terms = self.task.terms(before, after)
+            for weight, term in zip(self._weights, terms, strict=True):
+                total = total + weight * term
+        return time * total
+
+    def observe(self) -> Array:
+        """Returns every world's observation, as fresh arrays."""
+        data, n = self._store, self.num_worlds
+        left = self._seconds - data[CLOCK] * self.options.step_time
+        parts = [
+            left[:, None],
+            data["joint_positions"],
+            data["joint_velocities"],
+            self._now().tips.reshape(n, 9),
+            *self.task.observe(self.scene, data),
+        ]
+        if self.options.max_blocks is not None:
+            parts.append(data["block/used"].astype(np.float64))
+        raw = np.concatenate(parts, axis=1)[:, self._layout.columns]
+        return self._layout.normalise(raw) if self.options.normalize_observations else raw
+
+    def score(self) -> Score:
+        """Returns reward, success and goals as they stand; an episode ends by time alone."""
+        moment, fraction = self._now(), self._success()
+        achieved, desired = self.task.goal_arrays(moment)
+        info = {
+            "success": self.task.solved(moment, fraction),
+            "fractional_success": fraction.copy(),
+            "achieved_goal": achieved,
+            "desired_goal": desired,
+        }
+        ended = np.zeros(self.num_worlds, dtype=bool)
+        return Score(self._store[REWARD].copy(), ended, info)
+
+    # --------------------------------------------------------------------- goals
+
+    def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
+        """Returns a new goal per world, as values to intervene with; applies nothing."""
+        values = _Values(self, worlds)
+        return self.task.sample_goal(values, _Spaces(self.variables, values, space), noise)
+
+    # ------------------------------------------------------------ saving, looking
+
+    def save(self, worlds: Index) -> State:
+        """Returns the engine's rows and the store's."""
+        rows = {_VALUE + key: values[worlds] for key, values in self._store.items()}
+        return {**self._physics.save(worlds), **rows}
+
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+        self._physics.load({k: v for k, v in state.items() if not k.startswith(_VALUE)}, worlds)
+        for key in self._store:
+            self._store[key][worlds] = state[_VALUE + key]
+        self._moment = None
+
+    def render(self, world: int) -> NDArray[np.uint8]:
+        """Returns a picture (rows, columns, 3) of one world."""
+        if self._studio is None:
+            self._studio = Studio(self._physics.model, self.scene)
+        return self._studio.view(store.take(self._store, np.array([world])), self.render_size)
+
+    def close(self) -> None:
+        """Releases the engines."""
+        self._physics.close()
+        if self._studio is not None:
+            self._studio.close()
+            self._studio = None
+
+
+class _Values(Mapping[str, Array]):
+    """Present values of some worlds, read when asked for."""
+
+    def __init__(self, world: World, worlds: Index) -> None:
+        self._world, self._worlds = world, worlds
+
+    def __getitem__(self, name: str) -> Array:
+        return self._world.read(name)[self._worlds]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._world.variables)
+
+    def __len__(self) -> int:
+        return len(self._world.variables)
+
+
+class _Spaces(Mapping[str, Space]):
+    """The active space of each variable at the present values."""
+
+    def __init__(
+        self, variables: Mapping[str, Variable], values: Mapping[str, Array], name: SpaceName
+    ) -> None:
+        self._variables, self._values, self._name = variables, values, name
+
+    def __getitem__(self, name: str) -> Space:
+        space = self._variables[name].resolve(self._values).space(self._name)
+        if space is None:
+            raise InvalidValueError(explain(f"{name} has no space to draw from"))
+        return space
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+
+def _scene(task: Task, options: TriFingerOptions, *, torques: bool) -> Scene:
+    """Returns the task's scene with the options' room, drag, looks and motors."""
+    scene = task.scene()
+    room: dict[str, Any] = {}
+    if options.max_blocks is not None:
+        if not task.generators:
+            raise InvalidValueError(
+                explain(
+                    f"max_blocks is {options.max_blocks}, but {task.name} has a fixed number of blocks",
+                    allowed="None",
+                )
+            )
+        room = task.room(scene, options.max_blocks)
+    return replace(
+        scene,
+        drag=options.drag,
+        look=options.look,
+        torques=torques,
+        sensors=options.contact_sensors,
+        **room,
+    )
+
+
+def _declare(task: Task, scene: Scene) -> list[Declared]:
+    return [
+        *arena_variables(scene),
+        *robot_variables(scene, task.start),
+        *task.variables(scene),
+        success_variable(),
+    ]
+
+
+def _moment(data: Mapping[str, Array]) -> Moment:
+    tips = tip_positions(data["joint_positions"], data["robot/height"])
+    return Moment(
+        rates=data["joint_velocities"].copy(),
+        tips=tips.reshape(-1, 3, 3),
+        blocks=data["block/position"].copy(),
+        block_turns=data["block/orientation"].copy(),
+        block_sizes=data["block/size"].copy(),
+        blocks_used=data["block/used"].copy(),
+        goals=data["goal/position"].copy(),
+        goal_turns=data["goal/orientation"].copy(),
+        goal_sizes=data["goal/size"].copy(),
+        goals_used=data["goal/used"].copy(),
+    )
+
+
+def _solids(rows: Rows, kind: str, names: Any) -> Solids:
+    labels = tuple(names) if isinstance(names, list) else tuple(f"{kind}_{i}" for i in range(names))
+    return Solids(
+        labels,
+        rows[f"{kind}/position"],
+        rows[f"{kind}/orientation"],
+        rows[f"{kind}/size"],
+        rows[f"{kind}/used"],
+    )
+
+
+def _any_differs(rows: Rows, before: Rows, keys: list[str]) -> Array:
+    """Returns which objects differ in any of some keys, (n, K)."""
+    out = None
+    for key in keys:
+        unequal = rows[key] != before[key]
+        unequal = unequal.any(axis=-1) if unequal.ndim > 2 else unequal
+        out = unequal if out is None else out | unequal
+    return out
+
+
+def _not_there(name: str) -> str:
+    return explain(
+        f"{name} is not in use in this world",
+        fix="Ask for more blocks with the task's own variables first",
+    )

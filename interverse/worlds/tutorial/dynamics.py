@@ -1,0 +1,57 @@
+"""Start, control, observation and reward of the slider: pure functions over the world axis.
+
+They run on NumPy and Torch alike: take the namespace from the arrays, work elementwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from .variables import START_SPREAD, TABLE
+
+Array = Any  # a NumPy array or a Torch tensor
+REACHED = 0.05  # a box this near to the goal has reached it, m
+_GIVE = 1e-3  # how deep a resting box may be in the table, for contacts are soft, m
+
+
+def seat(position: Array, size: Array) -> Array:
+    """Returns places (..., 3) with the box on the table; depends on x, y and on its size."""
+    xp = array_namespace(position)
+    return xp.concat([position[..., :2], size[..., 2:] / 2], axis=-1)
+
+
+def start(default: Array, size: Array, uniform: Array) -> Array:
+    """Returns starting positions (..., 3) around the default, for uniform numbers (..., 2)."""
+    return seat(default[..., :2] + START_SPREAD * (2.0 * uniform - 1.0), size)
+
+
+def infeasible(position: Array, size: Array) -> Array:
+    """Returns whether a box hangs over the table's edge or is sunk into it, (...)."""
+    xp = array_namespace(position)
+    over = xp.any(xp.abs(position[..., :2]) + size[..., :2] / 2 > TABLE, axis=-1)
+    return over | (position[..., 2] < size[..., 2] / 2 - _GIVE)
+
+
+def force(action: Array, push: Array) -> Array:
+    """Returns the force on the box (..., 3), N; depends on the action (..., 2) and on push."""
+    xp = array_namespace(push)
+    flat = xp.astype(action, push.dtype) * push[..., None]
+    return xp.concat([flat, xp.zeros_like(flat[..., :1])], axis=-1)
+
+
+def observation(*parts: Array) -> Array:
+    """Returns the flat observation: the observed variables side by side."""
+    return array_namespace(*parts).concat(parts, axis=-1)
+
+
+def distance(position: Array, goal: Array) -> Array:
+    """Returns how far the box is from the goal, along the table, (...)."""
+    x, y = position[..., 0] - goal[..., 0], position[..., 1] - goal[..., 1]
+    return array_namespace(position).sqrt(x * x + y * y)
+
+
+def reward(position: Array, goal: Array) -> Array:
+    """Returns minus the distance to the goal, (...)."""
+    return -distance(position, goal)

@@ -1,0 +1,69 @@
+"""Copying the template and changing one line gives a registered world that obeys the laws."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import interverse as iv
+import interverse.worlds.tutorial
+from interverse.worlds import WORLDS
+from tests.conformance import test_worlds as laws
+from tests.conformance.cases import Case
+
+CASE = Case("mine/slider-v1")
+SINGLE_LAWS = [
+    laws.test_same_seed_and_actions_give_the_same_bits,
+    laws.test_a_batch_equals_its_single_worlds,
+    laws.test_doing_what_holds_changes_nothing,
+    laws.test_do_sets_its_variable_and_changes_only_effects,
+    laws.test_do_moves_only_descendants_later,
+    laws.test_interventions_commute_unless_one_causes_the_other,
+    laws.test_edited_equals_rebuilt,
+    laws.test_a_and_b_do_not_meet,
+    laws.test_snapshot_restore_continue_is_continue,
+    laws.test_a_counterfactual_without_change_is_the_fact,
+    laws.test_observations_and_rewards_lie_in_their_spaces,
+    laws.test_every_variable_is_a_node_and_every_node_a_variable,
+]
+worlds = laws.worlds
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The template's folder under another name, a heavier box: one line."""
+    folder = tmp_path_factory.mktemp("template")
+    source = Path(interverse.worlds.tutorial.__file__).parent
+    shutil.copytree(source, folder / "my_slider", ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "my_slider" / "variables.py"
+    text = file.read_text()
+    line = "default=np.array(0.5),"  # the mass
+    assert text.count(line) == 1
+    file.write_text(text.replace(line, "default=np.array(0.55),"))
+    sys.path.insert(0, str(folder))
+    if CASE.id not in WORLDS:
+        iv.register(CASE.id, "my_slider.world:Slider")
+    yield CASE
+    sys.path.remove(str(folder))
+
+
+def test_it_is_another_world(copied):
+    mine, theirs = copied.make(), iv.make("tutorial/slider-v1")
+    assert mine.variables["box/mass"].default != theirs.variables["box/mass"].default
+    for env in (mine, theirs):
+        env.reset(seed=0)
+    push = np.ones(2, dtype=np.float32)
+    assert not np.array_equal(mine.step(push)[0], theirs.step(push)[0])
+
+
+@pytest.mark.parametrize("law", SINGLE_LAWS, ids=lambda law: law.__name__)
+def test_it_obeys(copied, worlds, law):
+    inner = getattr(law, "hypothesis", None)
+    if inner is None:
+        law(worlds, copied)
+    else:
+        law(worlds=worlds, case=copied)

@@ -1,0 +1,87 @@
+"""Paired comparison and Holm's correction."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from interverse.errors import InvalidValueError
+from interverse.metrics import comparison
+
+probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=6)
+
+
+def by_closed_testing(p_values):
+    """Returns Holm's values from their definition: Bonferroni on every set that holds the test."""
+    tests = range(len(p_values))
+    sets = [s for size in tests for s in itertools.combinations(tests, size + 1)]
+    return [
+        max(min(1.0, len(s) * min(p_values[i] for i in s)) for s in sets if test in s)
+        for test in tests
+    ]
+
+
+@given(probabilities)
+def test_holm_equals_closed_testing(p_values):
+    np.testing.assert_allclose(comparison.holm(p_values), by_closed_testing(p_values))
+
+
+def test_holm_leaves_out_what_was_not_tested():
+    found = comparison.holm([0.01, np.nan, 0.04])
+    assert found[0] == pytest.approx(0.02)
+    assert np.isnan(found[1])
+    assert found[2] == pytest.approx(0.04)
+    assert comparison.holm([]).shape == (0,)
+
+
+def test_holm_refuses_what_is_no_probability():
+    with pytest.raises(InvalidValueError, match=r"p_values must be .* got \[1.5\]"):
+        comparison.holm([1.5])
+
+
+@pytest.mark.parametrize("episodes", [12, 80])
+def test_p_values_are_wilcoxon_s(episodes):
+    rng = np.random.default_rng(2)
+    first = rng.random((episodes, 2))
+    second = first - rng.normal([0.05, 0.0], 0.1, (episodes, 2))
+    found = comparison.compare(first, second, rng=rng)
+    for task in (0, 1):
+        known = stats.wilcoxon(first[:, task], second[:, task]).pvalue
+        assert found.p_value[task] == pytest.approx(known, abs=5e-3)
+    assert np.all(found.adjusted >= found.p_value)
+    np.testing.assert_allclose(found.difference.estimate, (first - second).mean(axis=0))
+
+
+def test_a_missing_episode_leaves_both_and_ties_prove_nothing():
+    first = np.full((40, 3), 0.5)
+    second = first.copy()
+    second[0, 0] = 0.2  # one difference among 40 ties
+    first[:10, 1] = np.nan
+    first[:, 2] = np.nan
+    found = comparison.compare(first, second, rng=np.random.default_rng(0))
+    assert found.pairs.tolist() == [40, 30, 0]
+    assert found.p_value[0] > 0.3
+    assert found.p_value[1] == 1.0
+    assert np.isnan(found.p_value[2])
+
+
+@pytest.mark.slow
+def test_false_alarms_stay_below_five_in_a_hundred():
+    """Under no difference, any of 12 corrected tests fires in at most about 5% of tables."""
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(400):
+        scores = rng.random((2, 50, 12))
+        found = comparison.compare(scores[0], scores[1], rng=rng, resamples=2)
+        alarms += bool(np.any(found.adjusted < 0.05))
+    assert alarms / 400 < 0.075
+
+
+def test_paired_tables_must_match():
+    with pytest.raises(InvalidValueError, match=r"\(3, 1\) and \(4, 1\).*Join them"):
+        comparison.compare(np.zeros((3, 1)), np.zeros((4, 1)), rng=np.random.default_rng(0))

@@ -1,0 +1,81 @@
+"""Grid scenes to pixels: recorded masks, cells, colours, Torch, batches and single worlds."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interverse.sim import raster
+
+DATA = Path(__file__).parents[1] / "parity" / "data" / "gridworlds.json"
+
+
+def scenes(count, objects, seed=0):
+    rng = np.random.default_rng(seed)
+    cells = np.stack([rng.permutation(raster.GRID**2)[:objects] for _ in range(count)])
+    positions = np.stack([cells // raster.GRID, cells % raster.GRID], axis=-1)
+    shapes = rng.integers(0, len(raster.SHAPES), (count, objects))
+    colors = rng.integers(0, 256, (count, objects, 3)).astype(np.uint8)
+    return positions, shapes, colors
+
+
+def painted_pixel_by_pixel(positions, shapes, colors):
+    """The plain reference: one pixel at a time."""
+    image = np.zeros((len(positions), raster.SIZE, raster.SIZE, 3), dtype=np.uint8)
+    for world, objects in enumerate(positions):
+        for i, (row, column) in enumerate(objects):
+            for y, x in np.argwhere(raster.MASKS[shapes[world, i]]):
+                image[world, 10 * row + y, 10 * column + x] = colors[world, i]
+    return image
+
+
+def test_masks_are_the_recorded_ones():
+    recorded = json.loads(DATA.read_text())["shape_masks"]["masks"]
+    assert len(recorded) == len(raster.SHAPES) == 8
+    for i, (name, rows) in enumerate(recorded.items()):
+        assert name.startswith(raster.SHAPES[i])
+        assert ["".join(str(int(bit)) for bit in row) for row in raster.MASKS[i]] == rows
+
+
+def test_masks_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        raster.MASKS[0, 0, 0] = True
+
+
+@pytest.mark.parametrize("objects", [1, 5, 25])
+def test_draw_equals_painting_pixel_by_pixel(objects):
+    scene = scenes(16, objects)
+    image = raster.draw(*scene)
+    assert image.dtype == np.uint8
+    np.testing.assert_array_equal(image, painted_pixel_by_pixel(*scene))
+
+
+def test_a_batch_equals_its_worlds_one_by_one():
+    positions, shapes, colors = scenes(8, 5)
+    together = raster.draw(positions, shapes, colors)
+    for i in range(8):
+        alone = raster.draw(positions[i : i + 1], shapes[i : i + 1], colors[i : i + 1])
+        np.testing.assert_array_equal(together[i], alone[0])
+
+
+def test_no_objects_and_no_worlds_give_black_and_nothing():
+    nothing = raster.draw(*scenes(3, 0))
+    assert nothing.shape == (3, 50, 50, 3)
+    assert not nothing.any()
+    assert raster.draw(*(part[:0] for part in scenes(2, 4))).shape == (0, 50, 50, 3)
+
+
+def test_torch_draws_the_same_bytes():
+    torch = pytest.importorskip("torch")
+    scene = scenes(32, 5)
+    image = raster.draw(*(torch.as_tensor(part) for part in scene))
+    assert image.dtype == torch.uint8
+    np.testing.assert_array_equal(image.numpy(), raster.draw(*scene))
+
+
+def test_enlarge_repeats_pixels():
+    image = raster.draw(*scenes(1, 5))[0]
+    big = raster.enlarge(image, 5)
+    assert big.shape == (250, 250, 3)
+    np.testing.assert_array_equal(big[2::5, 3::5], image)
