@@ -18,6 +18,9 @@ from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:
     from interverse.envs import Snapshot, make, make_vec, register
+    from interverse.protocols.evaluate import evaluate
+    from interverse.reports.page import report
+    from interverse.results import Results
     from interverse.rollouts import Episode, counterfactual, rollout
     from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
 
@@ -30,7 +33,10 @@ _LAZY = {
     "Shift": "interverse.scm",
     "Snapshot": "interverse.envs",
     "Variable": "interverse.scm",
+    "Results": "interverse.results",
     "counterfactual": "interverse.rollouts",
+    "evaluate": "interverse.protocols.evaluate",
+    "report": "interverse.reports.page",
     "make": "interverse.envs",
     "make_vec": "interverse.envs",
     "register": "interverse.envs",
@@ -45,14 +51,17 @@ __all__ = [
     "InterverseError",
     "Outcome",
     "Replace",
+    "Results",
     "Shift",
     "Snapshot",
     "Variable",
     "__version__",
     "counterfactual",
+    "evaluate",
     "make",
     "make_vec",
     "register",
+    "report",
     "rollout",
 ]
 

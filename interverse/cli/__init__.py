@@ -26,7 +26,14 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "a world's variables and graph",
     ),
     "doctor": ("interverse.cli.doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
+    "evaluate": (
+        "interverse.cli.evaluate",
+        "Evaluate",
+        "evaluate",
+        "score a policy under protocols",
+    ),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
+    "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+")

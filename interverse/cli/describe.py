@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import math
+import re
 import sys
 import textwrap
-from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any
 
@@ -22,7 +24,8 @@ from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
 
-_MOST_CHILDREN = 4
+_NUMBER = re.compile(r"\d+")
+_MOST_PAIRS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,7 @@ def describe(config: Describe) -> None:
     env.reset(seed=0)
     try:
         if config.json:
-            json.dump(document(env), sys.stdout, indent=1)
+            json.dump(_finite(document(env)), sys.stdout, indent=1, allow_nan=False)
             sys.stdout.write("\n")
         else:
             Console().print(page(env))
@@ -64,6 +67,15 @@ def document(env: Any) -> dict[str, Any]:
         "graph": as_graph_json(env.unwrapped.graph),
         "options": option_rows(type(world).options_type),
     }
+
+
+def _finite(tree: Any) -> Any:
+    """Returns the document with null for an infinite bound, which JSON cannot say."""
+    if isinstance(tree, dict):
+        return {name: _finite(value) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [_finite(value) for value in tree]
+    return None if isinstance(tree, float) and not math.isfinite(tree) else tree
 
 
 def option_rows(kind: type[Any]) -> list[dict[str, Any]]:
@@ -132,16 +144,38 @@ def _brief(space: Any) -> str:
     return ", ".join(f"{key} {part.dtype}{list(part.shape)}" for key, part in parts.items())
 
 
-def _variable_table(variables: dict[str, Variable]) -> Table:
+def _variable_table(variables: Mapping[str, Variable]) -> Table:
     table = Table(title="Variables", title_justify="left", header_style="bold", box=None)
     for column in ("name", "kind", "unit", "default", "space A", "space B", "what it is"):
         table.add_column(column, overflow="fold")
-    for v in variables.values():
-        name = Text(v.name, style="dim" if v.read_only else "green")
+    for group in _alike(variables.values()):
+        v = group[0]
+        name = Text(_joint_name([g.name for g in group]), style="dim" if v.read_only else "green")
+        defaults = {_number(g.default) for g in group}
+        default = defaults.pop() if len(defaults) == 1 else "varies"
         doc = v.doc + (" (read only)" if v.read_only else "")
-        spaces = (_range(v.space_a), _range(v.space_b))
-        table.add_row(name, v.kind, v.unit, _number(v.default), *spaces, doc)
+        cells = (v.kind, v.unit, default, _range(v.space_a), _range(v.space_b), doc)
+        table.add_row(name, *(Text(cell) for cell in cells))
     return table
+
+
+def _alike(variables: Iterable[Variable]) -> list[list[Variable]]:
+    """Returns the variables in groups that differ in the numbers of their names alone."""
+    groups: dict[tuple[str, ...], list[Variable]] = {}
+    for v in variables:
+        doc = _NUMBER.sub("#", v.doc)
+        bounds = (_range(v.space_a), _range(v.space_b))
+        key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc)
+        groups.setdefault(key, []).append(v)
+    return list(groups.values())
+
+
+def _joint_name(names: list[str]) -> str:
+    """Returns `object_{0..4}/color` for a row of names that differ in numbers."""
+    numbers = [_NUMBER.findall(name) for name in names]
+    columns = [sorted({int(n) for n in column}) for column in zip(*numbers, strict=True)]
+    spans = iter(f"{{{c[0]}..{c[-1]}}}" if len(c) > 1 else str(c[0]) for c in columns)
+    return _NUMBER.sub(lambda _: next(spans), names[0])
 
 
 def _range(space: Space | None) -> str:
@@ -169,22 +203,35 @@ def _number(value: Any) -> str:
 def _graph_text(graph: CausalGraph) -> Text:
     text = Text("Causal graph", style="italic")
     text.append(f"  {graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges; ")
-    text.append("name' is the next step\n", style="dim")
-    for node in graph.nodes:
-        children = sorted(graph.children(node))
-        if children:
-            text.append(f"  {node}", style="green" if not node.endswith(NEXT) else "cyan")
-            text.append(f" -> {_some(children)}\n", style="default")
+    text.append("name' is the next step, i the same number on both sides\n", style="dim")
+    patterns: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for parent, child in graph.edges:
+        patterns.setdefault(_edge_pattern(parent, child), []).append((parent, child))
+    for (parent, child), edges in patterns.items():
+        text.append(f"  {parent}", style="cyan" if parent.endswith(NEXT) else "green")
+        text.append(f" -> {child}", style="default")
+        text.append(f"{_which(parent, child, edges)}\n", style="dim")
     return text
 
 
-def _some(children: list[str]) -> str:
-    if len(children) <= _MOST_CHILDREN:
-        return ", ".join(children)
-    groups = Counter(child.rpartition("/")[2] for child in children)
-    if len(groups) <= _MOST_CHILDREN:
-        return ", ".join(f"{count} x .../{name}" for name, count in groups.items())
-    return ", ".join(children[:_MOST_CHILDREN]) + f" and {len(children) - _MOST_CHILDREN} more"
+def _edge_pattern(parent: str, child: str) -> tuple[str, str]:
+    mine, theirs = _NUMBER.findall(parent), _NUMBER.findall(child)
+    if mine and mine == theirs:
+        return _NUMBER.sub("{i}", parent), _NUMBER.sub("{i}", child)
+    return _NUMBER.sub("{j}", parent), _NUMBER.sub("{k}", child)
+
+
+def _which(parent: str, child: str, edges: list[tuple[str, str]]) -> str:
+    """Returns which numbers an edge pattern stands for, where a reader cannot tell."""
+    if "{j}" not in parent + child or (len(edges) == 1 and "{k}" not in child):
+        return ""
+    pairs = [
+        f"{'_'.join(_NUMBER.findall(a))}>{'_'.join(_NUMBER.findall(b))}".strip(">")
+        for a, b in edges
+    ]
+    shown = ", ".join(pairs[:_MOST_PAIRS])
+    more = len(pairs) - _MOST_PAIRS
+    return f"   {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _option_table(kind: type[Any]) -> Table:
@@ -192,5 +239,6 @@ def _option_table(kind: type[Any]) -> Table:
     for column in ("name", "default", "what it does"):
         table.add_column(column, overflow="fold")
     for row in option_rows(kind):
-        table.add_row(Text(row["name"], style="green"), str(row["default"]), row["doc"])
+        cells = (Text(str(row["default"])), Text(row["doc"]))
+        table.add_row(Text(row["name"], style="green"), *cells)
     return table

@@ -14,6 +14,7 @@ from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from interverse import __version__
 from interverse.errors import InterverseError
@@ -66,7 +67,7 @@ def doctor(config: Doctor) -> None:
         table.add_column(column, overflow="fold")
     marks = {"ok": "[green]ok[/]", "missing": "[yellow]--[/]", "broken": "[red]!![/]"}
     for f in findings:
-        table.add_row(marks[f.status], f.name, f.found, f.fix)
+        table.add_row(marks[f.status], *(Text(cell) for cell in (f.name, f.found, f.fix)))
     Console().print(table)
 
 

@@ -1,0 +1,45 @@
+"""Metrics: pure functions of arrays, by name. Importing this loads none of them.
+
+Tags say what a metric takes: `steps` (..., step) of success or rewards and a length, `table`
+(..., run, task) of scores, `two` sets of scores.
+
+>>> METRICS.load("last_fractional_success")([[0.2, 0.7]]).tolist()
+[0.7]
+"""
+
+from __future__ import annotations
+
+from interverse.registry import Entry, Registry
+
+METRICS = Registry(
+    "metric",
+    {
+        "compare": Entry("interverse.metrics.comparison:compare", tags=("two",)),
+        "generalisation_error": Entry(
+            "interverse.metrics.generalisation:generalisation_error", tags=("two",)
+        ),
+        "iqm": Entry("interverse.metrics.statistics:iqm", tags=("table",)),
+        "last20_fractional_success": Entry(
+            "interverse.metrics.success:last_20", tags=("steps", "success")
+        ),
+        "last_fractional_success": Entry(
+            "interverse.metrics.success:last", tags=("steps", "success")
+        ),
+        "mean": Entry("interverse.metrics.statistics:mean", tags=("table",)),
+        "mean_fractional_success": Entry(
+            "interverse.metrics.success:mean", tags=("steps", "success")
+        ),
+        "median": Entry("interverse.metrics.statistics:median", tags=("table",)),
+        "median_task": Entry("interverse.metrics.statistics:median_task", tags=("table",)),
+        "optimality_gap": Entry("interverse.metrics.statistics:optimality_gap", tags=("table",)),
+        "probability_of_improvement": Entry(
+            "interverse.metrics.statistics:probability_of_improvement", tags=("two",)
+        ),
+        "return": Entry("interverse.metrics.success:episode_return", tags=("steps", "rewards")),
+        "time_to_success": Entry(
+            "interverse.metrics.success:time_to_success", tags=("steps", "success")
+        ),
+    },
+)
+
+__all__ = ["METRICS"]

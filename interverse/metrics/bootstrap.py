@@ -1,0 +1,200 @@
+"""Stratified bootstrap intervals around any statistic of a score table.
+
+Runs are drawn with replacement within each task, never across tasks: the tasks were fixed
+beforehand, the runs were drawn. See `statistics` for what a score table is.
+
+Of n runs a draw takes n - 1. Drawing n makes the spread of a mean too small by n / (n - 1) in
+variance, which does not fade when many tasks have few runs each: with 10 runs of 20 tasks a "95%"
+interval covered 92% of the time (test_intervals_cover).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from interverse.errors import InvalidValueError, explain
+from interverse.metrics.statistics import (
+    FloatArray,
+    known_runs,
+    mean,
+    mean_known,
+    probability_of_improvement,
+    score_table,
+    two_tables,
+    wins_by_task,
+)
+
+Statistic = Callable[[FloatArray], FloatArray]  # (..., run, task) -> (..., *extra)
+Method = Literal["percentile", "bca"]
+
+METHODS: tuple[Method, ...] = ("percentile", "bca")
+_NUMBERS_AT_ONCE = 2**21  # drawn scores held in memory at a time: 16 MB
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An estimate and the ends of the interval around it, one of each per table."""
+
+    estimate: FloatArray
+    low: FloatArray  # NaN where no task has two runs: one score says nothing of its spread
+    high: FloatArray
+
+
+def interval(
+    scores: ArrayLike,
+    statistic: Statistic = mean,
+    *,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    method: Method = "percentile",
+) -> Interval:
+    """Returns a statistic of each score table with its stratified bootstrap interval.
+
+    Tables along the leading axes share the draws; the order of the runs does not matter.
+
+    Args:
+        scores: (..., run, task), NaN for a missing score.
+        statistic: maps (..., run, task) to (...) or (..., *extra), over any leading axes.
+        rng: where the draws come from.
+        confidence: the share of tables whose interval should cover the truth.
+        resamples: how many times to draw; raise it if the ends jump with the seed.
+        method: "percentile", or "bca" (corrects bias and skewness at the cost of one more
+            evaluation per score; better for few or very skewed scores).
+
+    >>> found = interval([[0.2], [0.4], [0.6], [0.8]], rng=np.random.default_rng(0))
+    >>> bool(found.low < found.estimate < found.high)
+    True
+    """
+    _check(confidence, resamples, method)
+    table = score_table(scores)
+    if not table.shape[-2]:
+        table = np.full((*table.shape[:-2], 1, table.shape[-1]), np.nan)  # no run: a missing one
+    estimate = np.asarray(statistic(table), dtype=np.float64)
+    drawn = np.concatenate([statistic(some) for some in _draws(table, rng, resamples)])
+    tail = (1 - confidence) / 2
+    levels = np.array([np.full(estimate.shape, tail), np.full(estimate.shape, 1 - tail)])
+    if method == "bca":
+        levels = _bca_levels(estimate, drawn, _acceleration(table, statistic), levels)
+    low, high = _quantiles(drawn, levels)
+    enough = np.any(known_runs(table) > 1, axis=-1)
+    enough = enough.reshape(enough.shape + (1,) * (estimate.ndim - enough.ndim))
+    return Interval(
+        estimate=estimate, low=np.where(enough, low, np.nan), high=np.where(enough, high, np.nan)
+    )
+
+
+def improvement_interval(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+) -> Interval:
+    """Returns the probability of improvement with its stratified bootstrap interval.
+
+    Runs of the two are drawn independently. For scores of the same episodes use
+    `comparison.compare`, which is sharper.
+    """
+    _check(confidence, resamples, "percentile")
+    left, right = two_tables(first, second)
+    terms = []
+    for wins in (w for w in wins_by_task(left, right) if w.size):
+        rows, columns = wins.shape
+        # How often each run was drawn is all that matters, so a draw is two vectors of counts.
+        chosen = rng.multinomial(rows, np.full(rows, 1 / rows), size=resamples)
+        against = rng.multinomial(columns, np.full(columns, 1 / columns), size=resamples)
+        terms.append(((chosen @ wins) * against).sum(axis=1) / wins.size)
+    drawn = mean_known(np.array(terms).reshape(len(terms), resamples), axis=0)
+    tail = (1 - confidence) / 2
+    enough = any(np.any(known_runs(t) > 1) for t in (left, right))
+    low, high = np.quantile(drawn, [tail, 1 - tail]) if enough and terms else (np.nan, np.nan)
+    estimate = probability_of_improvement(left, right)
+    return Interval(estimate=estimate, low=np.asarray(low), high=np.asarray(high))
+
+
+def _check(confidence: float, resamples: int, method: str) -> None:
+    if not 0 < confidence < 1:
+        raise InvalidValueError(
+            explain(f"confidence must be a share, got {confidence}", allowed="above 0, below 1")
+        )
+    if resamples < 1:
+        raise InvalidValueError(explain(f"resamples must be at least 1, got {resamples}"))
+    if method not in METHODS:
+        raise InvalidValueError(explain(f"unknown method {method!r}", allowed=", ".join(METHODS)))
+
+
+def _draws(table: FloatArray, rng: np.random.Generator, count: int) -> Iterator[FloatArray]:
+    """Yields (some, ..., run, task) bootstrap draws, `count` in all; chunks change no number."""
+    ordered = np.sort(table, axis=-2)  # missing scores last, and the order given cannot matter
+    runs, tasks = table.shape[-2:]
+    known = known_runs(table)[..., None, :]
+    complete = bool(np.all(known == runs))
+    size = max(runs - 1, 1)
+    lead = (1,) * (table.ndim - 2)
+    chunk = max(1, _NUMBERS_AT_ONCE // max(table.size, 1))
+    for start in range(0, count, chunk):
+        some = min(chunk, count - start)
+        uniform = rng.random((some, size, tasks)).reshape(some, *lead, size, tasks)
+        index = (uniform * (runs if complete else known)).astype(np.intp)
+        drawn = np.take_along_axis(ordered[None], index, axis=-2)
+        wanted = np.maximum(known - 1, 1)
+        yield drawn if complete else np.where(np.arange(size)[:, None] < wanted, drawn, np.nan)
+
+
+def _quantiles(drawn: FloatArray, levels: FloatArray) -> list[FloatArray]:
+    """Returns the quantiles of the draws (first axis) at each table's own levels."""
+    ordered = np.sort(drawn, axis=0)
+    ends = []
+    for level in levels:
+        place = level * (len(ordered) - 1)
+        below = np.floor(place).astype(np.intp)
+        above = np.minimum(below + 1, len(ordered) - 1)
+        low = np.take_along_axis(ordered, below[None], axis=0)[0]
+        high = np.take_along_axis(ordered, above[None], axis=0)[0]
+        # The test keeps infinity - infinity out, for scores such as the time to success.
+        step = np.where(low == high, 0.0, high) - np.where(low == high, 0.0, low)
+        ends.append(low + step * (place - below))
+    return ends
+
+
+def _bca_levels(
+    estimate: FloatArray, drawn: FloatArray, acceleration: FloatArray, levels: FloatArray
+) -> FloatArray:
+    """Returns the levels after Efron's corrections for bias and acceleration."""
+    below = np.mean((drawn < estimate) + 0.5 * (drawn == estimate), axis=0)
+    smallest = 0.5 / len(drawn)  # an estimate outside all draws must not send a level to infinity
+    bias = special.ndtri(np.clip(below, smallest, 1 - smallest))
+    shifted = bias + special.ndtri(levels)
+    return special.ndtr(bias + shifted / (1 - acceleration * shifted))
+
+
+def _acceleration(table: FloatArray, statistic: Statistic) -> FloatArray:
+    """Returns a sixth of the skewness of the jackknife, each task with its own number of runs."""
+    runs, tasks = table.shape[-2:]
+    cubes = squares = np.zeros(())
+    for task in range(tasks):
+        without = np.stack([statistic(_left_out(table, run, task)) for run in range(runs)])
+        known = np.moveaxis(~np.isnan(table[..., task]), -1, 0)
+        known = known.reshape(known.shape + (1,) * (without.ndim - known.ndim))
+        size = known.sum(axis=0)
+        centre = mean_known(np.where(known, without, np.nan), axis=0)
+        influence = np.where(known & (size > 1), (size - 1) * (centre - without), 0.0)
+        cubes = cubes + np.sum(influence**3, axis=0) / np.maximum(size, 1) ** 3
+        squares = squares + np.sum(influence**2, axis=0) / np.maximum(size, 1) ** 2
+    safe = np.where(squares > 0, squares, 1.0)
+    return np.where(squares > 0, cubes / (6 * safe**1.5), 0.0)
+
+
+def _left_out(table: FloatArray, run: int, task: int) -> FloatArray:
+    rest = table.copy()
+    rest[..., run, task] = np.nan
+    return rest

@@ -1,0 +1,45 @@
+"""What made a result: the versions of all that can change a number, and the command."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from interverse._version import __version__
+
+PACKAGES = (
+    "dm_control",
+    "gymnasium",
+    "mujoco",
+    "mujoco-warp",
+    "numpy",
+    "pyarrow",
+    "scipy",
+    "stable-baselines3",
+    "torch",
+    "transformers",
+)
+
+
+def versions() -> Mapping[str, str]:
+    """Returns name -> version of Python, of interverse and of each package it may run on.
+
+    Reads what is installed and imports none of it.
+    """
+    found = {"interverse": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue  # an extra that is not installed made nothing
+    return found
+
+
+def command() -> str:
+    """Returns the command line of this process, to be pasted into a shell."""
+    program = Path(sys.argv[0]).name or "python"
+    return shlex.join([program, *sys.argv[1:]])

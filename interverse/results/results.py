@@ -1,0 +1,359 @@
+"""Results: one tidy table of episodes with what made it.
+
+A row is an episode. Its columns are fixed: those of `CONTRACT`, then `experiment` (what was
+evaluated) and `step` (training steps behind the policy), then `score:<metric>` for further scores
+and `value:<variable>` for the values intervened on. What a world lacks is null. A refused episode
+is a row with a reason and without a score.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
+from interverse.results import parquet, tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONTRACT: Mapping[str, pa.DataType] = {
+    "task": pa.string(),
+    "protocol": pa.string(),
+    "seed": pa.int64(),
+    "episode": pa.int64(),
+    "last_fractional_success": pa.float64(),
+    "mean_fractional_success": pa.float64(),
+    "last20_fractional_success": pa.float64(),
+    "return": pa.float64(),
+    "length": pa.int64(),
+    "refused": pa.bool_(),
+    "reason": pa.string(),
+}
+_EXTRA: Mapping[str, pa.DataType] = {"experiment": pa.string(), "step": pa.int64()}
+KEY = ("experiment", "step", "task", "protocol", "seed", "episode")
+_REQUIRED = ("task", "protocol", "seed", "episode")
+_DEFAULTS: Mapping[str, Any] = {"experiment": "policy", "refused": False}
+SCORES = (
+    "last_fractional_success",
+    "mean_fractional_success",
+    "last20_fractional_success",
+    "return",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Scored and refused episodes of any number of experiments, tasks and protocols.
+
+    Attributes:
+        data: the table, as an Arrow table; columns are checked, completed and ordered.
+        provenance: what made it, as JSON. Reports know these keys and print any other: `command`
+            (a string); `versions`: name -> version; `protocols`: name -> {"variables": {pattern:
+            space}} or {"variables": [patterns], "space": space}; `variables`: name -> {"unit",
+            "space_a": [low, high], "space_b": [low, high]}.
+
+    >>> row = {"task": "trifinger/pushing-v1", "protocol": "P0", "seed": 0}
+    >>> results = Results.from_rows([
+    ...     row | {"episode": 0, "last_fractional_success": 0.75},
+    ...     row | {"episode": 1, "refused": True, "reason": "block_0 would touch finger_1"},
+    ... ])
+    >>> results
+    Results(2 episodes, 1 refused; 1 experiment, 1 task, 1 protocol)
+    >>> results.scores("last_fractional_success").tolist()
+    [0.75, nan]
+    """
+
+    data: pa.Table = field(default_factory=lambda: pa.table({}))
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", _checked(self.data))
+        object.__setattr__(self, "provenance", _json(self.provenance))
+
+    @classmethod
+    def from_rows(
+        cls, rows: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None
+    ) -> Results:
+        """Returns the results of rows given as mappings; absent entries are null."""
+        listed = list(rows)
+        names = dict.fromkeys(name for row in listed for name in row)
+        try:
+            columns = {name: pa.array([row.get(name) for row in listed]) for name in names}
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InvalidValueError(explain(f"the rows do not form a table: {error}")) from None
+        return cls(data=pa.table(columns), provenance=provenance or {})
+
+    @classmethod
+    def from_parquet(cls, path: str | Path, *, any_version: bool = False) -> Results:
+        """Returns the results in a file that `to_parquet` wrote.
+
+        Args:
+            path: the file.
+            any_version: read results of another package version too. Scores of two versions need
+                not be comparable, so this is refused unless asked for.
+
+        Raises:
+            FileFormatError: the file is truncated, is not a results file, or is of another version.
+        """
+        data, provenance = parquet.read(Path(path), any_version=any_version)
+        return cls(data=data, provenance=provenance)
+
+    @staticmethod
+    def concat(parts: Iterable[Results]) -> Results:
+        """Returns the rows of several results as one; the same episode twice is an error."""
+        given = list(parts)
+        if not given:
+            return Results()
+        try:
+            data = pa.concat_tables([part.data for part in given], promote_options="default")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InvalidValueError(
+                explain(f"the results do not fit together: {error}", fix="Report them apart")
+            ) from None
+        return Results(data=data, provenance=_joined([part.provenance for part in given]))
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Writes the table with its provenance, whole or not at all, and returns the path."""
+        return parquet.write(self.data, self.provenance, Path(path))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns the table as a pandas DataFrame."""
+        try:
+            return self.data.to_pandas()
+        except ImportError:
+            raise missing_extra("pandas", "report") from None
+
+    def table(
+        self,
+        format: tables.Format = "rich",
+        *,
+        metrics: Sequence[str] | None = None,
+        unit: tables.Unit = "episode",
+    ) -> tables.Text:
+        """Returns the mean of each metric per experiment, task and protocol, as text.
+
+        Args:
+            format: "rich" (for a terminal), "markdown", "latex" (booktabs) or "csv".
+            metrics: which scores; all that the results hold by default.
+            unit: what the 95% intervals resample: "episode" (these policies, other episodes) or
+                "seed" (other seeds; needs several).
+        """
+        return tables.scores(self, metrics=metrics, unit=unit).render(format)
+
+    def __len__(self) -> int:
+        return int(self.data.num_rows)
+
+    def __repr__(self) -> str:
+        counts = (
+            (self.experiments, "experiment"),
+            (self.tasks, "task"),
+            (self.protocols, "protocol"),
+        )
+        parts = ", ".join(_count(len(names), word) for names, word in counts)
+        refused = int(self.refused.sum())
+        return f"Results({_count(len(self), 'episode')}, {refused} refused; {parts})"
+
+    @property
+    def experiments(self) -> list[str]:
+        """Returns the experiments' names, in order of appearance."""
+        return pc.unique(self.data["experiment"]).to_pylist()
+
+    @property
+    def tasks(self) -> list[str]:
+        """Returns the tasks' ids, in order of appearance."""
+        return pc.unique(self.data["task"]).to_pylist()
+
+    @property
+    def protocols(self) -> list[str]:
+        """Returns the protocols' names, P2 before P10."""
+        return sorted(pc.unique(self.data["protocol"]).to_pylist(), key=_by_number)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Returns the scores that at least one episode has; names come without `score:`."""
+        columns = [*SCORES, *sorted(n for n in self.data.column_names if n.startswith("score:"))]
+        held = [n for n in columns if self.data[n].null_count < len(self)]
+        return [name.removeprefix("score:") for name in held]
+
+    @property
+    def variables(self) -> list[str]:
+        """Returns the variables that were intervened on in at least one episode."""
+        names = (n for n in self.data.column_names if n.startswith("value:"))
+        return [n.removeprefix("value:") for n in names if self.data[n].null_count < len(self)]
+
+    @property
+    def refused(self) -> NDArray[np.bool_]:
+        """Returns (row,): True where the episode's intervention was refused."""
+        return self.column("refused").astype(bool)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Returns one column as an array; nulls become NaN or None."""
+        if name not in self.data.column_names:
+            raise UnknownNameError(unknown("column", name, self.data.column_names))
+        return self.data[name].to_numpy(zero_copy_only=False)
+
+    def scores(self, metric: str) -> NDArray[np.float64]:
+        """Returns (row,) one metric's scores; NaN where refused or missing."""
+        names = [n.removeprefix("score:") for n in self.data.column_names if _is_score(n)]
+        if metric not in names:
+            raise UnknownNameError(unknown("metric", metric, names))
+        column = metric if metric in SCORES else f"score:{metric}"
+        return np.where(self.refused, np.nan, self.column(column).astype(np.float64))
+
+    def values(self, variable: str) -> NDArray[np.float64]:
+        """Returns (row, component) the values a variable was set to; NaN where it was not."""
+        names = [n.removeprefix("value:") for n in self.data.column_names if n.startswith("value:")]
+        if variable not in names:
+            raise UnknownNameError(unknown("variable", variable, names))
+        given = self.data[f"value:{variable}"].to_pylist()
+        rows = [v if isinstance(v, list) else [v] for v in given]
+        width = max((len(row) for row in rows), default=1)
+        filled = [row + [None] * (width - len(row)) for row in rows]
+        return np.array(filled, dtype=np.float64).reshape(len(rows), width)
+
+    def select(self, **equal: str | int) -> Results:
+        """Returns the rows whose columns equal the given values: `select(protocol="P3")`."""
+        data = self.data
+        for name, value in equal.items():
+            self.column(name)  # an unknown name gets a proper error
+            data = data.filter(pc.equal(data[name], value))
+        return replace(self, data=data)
+
+    def final(self) -> Results:
+        """Returns the rows of each experiment's last training step on each task."""
+        steps = self.column("step").astype(np.float64)
+        steps = np.where(np.isnan(steps), -1, steps)
+        keep = np.zeros(len(self), dtype=bool)
+        pairs = np.array([self.column("experiment"), self.column("task")], dtype=object)
+        for pair in set(zip(*pairs, strict=True)):
+            rows = (pairs[0] == pair[0]) & (pairs[1] == pair[1])
+            keep |= rows & (steps == steps[rows].max())
+        return replace(self, data=self.data.filter(pa.array(keep)))
+
+    def named(self, experiment: str) -> Results:
+        """Returns the same rows as one experiment of that name."""
+        place = self.data.column_names.index("experiment")
+        column = pa.array([experiment] * len(self), pa.string())
+        return replace(self, data=self.data.set_column(place, "experiment", column))
+
+
+def _is_score(name: str) -> bool:
+    return name in SCORES or name.startswith("score:")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _by_number(name: str) -> list[tuple[bool, int, str]]:
+    return [(not p.isdigit(), int(p) if p.isdigit() else 0, p) for p in re.split(r"(\d+)", name)]
+
+
+def _checked(data: pa.Table) -> pa.Table:
+    """Returns the table with all columns, in order and of the right types, or raises."""
+    if not isinstance(data, pa.Table):
+        raise InvalidValueError(
+            explain(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
+        )
+    fixed = CONTRACT | _EXTRA
+    extra = sorted(set(data.column_names) - set(fixed))
+    wrong = [name for name in extra if not name.startswith(("score:", "value:"))]
+    if wrong:
+        allowed = f"{', '.join(fixed)}, score:<metric>, value:<variable>"
+        raise InvalidValueError(explain(f"unknown result columns {wrong}", allowed=allowed))
+    columns = {name: _fixed_column(data, name, kind) for name, kind in fixed.items()}
+    for name in extra:
+        kind = pa.float64()
+        if name.startswith("value:") and pa.types.is_nested(data[name].type):
+            kind = pa.list_(pa.float64())
+        columns[name] = _cast(data[name], name, kind)
+    table = pa.table(columns)
+    _check_rows(table)
+    return table
+
+
+def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    if name not in data.column_names:
+        if name in _REQUIRED and data.num_rows:
+            raise InvalidValueError(
+                explain(f"the results lack the column {name!r}", fix=f"Give every row a {name}")
+            )
+        return pa.array([_DEFAULTS.get(name)] * data.num_rows, kind)
+    column = _cast(data[name], name, kind)
+    if name in _DEFAULTS:
+        column = pc.fill_null(column, _DEFAULTS[name])
+    if name in _REQUIRED and column.null_count:
+        raise InvalidValueError(
+            explain(f"{name} is null in {column.null_count} rows", fix=f"Give every row a {name}")
+        )
+    return column
+
+
+def _cast(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidValueError(
+            explain(f"column {name!r} is {column.type} ({error})", allowed=str(kind))
+        ) from None
+
+
+def _check_rows(table: pa.Table) -> None:
+    """Raises where a refused episode has a score, or where an episode stands twice."""
+    refused = table.filter(table["refused"])
+    for name in (n for n in table.column_names if _is_score(n)):
+        if refused[name].null_count < refused.num_rows:
+            raise InvalidValueError(
+                explain(
+                    f"a refused episode has a {name}: an episode without its intervention is "
+                    "never scored",
+                    fix="Leave the scores of refused episodes null",
+                )
+            )
+    groups = table.group_by(list(KEY)).aggregate([([], "count_all")])
+    if groups.num_rows < table.num_rows:
+        twice = groups.filter(pc.greater(groups["count_all"], 1)).slice(0, 1).to_pylist()[0]
+        shown = ", ".join(f"{name}={twice[name]!r}" for name in KEY if twice[name] is not None)
+        raise InvalidValueError(
+            explain(
+                f"an episode stands in the results more than once: {shown}",
+                fix="Give each experiment its own name with results.named(...)",
+            )
+        )
+
+
+def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return json.loads(json.dumps(dict(provenance), sort_keys=True, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(
+            explain(f"provenance cannot be written as JSON: {error}", allowed="JSON values")
+        ) from None
+
+
+def _joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns one provenance for several: equal entries once, tables united, the rest listed."""
+    joined: dict[str, Any] = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        entries = [part[name] for part in parts if name in part]
+        different = [e for i, e in enumerate(entries) if e not in entries[:i]]
+        if len(different) == 1:
+            joined[name] = different[0]
+        elif name in ("protocols", "variables"):
+            joined[name] = {k: v for entry in different for k, v in entry.items()}
+        elif name == "command":
+            joined[name] = "\n".join(different)
+        else:
+            joined[name] = different
+    return joined

@@ -1,0 +1,267 @@
+"""Tables a paper needs, from the tidy table: scores, aggregates, comparisons, refusals, effects.
+
+Each is one function of the results and returns a `TextTable`. Intervals are 95% bootstrap
+intervals; their draws are addressed by what they are about, so a row never depends on another.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, explain
+from interverse.metrics import bootstrap, comparison, generalisation, statistics
+from interverse.results.text import MISSING, Estimate, Format, Text, TextTable
+from interverse.rng import generator
+
+if TYPE_CHECKING:
+    from interverse.results.results import Results
+
+Unit = Literal["episode", "seed"]
+UNITS: tuple[Unit, ...] = ("episode", "seed")
+_NOTES = {
+    "episode": "mean [95% bootstrap interval over the scored episodes]",
+    "seed": "mean [95% bootstrap interval over seeds]",
+}
+_AGGREGATES = {
+    "mean": statistics.mean,
+    "median": statistics.median,
+    "IQM": statistics.iqm,
+    "optimality gap": statistics.optimality_gap,
+}
+
+__all__ = ["Format", "Text", "TextTable", "Unit"]
+
+
+def scores(
+    results: Results, *, metrics: Sequence[str] | None = None, unit: Unit = "episode"
+) -> TextTable:
+    """Returns one row per experiment, task and protocol: how many were scored, and each mean."""
+    if unit not in UNITS:
+        raise InvalidValueError(explain(f"unknown unit {unit!r}", allowed=", ".join(UNITS)))
+    last = results.final()
+    names = list(results.metrics if metrics is None else metrics)
+    columns = [estimates(last, name, unit) for name in names]
+    refused = last.refused
+    rows = tuple(
+        (*key, int((~refused[at]).sum()), int(refused[at].sum()), *(c[key] for c in columns))
+        for key, at in groups(last).items()
+    )
+    header = ("experiment", "task", "protocol", "scored", "refused", *names)
+    return TextTable(header=header, rows=rows, caption=_NOTES[unit])
+
+
+def aggregates(results: Results, metric: str) -> TextTable:
+    """Returns one row per experiment and task: aggregates over all protocols' episodes."""
+    last = results.final()
+    rows = []
+    for experiment, task in itertools.product(last.experiments, last.tasks):
+        part = last.select(experiment=experiment, task=task)
+        matrix = score_matrix(part, metric)
+        if not np.isfinite(matrix).any():
+            continue
+        cells = [
+            Estimate.of(
+                bootstrap.interval(matrix, statistic, rng=_rng(f"{experiment}|{task}|{name}"))
+            )
+            for name, statistic in _AGGREGATES.items()
+        ]
+        rows.append((experiment, task, int(np.isfinite(matrix).sum()), *cells))
+    return TextTable(
+        header=("experiment", "task", "scored", *_AGGREGATES),
+        rows=tuple(rows),
+        caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols]",
+    )
+
+
+def comparisons(results: Results, metric: str) -> TextTable:
+    """Returns each pair of experiments on the episodes they share, Holm-corrected over all rows."""
+    last = results.final()
+    found = []
+    for first, second in itertools.combinations(last.experiments, 2):
+        for task in last.tasks:
+            a, b, protocols = _shared(last.select(task=task), first, second, metric)
+            if len(protocols):
+                rng = _rng(f"{first}|{second}|{task}|{metric}")
+                found.append((first, second, task, protocols, comparison.compare(a, b, rng=rng)))
+    raw = [float(p) for *_, result in found for p in result.p_value]
+    adjusted = iter(comparison.holm(raw))
+    rows = []
+    for first, second, task, protocols, result in found:
+        for i, protocol in enumerate(protocols):
+            difference = Estimate(
+                float(result.difference.estimate[i]),
+                float(result.difference.low[i]),
+                float(result.difference.high[i]),
+            )
+            p = float(next(adjusted))
+            pair = f"{first} vs {second}"
+            rows.append((pair, task, protocol, int(result.pairs[i]), difference, p_text(p)))
+    return TextTable(
+        header=("pair", "task", "protocol", "episodes", f"{metric}, difference", "p (Holm)"),
+        rows=tuple(rows),
+        caption="Mean of the first minus the second on the same episodes [95% interval]; "
+        "Wilcoxon's signed-rank test, corrected over all rows",
+    )
+
+
+def refusals(results: Results) -> TextTable:
+    """Returns how often each reason refused an episode, the most frequent first."""
+    hit = results.data.filter(results.data["refused"]).to_pylist()
+    counted = Counter(
+        (row["experiment"], row["task"], row["protocol"], row["reason"] or "no reason given")
+        for row in hit
+    )
+    rows = tuple((*key, count) for key, count in counted.most_common())
+    return TextTable(header=("experiment", "task", "protocol", "reason", "episodes"), rows=rows)
+
+
+def effects(results: Results, metric: str) -> TextTable:
+    """Returns which variable moves the score most, per experiment and task."""
+    rows = []
+    for experiment, task, part in _parts(results):
+        scored = part.scores(metric)
+        values = {name: part.values(name) for name in part.variables}
+        components = sum(v.shape[1] for v in values.values())
+        if np.sum(~np.isnan(scored)) < 3 * components + 10:
+            continue  # too few episodes to say anything
+        rng = _rng(f"{experiment}|{task}|{metric}|effects")
+        found = generalisation.effects(scored, values, rng=rng)
+        rows += [(experiment, task, effect) for effect in found]
+    rows.sort(key=lambda row: (row[0], row[1], -abs(float(row[2].change.estimate))))
+    return TextTable(
+        header=("experiment", "task", "variable", "from", "to", "change of score"),
+        rows=tuple(
+            (experiment, task, e.variable, e.from_value, e.to_value, Estimate.of(e.change))
+            for experiment, task, e in rows
+        ),
+        caption=f"Linear regression of {metric} on the values of the variables that were set; "
+        "change from the 5th to the 95th percentile, the others held [95% interval]",
+    )
+
+
+def gaps(results: Results, metric: str) -> TextTable:
+    """Returns the score lost from space A to space B, per experiment, task and variable."""
+    spaces = results.provenance.get("variables", {})
+    rows = []
+    for experiment, task, part in _parts(results):
+        labels = {
+            name: space_labels(part.values(name), spaces[name])
+            for name in part.variables
+            if name in spaces
+        }
+        rng = _rng(f"{experiment}|{task}|gaps")
+        for gap in generalisation.gaps(part.scores(metric), labels, rng=rng):
+            if gap.episodes_a and gap.episodes_b:
+                numbers = (gap.mean_a, gap.mean_b, Estimate.of(gap.loss))
+                rows.append((experiment, task, gap.variable, *numbers))
+    return TextTable(
+        header=("experiment", "task", "variable", "mean in A", "mean in B", "loss from A to B"),
+        rows=tuple(rows),
+        caption=f"{metric} of the episodes whose value lay in A or in B [95% interval]; other "
+        "variables may differ between the two",
+    )
+
+
+def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:
+    """Returns (experiment, task, protocol) -> its rows, in reading order."""
+    columns = [results.column(name) for name in ("experiment", "task", "protocol")]
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for row, key in enumerate(zip(*columns, strict=True)):
+        found.setdefault(key, []).append(row)
+    order = itertools.product(results.experiments, results.tasks, results.protocols)
+    return {key: np.array(found[key]) for key in order if key in found}
+
+
+def estimates(
+    results: Results, metric: str, unit: Unit = "episode"
+) -> dict[tuple[str, str, str], Estimate]:
+    """Returns (experiment, task, protocol) -> the mean score with its interval."""
+    values, seeds = results.scores(metric), results.column("seed")
+    return {
+        key: _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
+        for key, at in groups(results).items()
+    }
+
+
+def _mean_interval(
+    values: NDArray[np.float64], seeds: NDArray[Any], unit: Unit, *, address: str
+) -> Estimate:
+    """Returns the mean of some rows' scores with its interval; the median where some are infinite.
+
+    Episodes are drawn within each seed, or, with unit "seed", the seeds' means are drawn.
+    """
+    known = ~np.isnan(values)
+    matrix = _columns([values[known & (seeds == seed)] for seed in np.unique(seeds)])
+    if unit == "seed":
+        matrix = statistics.mean_known(matrix, axis=0)[:, None]
+    if np.isinf(matrix).any():
+        return Estimate.of(bootstrap.interval(matrix, statistics.median, rng=_rng(address)))
+    return Estimate.of(bootstrap.interval(matrix, rng=_rng(address), method="bca"))
+
+
+def score_matrix(results: Results, metric: str) -> NDArray[np.float64]:
+    """Returns (run, protocol) of every scored episode, NaN where a protocol has fewer."""
+    values, protocol = results.scores(metric), results.column("protocol")
+    parts = [values[(protocol == name) & ~np.isnan(values)] for name in results.protocols]
+    return _columns(parts)
+
+
+def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
+    """Returns (row,) "A", "B" or "": the space that holds all components of each value."""
+    labels = np.full(len(values), "", dtype="<U1")
+    for name in ("B", "A"):  # A last: the shared bound of two touching spaces belongs to A
+        bounds = spaces.get(f"space_{name.lower()}")
+        if bounds is not None:
+            low, high = (np.ravel(np.asarray(b, dtype=np.float64)) for b in bounds)
+            labels[np.all((values >= low) & (values <= high), axis=1)] = name
+    return labels
+
+
+def p_text(p: float) -> str:
+    """Returns a p-value as papers print it."""
+    if np.isnan(p):
+        return MISSING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _parts(results: Results) -> list[tuple[str, str, Results]]:
+    last = results.final()
+    pairs = itertools.product(last.experiments, last.tasks)
+    return [(e, t, last.select(experiment=e, task=t)) for e, t in pairs]
+
+
+def _shared(
+    results: Results, first: str, second: str, metric: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
+    """Returns two (episode, protocol) arrays of the episodes both have, and the protocols."""
+    values = results.scores(metric)
+    keys = [results.column(name) for name in ("experiment", "protocol", "seed", "episode")]
+    held: dict[str, dict[Any, float]] = {first: {}, second: {}}
+    for experiment, *key, value in zip(*keys, values, strict=True):
+        if experiment in held and not np.isnan(value):
+            held[experiment][tuple(key)] = value
+    both = sorted(set(held[first]) & set(held[second]))
+    protocols = [p for p in results.protocols if any(key[0] == p for key in both)]
+    tables = [
+        _columns([np.array([held[e][k] for k in both if k[0] == p]) for p in protocols])
+        for e in (first, second)
+    ]
+    return tables[0], tables[1], protocols
+
+
+def _columns(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Returns columns of unequal length side by side, NaN below the shorter ones."""
+    table = np.full((max((len(p) for p in parts), default=0), len(parts)), np.nan)
+    for i, part in enumerate(parts):
+        table[: len(part), i] = part
+    return table
+
+
+def _rng(address: str) -> np.random.Generator:
+    return generator(seed=0, name=f"report|{address}")

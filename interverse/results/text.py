@@ -1,0 +1,204 @@
+"""A table of plain cells, as text for a terminal, Markdown, LaTeX or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text as RichText
+
+from interverse.errors import InvalidValueError, explain
+from interverse.metrics.bootstrap import Interval
+
+Format = Literal["rich", "markdown", "latex", "csv"]
+MISSING = "\N{EN DASH}"
+_LIFTED = ("experiment", "task")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+}
+
+
+@final
+class Text(str):
+    """A string that a console shows as it prints, line by line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __rich__(self) -> RichText:
+        """Returns the lines as they are: rich would wrap them and colour their numbers."""
+        return RichText(str(self), no_wrap=True, overflow="ignore")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with the ends of its interval; NaN for an end that is not known."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @classmethod
+    def of(cls, interval: Interval) -> Estimate:
+        """Returns the estimate of a single interval."""
+        return cls(float(interval.estimate), float(interval.low), float(interval.high))
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return MISSING
+        digits = decimals(self.value, self.low, self.high)
+        if math.isnan(self.low) or math.isnan(self.high):
+            return f"{self.value:.{digits}f}"
+        return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+
+
+Cell: TypeAlias = "str | int | float | Estimate"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextTable:
+    """Headings, rows of cells, and a caption that says how to read them."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    title: str = ""
+
+    def render(self, format: Format) -> Text:
+        """Returns the table as text; CSV holds every number in full, each end in its column."""
+        if format not in _RENDERERS:
+            raise InvalidValueError(
+                explain(f"unknown table format {format!r}", allowed=", ".join(_RENDERERS))
+            )
+        return Text(_RENDERERS[format](self if format == "csv" else self.lifted()))
+
+    def lifted(self) -> TextTable:
+        """Returns the table with an experiment or task that is the same in all rows as title."""
+        alike = [
+            i
+            for i, name in enumerate(self.header)
+            if name in _LIFTED and self.rows and len({row[i] for row in self.rows}) == 1
+        ]
+        kept = [i for i in range(len(self.header)) if i not in alike]
+        return replace(
+            self,
+            header=tuple(self.header[i] for i in kept),
+            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
+            title=", ".join(
+                [self.title] * bool(self.title) + [str(self.rows[0][i]) for i in alike]
+            ),
+        )
+
+    def is_number(self, column: int) -> bool:
+        """Returns whether a column holds numbers, and so is set flush right."""
+        cells = [row[column] for row in self.rows]
+        return bool(cells) and not any(isinstance(cell, str) for cell in cells)
+
+
+def decimals(*values: float) -> int:
+    """Returns how many decimals numbers of this size deserve.
+
+    >>> decimals(0.5), decimals(53.2), decimals(812.0, 640.0)
+    (3, 2, 1)
+    """
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    return max(0, 3 - max(0, math.floor(math.log10(largest)) if largest >= 1 else 0))
+
+
+def show(cell: Cell) -> str:
+    """Returns a cell as a reader sees it."""
+    if isinstance(cell, float):
+        return MISSING if math.isnan(cell) else f"{cell:.{decimals(cell)}f}"
+    return str(cell)
+
+
+def _rich(table: TextTable) -> str:
+    drawn = RichTable(box=box.SIMPLE_HEAD)
+    for i, name in enumerate(table.header):
+        drawn.add_column(name, justify="right" if table.is_number(i) else "left", no_wrap=True)
+    for row in table.rows:
+        drawn.add_row(*(show(cell) for cell in row))
+    # A fixed width: the text must not depend on the terminal it was made in.
+    console = Console(file=io.StringIO(), width=240, color_system=None, markup=False)
+    console.print(drawn)
+    body = console.file.getvalue().strip("\n").splitlines()  # type: ignore[attr-defined]
+    lines = [f"  {table.title}"] * bool(table.title) + body + [f"  {table.caption}"]
+    return "\n".join(line.rstrip() for line in lines).rstrip("\n")
+
+
+def _markdown(table: TextTable) -> str:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    rule = ["---:" if table.is_number(i) else "---" for i in range(len(table.header))]
+    body = [line([show(cell) for cell in row]) for row in table.rows]
+    title = [f"**{table.title}**", ""] if table.title else []
+    caption = ["", table.caption] if table.caption else []
+    return "\n".join([*title, line(list(table.header)), line(rule), *body, *caption])
+
+
+def _latex(table: TextTable) -> str:
+    columns = "".join("r" if table.is_number(i) else "l" for i in range(len(table.header)))
+    lines = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines += [" & ".join(map(_escaped, table.header)) + r" \\", r"\midrule"]
+    lines += [" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    notes = [f"% {note}" for note in (table.title, table.caption) if note]
+    return "\n".join([*notes, *lines])
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = show(cell)
+    if text == MISSING:
+        return "--"
+    if isinstance(cell, str):
+        return _escaped(text)
+    value, _, ends = text.partition(" ")
+    return f"${value}$" + (f" {{\\scriptsize ${ends}$}}" if ends else "")
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[\\~^&%$#_{}]", lambda found: _LATEX[found.group()], text)
+
+
+def _csv(table: TextTable) -> str:
+    wide = [i for i in range(len(table.header)) if _holds_estimates(table, i)]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    names = [[n, f"{n}_low", f"{n}_high"] if i in wide else [n] for i, n in enumerate(table.header)]
+    writer.writerow(name for group in names for name in group)
+    for row in table.rows:
+        writer.writerow(number for cell in row for number in _numbers(cell))
+    return file.getvalue().rstrip("\n")
+
+
+def _holds_estimates(table: TextTable, column: int) -> bool:
+    return any(isinstance(row[column], Estimate) for row in table.rows)
+
+
+def _numbers(cell: Cell) -> list[str | int | float]:
+    parts = [cell.value, cell.low, cell.high] if isinstance(cell, Estimate) else [cell]
+    return ["" if isinstance(p, float) and math.isnan(p) else p for p in parts]
+
+
+_RENDERERS: Mapping[str, Callable[[TextTable], str]] = {
+    "rich": _rich,
+    "markdown": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+}

@@ -1,0 +1,262 @@
+"""`iv.evaluate`: worker count, restart and order never change a score; mistakes lose nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.protocols.protocol import Protocol, Region
+from interverse.protocols.select import select_protocols
+from interverse.protocols.unit import ROWS
+from tests.envs.toy import ID, ensure_registered
+
+ensure_registered()
+SLIDER = "tutorial/slider-v1"
+
+
+def towards_goal(observations):
+    """A slider policy: push the box towards the goal."""
+    place, goal = observations[:, 0:2], observations[:, 9:11]
+    return np.clip(4.0 * (goal - place), -1.0, 1.0).astype(np.float32)
+
+
+def table(results):
+    return results.to_pandas().drop(columns=["experiment"]).to_csv(index=False)
+
+
+@pytest.fixture(scope="module")
+def serial():
+    return iv.evaluate("random", task=SLIDER, protocols="P0-P5", episodes=60, max_steps=30)
+
+
+def test_rows_and_columns(serial):
+    frame = serial.to_pandas()
+    assert len(frame) == 6 * 60
+    assert list(frame.columns[:11]) == [
+        "task",
+        "protocol",
+        "seed",
+        "episode",
+        "last_fractional_success",
+        "mean_fractional_success",
+        "last20_fractional_success",
+        "return",
+        "length",
+        "refused",
+        "reason",
+    ]
+    assert frame["last_fractional_success"].isna().all()  # the slider has none: null, not zero
+    assert (frame["length"] == 30).all()
+    assert sorted(set(frame["protocol"])) == ["P0", "P1", "P2", "P3", "P4", "P5"]
+
+
+def test_values_lie_in_the_protocols_regions(serial):
+    mass = serial.select(protocol="P2").values("box/mass")[:, 0]
+    assert ((mass > 0.6) & (mass <= 0.9)).all()
+    assert len(np.unique(mass)) == 60
+    assert np.isnan(serial.select(protocol="P0").values("box/mass")).all()
+
+
+def test_a_protocol_alone_equals_itself_among_others(serial):
+    alone = iv.evaluate("random", task=SLIDER, protocols="P3", episodes=60, max_steps=30)
+    assert np.array_equal(alone.scores("return"), serial.select(protocol="P3").scores("return"))
+
+
+def test_fewer_episodes_are_the_first_of_more(serial):
+    few = iv.evaluate("random", task=SLIDER, protocols="P1", episodes=7, max_steps=30)
+    many = serial.select(protocol="P1").scores("return")
+    assert np.array_equal(few.scores("return"), many[:7])
+
+
+def test_workers_do_not_change_a_byte(serial, tmp_path):
+    one = iv.evaluate(
+        "random", task=SLIDER, protocols="P1,P4", episodes=60, max_steps=30, out=tmp_path / "one"
+    )
+    two = iv.evaluate(
+        "random",
+        task=SLIDER,
+        protocols="P1,P4",
+        episodes=60,
+        max_steps=30,
+        workers=2,
+        out=tmp_path / "two",
+    )
+    assert table(one) == table(two)
+    name = "results.parquet"
+    assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+SCRIPT = """
+import sys, interverse as iv
+iv.evaluate("random", task="tutorial/slider-v1", protocols="P0-P5", episodes=150, max_steps=60,
+            out=sys.argv[1])
+"""
+
+
+def test_killed_half_way_and_started_again_it_ends_the_same(tmp_path):
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "killed")]
+    process = subprocess.Popen(command)
+    units = tmp_path / "killed" / "units"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(units.glob("*.parquet"))) < 5:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 5 <= len(list(units.glob("*.parquet"))) < 18
+    assert not (tmp_path / "killed" / "results.parquet").exists()
+    subprocess.run(command, check=True)
+    subprocess.run([*command[:-1], str(tmp_path / "whole")], check=True)
+    name = "results.parquet"
+    assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_torn_unit_is_run_again(tmp_path):
+    def run():
+        return iv.evaluate(
+            "random", task=SLIDER, protocols="P1", episodes=60, max_steps=10, out=tmp_path
+        )
+
+    first = table(run())
+    file = next((tmp_path / "units").glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:100])
+    assert table(run()) == first
+
+
+def test_a_folder_of_another_evaluation_is_not_touched(tmp_path):
+    iv.evaluate("random", task=SLIDER, protocols="P0", episodes=2, max_steps=5, out=tmp_path)
+    before = (tmp_path / "results.parquet").read_bytes()
+    with pytest.raises(InvalidValueError, match="holds another evaluation"):
+        iv.evaluate("random", task=SLIDER, protocols="P0", episodes=2, max_steps=6, out=tmp_path)
+    assert (tmp_path / "results.parquet").read_bytes() == before
+
+
+def test_a_policy_that_aims_beats_chance(serial):
+    aimed = iv.evaluate(towards_goal, task=SLIDER, protocols="P0", episodes=60, max_steps=30)
+    chance = serial.select(protocol="P0")
+    assert aimed.experiments == ["towards_goal"]
+    assert np.nanmean(aimed.scores("return")) > np.nanmean(chance.scores("return")) + 1.0
+
+
+def test_refused_episodes_are_reported_and_never_scored():
+    refusing = Protocol(name="on the edge", variables={"x": "A"})
+    results = iv.evaluate("random", task=ID, protocols=[refusing], episodes=10)
+    assert not results.refused.any()
+    import tests.envs.toy as toy
+
+    original = toy.Walk.intervene
+    toy.Walk.intervene = lambda self, values, worlds: (
+        {int(w): "no" for w in worlds if w % 2} if values else {}
+    )
+    try:
+        results = iv.evaluate("random", task=ID, protocols=[refusing], episodes=10)
+    finally:
+        toy.Walk.intervene = original
+    assert results.refused.tolist() == [False, True] * 5
+    assert results.to_pandas()["return"].isna().tolist() == [False, True] * 5
+    assert set(results.to_pandas()["reason"].dropna()) == {"no"}
+
+
+def test_in_episode_protocols_act_at_their_steps():
+    late = Protocol(name="late", variables={"gain": "B"}, at=(5,))
+    early = Protocol(name="early", variables={"gain": "B"})
+    results = iv.evaluate("random", task=ID, protocols=[early, late], episodes=20)
+    a, b = (results.select(protocol=name).scores("return") for name in ("early", "late"))
+    assert not np.array_equal(a, b)
+
+
+def test_regions_combine():
+    everywhere = Region({"gain": "A", "x": "A"})
+    assert dict((everywhere | Region({"gain": "B"})).protocol("odd").variables) == {
+        "gain": "B",
+        "x": "A",
+    }
+
+
+def test_selection():
+    names = [p.name for p in select_protocols("trifinger/stacking2-v1", "P0-P11")]
+    assert names == ["P0", "P1", "P2", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11"]
+    assert [p.name for p in select_protocols(SLIDER, "P2,P0")] == ["P2", "P0"]
+    assert [p.name for p in select_protocols("chemistry/chain-v1", "all")] == ["P0"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        ({"protocols": "P77"}, UnknownNameError, "unknown protocol 'P77'"),
+        ({"protocols": "P50-P60"}, InvalidValueError, "no protocol"),
+        ({"episodes": 0}, InvalidValueError, "episodes is 0"),
+        ({"workers": 0}, InvalidValueError, "workers is 0"),
+        ({"seed": -1}, InvalidValueError, "seed must be"),
+        ({"task": "tutorial/slidr-v1"}, UnknownNameError, "slider"),
+        ({"skip": 3}, UnknownNameError, "unknown option 'skip'"),
+        ({"policy": "brilliant"}, UnknownNameError, "unknown policy"),
+        (
+            {"protocols": [Protocol(name="a", variables={"box/velocity": "B"})]},
+            InvalidValueError,
+            "box/velocity has no space B",
+        ),
+        (
+            {"protocols": [Protocol(name="a", variables={"box/mas*": "B", "bx": "A"})]},
+            UnknownNameError,
+            "unknown variable pattern 'bx'",
+        ),
+        ({"policy": lambda seen: np.zeros((3, 2), np.float32)}, iv.InterverseError, "shape"),
+    ],
+    ids=lambda v: str(v)[:30],
+)
+def test_mistakes_show_before_any_work(call, error, match, tmp_path):
+    settings = {"policy": "random", "task": SLIDER, "episodes": 2, "out": tmp_path} | call
+    with pytest.raises(error, match=match):
+        iv.evaluate(settings.pop("policy"), **settings)
+    assert list(tmp_path.glob("units/*")) == []
+
+
+def test_a_policy_that_cannot_be_sent_needs_one_worker():
+    with pytest.raises(InvalidValueError, match="workers=1"):
+        iv.evaluate(
+            lambda seen: np.zeros((len(seen), 2), np.float32),
+            task=SLIDER,
+            protocols="P0,P1",
+            episodes=2,
+            max_steps=3,
+            workers=2,
+        )
+
+
+def test_a_unit_is_always_fifty_rows():
+    shapes = []
+
+    def watch(observations):
+        shapes.append(observations.shape)
+        return np.zeros((len(observations), 2), np.float32)
+
+    iv.evaluate(watch, task=SLIDER, protocols="P0", episodes=53, max_steps=2)
+    assert set(shapes) == {(ROWS, 11)}
+
+
+def test_the_command_line_writes_what_the_api_does(tmp_path):
+    command = [Path(sys.executable).parent / "interverse", "evaluate", "--task", SLIDER]
+    flags = ["--protocols", "P0-P2", "--episodes", "4", "--option", "max_steps=5"]
+    done = subprocess.run(
+        [*command, *flags, "--out", tmp_path / "cli", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "100"},
+    )
+    api = iv.evaluate(
+        "random", task=SLIDER, protocols="P0-P2", episodes=4, max_steps=5, out=tmp_path / "api"
+    )
+    assert '"protocol": "P2"' in done.stdout
+    name = "results.parquet"
+    assert (tmp_path / "cli" / name).read_bytes() == (tmp_path / "api" / name).read_bytes()
+    assert len(api) == 12
