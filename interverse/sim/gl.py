@@ -10,71 +10,76 @@ import importlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import mujoco
 from mujoco.rendering.classic import gl_context
 
 from interverse.errors import RenderError, explain
 
 _LOG = logging.getLogger(__name__)
 _PACKAGES = {"egl": "libegl1 libgl1-mesa-dri", "osmesa": "libosmesa6"}  # of Debian
-_PLATFORM = "PYOPENGL_PLATFORM"
+_WISH, _PLATFORM = "MUJOCO_GL", "PYOPENGL_PLATFORM"  # MuJoCo's and PyOpenGL's variables
 
 
 @functools.cache
 def backend() -> str:
     """Returns the name of the GL back end in use, or raises RenderError naming what to install."""
-    chosen = os.environ.get("MUJOCO_GL", "").strip().lower()
-    names = [chosen] if chosen else list(_PACKAGES)
+    wish = os.environ.get(_WISH, "").strip().lower()
     problems = []
-    for name in names:
+    for name in [wish] if wish else list(_PACKAGES):
         try:
-            _try(name)
+            _use(name)
         except Exception as error:  # each library fails in its own way
             problems.append(f"{name}: {str(error) or type(error).__name__}".splitlines()[0])
         else:
             _LOG.info("drawing with %s", name)
             return name
-    packages = " or ".join(_PACKAGES.values())
     raise RenderError(
         explain(
             f"no GL library can draw ({'; '.join(problems)})",
-            allowed="MUJOCO_GL unset, egl or osmesa",
-            fix=f"On Debian: apt-get install {packages}",
+            allowed=f"{_WISH} unset, egl or osmesa",
+            fix=f"On Debian: apt-get install {' or '.join(_PACKAGES.values())}",
         )
     )
 
 
-def _try(name: str) -> None:
+def _use(name: str) -> None:
     """Makes MuJoCo draw with a back end, or raises whatever its library raises."""
-    if name not in _PACKAGES:  # glfw, glx, off: as MuJoCo itself understood MUJOCO_GL
-        context_type: Any = getattr(gl_context, "GLContext", None)
-        if context_type is None:
-            raise RenderError(f"MUJOCO_GL={name} turns drawing off")
-    else:
-        given = os.environ.get(_PLATFORM)
-        try:
-            context_type = importlib.import_module(f"mujoco.{name}").GLContext
-            _probe(context_type)
-        except Exception:
-            _forget(name, given)
-            raise
-        gl_context.GLContext = context_type
+    if name not in _PACKAGES:  # glfw, glx, off: MuJoCo acted on the variable when imported
+        if not hasattr(gl_context, "GLContext"):
+            raise RenderError("drawing is turned off")
+        _draw_nothing(gl_context.GLContext)
         return
-    _probe(context_type)
+    with _undone_on_failure(name):
+        os.environ[_WISH] = name  # MuJoCo's C code reads it when it loads GL's functions
+        context_type = importlib.import_module(f"mujoco.{name}").GLContext
+        _draw_nothing(context_type)
+    gl_context.GLContext = context_type  # what mujoco.Renderer makes
 
 
-def _probe(context_type: Any) -> None:
+def _draw_nothing(context_type: Any) -> None:
+    """Makes and frees the contexts that a picture needs."""
     context = context_type(8, 8)
     context.make_current()
+    mujoco.MjrContext(mujoco.MjModel.from_xml_string("<mujoco/>"), 100).free()
     context.free()
 
 
-def _forget(name: str, platform: str | None) -> None:
-    """Undoes a failed import, for PyOpenGL keeps to the first platform it was loaded with."""
-    for module in list(sys.modules):
-        if module.split(".")[0] == "OpenGL" or module.startswith(f"mujoco.{name}"):
-            del sys.modules[module]
-    os.environ.pop(_PLATFORM, None)
-    if platform is not None:
-        os.environ[_PLATFORM] = platform
+@contextmanager
+def _undone_on_failure(name: str) -> Iterator[None]:
+    """Undoes a failed choice, for PyOpenGL keeps to the first platform it was loaded with."""
+    before = {key: os.environ.get(key) for key in (_WISH, _PLATFORM)}
+    try:
+        yield
+    except Exception:
+        for module in list(sys.modules):
+            if module.split(".")[0] == "OpenGL" or module.startswith(f"mujoco.{name}"):
+                del sys.modules[module]
+        for key, value in before.items():
+            os.environ.pop(key, None)
+            if value is not None:
+                os.environ[key] = value
+        raise

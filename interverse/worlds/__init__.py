@@ -6,6 +6,7 @@ _BLOCKS = "interverse.worlds.blocks.world:Blocks"
 _FIXED = "fixed_unobserved"
 _CHEMISTRY = "interverse.worlds.chemistry.world:Chemistry"
 _SLIDER = "interverse.worlds.tutorial.world:Slider"
+_TRIFINGER = "interverse.worlds.trifinger.world:TriFinger"
 
 WORLDS = Registry(
     "world",
@@ -24,6 +25,11 @@ WORLDS = Registry(
         "chemistry/custom-v1": Entry(_CHEMISTRY, {}),
         "chemistry/full-v1": Entry(_CHEMISTRY, {"graph": "full"}),
         "chemistry/random-v1": Entry(_CHEMISTRY, {"graph": "random"}),
+        "trifinger/pick_and_place-v1": Entry(_TRIFINGER, {"task": "pick_and_place"}),
+        "trifinger/picking-v1": Entry(_TRIFINGER, {"task": "picking"}),
+        "trifinger/pushing-v1": Entry(_TRIFINGER, {"task": "pushing"}),
+        "trifinger/reaching-v1": Entry(_TRIFINGER, {"task": "reaching"}),
+        "trifinger/stacking2-v1": Entry(_TRIFINGER, {"task": "stacking2"}),
         "tutorial/slider-v1": Entry(_SLIDER, {}),
     },
 )

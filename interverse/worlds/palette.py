@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
@@ -64,7 +64,7 @@ def shade(intensities: Array, name: str) -> Array:
     if name not in SEQUENTIAL:
         raise UnknownNameError(unknown("sequential colormap", name, SEQUENTIAL))
     xp = array_namespace(intensities)
-    table = xp.asarray(SEQUENTIAL[name], device=intensities.device)
+    table = xp.asarray(SEQUENTIAL[name], device=device(intensities))
     entry = xp.astype(xp.floor(intensities * _ENTRIES), xp.int64)
     return table[xp.clip(entry, 0, _ENTRIES - 1)]
 
@@ -73,6 +73,13 @@ def to_bytes(colors: Array) -> Array:
     """Returns colours in 0..1 as uint8, to the nearest."""
     xp = array_namespace(colors)
     return xp.astype(xp.round(colors * 255.0), xp.uint8)
+
+
+def painted(color: Array, palettes: Array) -> Array:
+    """Returns (N, n, 3) uint8 for entries (N, n) of each world's own palette (N, k, 3) in 0..1."""
+    xp = array_namespace(color)
+    world = xp.arange(color.shape[0], device=device(color))[:, None]
+    return to_bytes(palettes)[world, color]
 
 
 def spread(name: str, count: int) -> Colors:

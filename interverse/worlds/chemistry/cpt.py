@@ -45,11 +45,6 @@ class Weights:
     second: Array  # (W, child, hidden, color)
     second_bias: Array  # (W, child, color)
 
-    @property
-    def shared(self) -> bool:
-        """Whether one set serves every world."""
-        return self.first.shape[0] == 1
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,8 +74,8 @@ def draw_weights(
 ) -> Weights:
     """Returns one set of networks per generator: orthogonal or U(-1, 1) layers, U(-1, 1) biases."""
     n, h, k = sizes.objects, sizes.hidden, sizes.colors
-    shapes = {"first": (n, h, n * sizes.features), "second": (n, k, h)}
-    biases = {"first_bias": (n, h), "second_bias": (n, k)}
+    shapes: dict[str, tuple[int, ...]] = {"first": (n, h, n * sizes.features), "second": (n, k, h)}
+    biases: dict[str, tuple[int, ...]] = {"first_bias": (n, h), "second_bias": (n, k)}
     parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in [*shapes, *biases]}
     for rng in generators:
         for name, shape in shapes.items():

@@ -7,6 +7,7 @@ objects reached by one intervention are drawn from what was shown before it (and
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,6 +15,7 @@ from array_api_compat import array_namespace, device
 
 from interverse.worlds.chemistry.cpt import Mechanisms, cumulative, first_layer_dense, pick
 from interverse.worlds.chemistry.dynamics import one_hot, reached_parents
+from interverse.worlds.palette import to_bytes
 
 Array = Any  # a NumPy array or a Torch tensor
 
@@ -30,6 +32,12 @@ class Fade:
     origin: Array  # (R, n, 3) int64, what it showed when its fade began
     elapsed: Array  # (R, n) int64, frames of the fade shown
     duration: Array  # (R, n) int64, frames of the whole fade; 0: stuck at its origin (legacy)
+
+
+def whole_bytes(palette: Array) -> Array:
+    """Returns palettes in 0..1 as int64 in 0..255."""
+    xp = array_namespace(palette)
+    return xp.astype(to_bytes(palette), xp.int64)
 
 
 def settled(color: Array) -> Fade:
@@ -120,7 +128,7 @@ def matches(rgb: Array, targets: Array) -> Array:
 def random_delays(uniforms: Array, longest: int) -> Array:
     """Returns delays 1 + Poisson(3), at most `longest`, for numbers in [0, 1)."""
     xp = array_namespace(uniforms)
-    chance = 2.718281828459045**-_MEAN_EXTRA_DELAY
+    chance = math.exp(-_MEAN_EXTRA_DELAY)
     below, out = chance, xp.ones_like(xp.astype(uniforms, xp.int64))
     for extra in range(1, longest):
         out = out + xp.astype(uniforms >= below, xp.int64)

@@ -54,13 +54,12 @@ def propagate(
 
 
 def play(colors: Array, actions: Array, mechanisms: Mechanisms, uniforms: Array) -> Array:
-    """Returns (R, n) colours after T actions (R, T) in a row, with noise (R, n, T)."""
+    """Returns (R, n) fresh colours after T actions (R, T) in a row, with noise (R, n, T)."""
+    colors = array_namespace(colors).asarray(colors, copy=True)
     count = mechanisms.weights.second_bias.shape[2]
     for t in range(actions.shape[1]):
         chosen = actions[:, t]
-        colors = propagate(
-            colors, chosen // count, chosen % count, mechanisms, uniforms[:, :, t]
-        )
+        colors = propagate(colors, chosen // count, chosen % count, mechanisms, uniforms[:, :, t])
     return colors
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -186,7 +187,7 @@ def _edges_of(text: str, objects: int) -> list[Edge]:
     edges: list[Edge] = []
     for chain in _split_outside_braces(text):
         terms = [_nodes(term, text, objects) for term in chain.split("->")]
-        for (left, left_is_set), (right, right_is_set) in zip(terms, terms[1:], strict=False):
+        for (left, left_is_set), (right, right_is_set) in pairwise(terms):
             between = [(a, b) for a in left for b in right]
             if left_is_set or right_is_set:
                 between = [(a, b) for a, b in between if a < b]

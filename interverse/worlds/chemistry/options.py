@@ -81,7 +81,7 @@ class ChemistryOptions(WorldOptions):
     """rl: a target picture and a reward. plain: neither, and wider networks. moving: as plain, and
     an object whose colour changes moves one cell. delayed: as rl, with effects that fade in."""
     movement: Movement | None = None
-    """static: every object has its own cell for good. dynamic: distinct cells drawn each episode."""
+    """static: every object has its own cell. dynamic: distinct cells are drawn each episode."""
     cmap: str | None = None
     """Where the colours come from: Sets, Pastels, Set3, Pastel2, Primary, Blues, Reds, Greens."""
     skewness: str | None = None
@@ -167,7 +167,7 @@ class ChemistryOptions(WorldOptions):
         if self.mode == "moving" and self.colors > len(DIRECTIONS):
             raise InvalidValueError(
                 explain(
-                    f"colors is {self.colors}, but mode 'moving' knows {len(DIRECTIONS)} directions",
+                    f"colors is {self.colors}, and mode 'moving' has {len(DIRECTIONS)} directions",
                     allowed=f"2 to {len(DIRECTIONS)}",
                 )
             )
@@ -252,7 +252,7 @@ def _check_name(option: str, value: object, names: Any) -> None:
 
 def _is_scale(value: object) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and math.isfinite(value) and 0.0 <= value <= LARGEST_SCALE  # type: ignore
+    return number and math.isfinite(value) and 0.0 <= value <= LARGEST_SCALE  # type: ignore[arg-type, operator]
 
 
 def _needs_mode(name: str, value: object, wanted: str, mode: str) -> InvalidValueError:

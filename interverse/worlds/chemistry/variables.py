@@ -13,7 +13,12 @@ from interverse.scm import Box, CausalGraph, Integers, Variable, boolean, table
 from interverse.sim.raster import GRID, SHAPES
 from interverse.worlds import palette
 from interverse.worlds.chemistry import delayed
-from interverse.worlds.chemistry.options import CELLS, LARGEST_SCALE, LONGEST_DELAY, ChemistryOptions
+from interverse.worlds.chemistry.options import (
+    CELLS,
+    LARGEST_SCALE,
+    LONGEST_DELAY,
+    ChemistryOptions,
+)
 
 Edge = tuple[str, str]
 
@@ -35,6 +40,11 @@ def name_of(i: int, field: str) -> str:
 def edge_of(parent: int, child: int) -> str:
     """Returns the name of an edge's variable."""
     return f"edge_{parent}_{child}"
+
+
+def delay_of(parent: int, child: int) -> str:
+    """Returns the name of an edge's delay."""
+    return f"{edge_of(parent, child)}/delay"
 
 
 def goal_of(i: int, options: ChemistryOptions) -> str:
@@ -82,9 +92,7 @@ def declare(options: ChemistryOptions, adjacency: NDArray[np.int64]) -> Mapping[
     n = options.objects
     per_object = [v for i in range(n) for v in _object(i, options)]
     goals = [_goal(i, options) for i in range(n)] if options.has_target else []
-    edges = [
-        v for j, i in combinations(range(n), 2) for v in _edge(j, i, options, adjacency[i, j])
-    ]
+    edges = [v for j, i in combinations(range(n), 2) for v in _edge(j, i, options, adjacency[i, j])]
     return table(*per_object, *goals, *_shared(options, adjacency), *edges)
 
 
@@ -203,7 +211,7 @@ def _edge(j: int, i: int, options: ChemistryOptions, present: int) -> Iterator[V
     )
     if options.mode == "delayed":
         yield Variable(
-            name=f"{edge_of(j, i)}/delay",
+            name=delay_of(j, i),
             kind="latent",
             default=delays(options)[i, j],
             domain=Integers(1, LONGEST_DELAY),
@@ -241,7 +249,7 @@ def _causes(i: int, options: ChemistryOptions) -> list[str]:
         return []
     causes = ["cpt/gain", "cpt/bias", *(edge_of(j, i) for j in range(i))]
     if options.mode == "delayed":
-        causes += ["palette", *(f"{edge_of(j, i)}/delay" for j in range(i))]
+        causes += ["palette", *(delay_of(j, i) for j in range(i))]
     return causes
 
 
@@ -263,9 +271,7 @@ def _positions(i: int, options: ChemistryOptions) -> Iterator[Edge]:
                 yield name_of(j, "position") + "'", after
 
 
-def _fading(
-    i: int, options: ChemistryOptions, adjacency: NDArray[np.int64]
-) -> Iterator[Edge]:
+def _fading(i: int, options: ChemistryOptions, adjacency: NDArray[np.int64]) -> Iterator[Edge]:
     color, rgb, fade = (name_of(i, field) for field in ("color", "rgb", "fade"))
     for now in ("", "'"):
         yield color + now, rgb + now
@@ -276,8 +282,8 @@ def _fading(
     yield fade, fade + "'"
     yield fade, rgb + "'"
     for j in range(i):
-        yield f"{edge_of(j, i)}/delay", fade + "'"
-        yield f"{edge_of(j, i)}/delay", rgb + "'"
+        yield delay_of(j, i), fade + "'"
+        yield delay_of(j, i), rgb + "'"
         if adjacency[i, j]:
             yield name_of(j, "rgb"), color + "'"
             yield name_of(j, "color") + "'", fade + "'"

@@ -10,27 +10,21 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise, generator
-from interverse.scm import CausalGraph, Variable, with_defaults
+from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
 from interverse.worlds.blocks.arrays import converter, to_numpy
 from interverse.worlds.blocks.dynamics import place
-from interverse.worlds.chemistry import cpt, delayed, dynamics, graphs, looks
+from interverse.worlds.chemistry import cpt, delayed, dynamics, feasible, graphs, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
-from interverse.worlds.chemistry.variables import (
-    causal_graph,
-    declare,
-    edge_of,
-    goal_of,
-    name_of,
-)
-from interverse.worlds.palette import to_bytes
+from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
+from interverse.worlds.palette import painted, to_bytes
 from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
 
 _STEPS = 100
 _ENLARGED = 5
+_SIDE = _ENLARGED * raster.SIZE
 _GAP = 10  # columns between the picture and its target
 _FADE = ("color", "origin", "elapsed", "duration")
 _CPT = ("first", "first_bias", "second", "second_bias")
@@ -42,22 +36,21 @@ class Chemistry(World):
     """N worlds of n objects. `graph` shows an edge if any of the worlds has it now."""
 
     options_type = ChemistryOptions
+    render_size = (_SIDE, 2 * _SIDE + _GAP)
 
     options: ChemistryOptions
 
     def __init__(self, *, num_worlds: int, options: ChemistryOptions) -> None:
         self.num_worlds, self.options = num_worlds, options
         self._array = converter(options.device)
-        self._adjacency, self.variables = _declared(options)
-        self._where = _places(options)
-        self.observation_space = _observation_space(options)
+        self._adjacency, self.variables = layout.declared(options)
+        self._where = layout.places(options)
+        self.observation_space = layout.observation_space(options)
         self.action_space = gym.spaces.Discrete(options.objects * options.colors)
         self.layout = {}
         self.max_steps = _STEPS if options.max_steps is None else options.max_steps
         self.reward_range = (0.0, 1.0 if options.has_target else 0.0)
-        side = _ENLARGED * raster.SIZE
-        self.render_size = (side, 2 * side + _GAP if options.has_target else side)
-        self._blank = self._blank_row()
+        self._blank = layout.blank_row(self.variables, self._where, options)
         self._state = {name: self._repeat(row, num_worlds) for name, row in self._blank.items()}
         self._weights, self._tables = self._networks()
         self._graphs: dict[bytes, CausalGraph] = {}
@@ -65,23 +58,6 @@ class Chemistry(World):
         self._names = [name_of(i, "color") for i in range(options.objects)]
 
     # ------------------------------------------------------------------- making
-
-    def _blank_row(self) -> State:
-        """One world as declared, before anything is drawn."""
-        n, options = self.options.objects, self.options
-        row: State = {}
-        for name, (key, index) in self._where.items():
-            default = self.variables[name].default
-            size = (n,) * len(index) + default.shape
-            row.setdefault(key, np.zeros(size, dtype=default.dtype))[index] = default
-        row["adjacency"] = self._adjacency
-        if options.has_target:
-            row["target_actions"] = np.zeros(options.target_steps, dtype=np.int64)
-        if options.mode == "delayed":
-            row["origin"] = np.zeros((n, 3), dtype=np.int64)
-            row["elapsed"] = row["duration"] = np.ones(n, dtype=np.int64)
-            row.setdefault("delay", np.ones((n, n), dtype=np.int64))
-        return row
 
     def _repeat(self, row: NDArray[Any], count: int) -> Array:
         return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
@@ -107,8 +83,8 @@ class Chemistry(World):
 
     @property
     def graph(self) -> CausalGraph:  # type: ignore[override]
-        """The graph of the present adjacency: over several worlds, of every edge one of them has."""
-        present = to_numpy(self._state["adjacency"]).any(axis=0).astype(np.int64)
+        """The causal graph now; over several worlds, with every edge that one of them has."""
+        present = np.asarray(to_numpy(self._state["adjacency"]).any(axis=0), dtype=np.int64)
         key = present.tobytes()
         if key not in self._graphs:
             self._graphs = {key: causal_graph(self.variables, self.options, present)}
@@ -203,13 +179,9 @@ class Chemistry(World):
         out: State = {}
         if options.mode == "delayed":
             rules = self._rules(rows, mechanisms)
-            _put_fade(
-                out, delayed.propagate(_fade_of(rows), objects, paints, rules, uniforms)
-            )
+            _put_fade(out, delayed.propagate(_fade_of(rows), objects, paints, rules, uniforms))
         else:
-            out["color"] = dynamics.propagate(
-                rows["color"], objects, paints, mechanisms, uniforms
-            )
+            out["color"] = dynamics.propagate(rows["color"], objects, paints, mechanisms, uniforms)
         if options.mode == "moving":
             out["position"] = dynamics.move(rows["position"], rows["color"], out["color"])
         _put(self._state, out, here)
@@ -223,9 +195,7 @@ class Chemistry(World):
         here = self._array(worlds)
         return {name: array[here] for name, array in self._state.items()}
 
-    def _mechanisms(
-        self, rows: State, weights: cpt.Weights, here: Array | None
-    ) -> cpt.Mechanisms:
+    def _mechanisms(self, rows: State, weights: cpt.Weights, here: Array | None) -> cpt.Mechanisms:
         """What makes these rows' colours; `here` says which of the weights are theirs."""
         adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
         xp = array_namespace(adjacency)
@@ -249,13 +219,17 @@ class Chemistry(World):
         )
 
     def _rules(self, rows: State, mechanisms: cpt.Mechanisms) -> delayed.Rules:
-        xp = array_namespace(rows["palette"])
         return delayed.Rules(
             mechanisms=mechanisms,
-            palette=xp.astype(to_bytes(rows["palette"]), xp.int64),
+            palette=delayed.whole_bytes(rows["palette"]),
             delay=rows["delay"],
             legacy=self.options.legacy,
         )
+
+    def model(self, world: int = 0) -> SCM:
+        """Returns one world's next step as a structural causal model; see `reference`."""
+        everyone = self._array(np.arange(self.num_worlds))
+        return reference.step_model(self._mechanisms(self._state, self._weights, everyone), world)
 
     # ------------------------------------------------------------ interventions
 
@@ -280,17 +254,15 @@ class Chemistry(World):
             value = self._array(values[name])
             place_in = (slice(None), *index)
             if key == "adjacency" and index and "graph/adjacency" in values:
-                differs = to_numpy(rows[key][place_in] != value)
-                text = explain(f"{name} and graph/adjacency disagree", fix="Give one of them")
-                refused |= dict.fromkeys(np.flatnonzero(differs).tolist(), text)
+                refused |= feasible.disagreeing(name, to_numpy(rows[key][place_in] != value))
             rows[key][place_in] = value
             if key == "color" and self.options.mode == "delayed":
                 rows["elapsed"][place_in] = 1
                 rows["duration"][place_in] = 1
         if "graph/adjacency" in values:
-            refused = _out_of_order(to_numpy(rows["adjacency"])) | refused
+            refused = feasible.out_of_order(to_numpy(rows["adjacency"])) | refused
         if any(self._where[name][0] == "position" for name in values):
-            refused = _shared_cells(to_numpy(rows["position"])) | refused
+            refused = feasible.shared_cells(to_numpy(rows["position"])) | refused
         return refused
 
     def read(self, name: str) -> Array:
@@ -320,15 +292,14 @@ class Chemistry(World):
     def _shown(self) -> Array:
         """What each object shows, (N, n, 3) uint8."""
         if self.options.mode != "delayed":
-            return looks.rgb_of(self._state["color"], self._state["palette"])
-        xp = array_namespace(self._state["color"])
-        palette = xp.astype(to_bytes(self._state["palette"]), xp.int64)
-        return xp.astype(delayed.shown(_fade_of(self._state), palette), xp.uint8)
+            return painted(self._state["color"], self._state["palette"])
+        rgb = delayed.shown(_fade_of(self._state), delayed.whole_bytes(self._state["palette"]))
+        return array_namespace(rgb).astype(rgb, array_namespace(rgb).uint8)
 
     def _goal_shown(self) -> Array:
         if self.options.mode == "delayed":
             return to_bytes(self._state["goal"])
-        return looks.rgb_of(self._state["goal"], self._state["palette"])
+        return painted(self._state["goal"], self._state["palette"])
 
     def observe(self) -> Observation:
         """Returns pictures of the present and of the target, and the colours one can see."""
@@ -353,8 +324,8 @@ class Chemistry(World):
         if not self.options.has_target:
             return Score(nothing, never, {})
         if self.options.mode == "delayed":
-            rgb = xp.astype(self._shown(), xp.float64)
-            reward = delayed.matches(rgb[:, seen], 255.0 * state["goal"][:, seen])
+            shown, goal = (xp.astype(a, xp.int64) for a in (self._shown(), self._goal_shown()))
+            reward = delayed.matches(shown[:, seen], goal[:, seen])
         else:
             reward = dynamics.matches(state["color"][:, seen], state["goal"][:, seen])
         info = {"success": reward == 1.0, "fractional_success": reward}
@@ -397,88 +368,17 @@ class Chemistry(World):
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns the picture, with the target to its right where there is one."""
-        seen = self.observe()
-        image = raster.enlarge(to_numpy(seen["image"][world]), _ENLARGED)
-        if "target" not in seen:
-            return image
-        gap = np.full((len(image), _GAP, 3), 255, dtype=np.uint8)
-        target = raster.enlarge(to_numpy(seen["target"][world]), _ENLARGED)
-        return np.concatenate([image, gap, target], axis=1)
+        frame = np.full((*self.render_size, 3), 255, dtype=np.uint8)
+        frame[:, :_SIDE] = self._enlarged(world, self._shown())
+        if self.options.has_target:
+            frame[:, -_SIDE:] = self._enlarged(world, self._goal_shown())
+        return frame
 
-
-# ------------------------------------------------------------------------ declaring
-
-
-def _declared(
-    options: ChemistryOptions,
-) -> tuple[NDArray[np.int64], Mapping[str, Variable]]:
-    """Returns the adjacency and the variables, with the options' defaults laid over both."""
-    given = with_defaults(declare(options, options.adjacency()), options.defaults)
-    matrix = np.array(given["graph/adjacency"].default)
-    graphs.adjacency_of(graphs.edges_of(matrix), options.objects)  # raises for a cycle
-    for i in range(options.objects):
-        for j in range(i):
-            if edge_of(j, i) in options.defaults:
-                matrix[i, j] = given[edge_of(j, i)].default
-    _check_defaults(options, given, matrix)
-    rest = {n: v for n, v in options.defaults.items() if given[n].kind != "graph"}
-    return matrix, with_defaults(declare(options, matrix), rest)
-
-
-def _check_defaults(
-    options: ChemistryOptions, given: Mapping[str, Variable], matrix: NDArray[np.int64]
-) -> None:
-    whole = given["graph/adjacency"].default
-    if "graph/adjacency" in options.defaults and not np.array_equal(whole, matrix):
-        raise InvalidValueError(
-            explain("defaults for graph/adjacency and for edges disagree", fix="Give one of them")
-        )
-    placed = [n for n in options.defaults if n.endswith("/position")]
-    if placed and options.moves:
-        raise InvalidValueError(
-            explain(
-                f"{placed[0]} has a default, but positions are drawn each episode",
-                fix="Pass movement='static', or intervene after the reset",
-            )
-        )
-    positions = [given[name_of(i, "position")].default for i in range(options.objects)]
-    clash = _shared_cells(np.array(positions)[None])
-    if clash:
-        raise InvalidValueError(clash[0])
-
-
-def _places(options: ChemistryOptions) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Returns where each variable that can be set lives: a state array and an index."""
-    n = options.objects
-    out: dict[str, tuple[str, tuple[int, ...]]] = {
-        "graph/adjacency": ("adjacency", ()),
-        "cpt/gain": ("gain", ()),
-        "cpt/bias": ("bias", ()),
-        "palette": ("palette", ()),
-    }
-    for i in range(n):
-        out |= {name_of(i, field): (field, (i,)) for field in ("color", "position", "shape")}
-        if options.has_target:
-            out[goal_of(i, options)] = ("goal", (i,))
-        for j in range(i):
-            out[edge_of(j, i)] = ("adjacency", (i, j))
-            if options.mode == "delayed":
-                out[f"{edge_of(j, i)}/delay"] = ("delay", (i, j))
-    return out
-
-
-def _observation_space(options: ChemistryOptions) -> gym.spaces.Dict:
-    picture = gym.spaces.Box(0, 255, (raster.SIZE, raster.SIZE, 3), np.uint8)
-    count = len(options.seen)
-    state: gym.Space[Any] = gym.spaces.MultiDiscrete([options.colors] * count)
-    if options.mode == "delayed":
-        state = gym.spaces.Box(0, 255, (count, 3), np.uint8)
-    spaces: dict[str, gym.Space[Any]] = {"image": picture, "state": state}
-    if options.has_target:
-        spaces["target"] = gym.spaces.Box(0, 255, picture.shape, np.uint8)
-    if options.mode == "moving":
-        spaces["positions"] = gym.spaces.MultiDiscrete([[raster.GRID] * 2] * count)
-    return gym.spaces.Dict(spaces)
+    def _enlarged(self, world: int, rgb: Array) -> NDArray[np.uint8]:
+        seen = list(self.options.seen)
+        scene = (self._state["position"], self._state["shape"], rgb)
+        image = raster.draw(*(part[world : world + 1, seen] for part in scene))
+        return raster.enlarge(to_numpy(image[0]), _ENLARGED)
 
 
 # ------------------------------------------------------------------ rows of state
@@ -500,25 +400,3 @@ def _fade_of(rows: State) -> delayed.Fade:
 def _put_fade(rows: State, fade: delayed.Fade) -> None:
     for part in _FADE:
         rows[part] = getattr(fade, part)
-
-
-def _out_of_order(adjacency: NDArray[np.int64]) -> dict[int, str]:
-    backward = np.triu(np.ones(adjacency.shape[1:], dtype=bool))
-    rows = np.flatnonzero((adjacency != 0)[:, backward].any(axis=1))
-    return {int(row): graphs.disorder(adjacency[row]) for row in rows}
-
-
-def _shared_cells(position: NDArray[np.int64]) -> dict[int, str]:
-    cell = position[:, :, 0] * raster.GRID + position[:, :, 1]
-    order = np.sort(cell, axis=1)
-    rows = np.flatnonzero((order[:, 1:] == order[:, :-1]).any(axis=1))
-    out = {}
-    for row in rows.tolist():
-        places = cell[row].tolist()
-        twice = next(c for c in places if places.count(c) > 1)
-        one, other = [i for i, c in enumerate(places) if c == twice][:2]
-        out[row] = explain(
-            f"object_{one} and object_{other} would share cell {list(divmod(twice, raster.GRID))}",
-            allowed="distinct cells",
-        )
-    return out

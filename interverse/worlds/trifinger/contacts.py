@@ -19,15 +19,17 @@ from interverse.worlds.trifinger.scene import FINGER_FRICTION, Scene
 
 Array = Any  # a NumPy array or a Torch tensor
 
-SOLREF = (0.008, 1.0)  # the stiffest that two substeps allow; the original is rigid
-SOLIMP = (0.9, 0.95, 0.001)
+# As in the original, a contact takes away the approaching speed within one 4 ms substep (250/s) and
+# then 8% of the depth a substep (5000/s2): read off the recorded drops.
+SOLREF = (-5000.0, -250.0)
+SOLIMP = (0.99, 0.99, 0.001)
 IMPRATIO = 100.0  # friction this much stiffer than the normal force: pinched blocks do not creep
 TORSION = 0.001  # m; the original's spinning friction of blocks
-WALL_SIDES = 36
+WALL_SIDES = 24
 
 FINGERS = ("finger_0", "finger_1", "finger_2")
 TOUCHING_LINKS = ("upper", "middle", "lower", "tip")
-WALL_GEOMS = tuple(f"{f}_{part}" for f in FINGERS for part in ("middle", "lower", "tip"))
+WALL_GEOMS = tuple(f"{f}_{part}" for f in FINGERS for part in ("lower", "tip"))
 """Geoms whose `geom_friction[0]` is the friction of finger against wall."""
 
 

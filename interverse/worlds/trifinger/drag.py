@@ -5,20 +5,27 @@ On every link and block acts a force `-m v c (1 + |v|)` at its centre of mass an
 finger's velocities do not depend on its first angle, and its other two hinges are parallel, so the
 joint forces have a short closed form: positions and velocities are enough, no derived field of the
 simulator is read, and one call serves all worlds.
+
+The formulas hold plain arithmetic only, so the same lines run on arrays of many worlds and, for a
+world or two, on Python numbers, where array calls would cost ten times as much; both give the same
+bits.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, is_numpy_array
 
-from interverse.worlds.trifinger.robot import LINKS
+from interverse.worlds.trifinger.robot import LINKS, Link
 from interverse.worlds.trifinger.rotation import matrix
 
 Array = Any  # a NumPy array or a Torch tensor
+Number = Any  # a Python number or an array
 Drag = Literal["exact", "joint_damping"]
 """`exact` is the law above, applied in every substep. `joint_damping` is a fast stand-in: constant
 joint damping in the model, no block drag, no work between substeps."""
@@ -28,15 +35,13 @@ BLOCK_DRAG = 0.04
 JOINT_DAMPING = (0.004, 0.004, 0.001)  # N m s/rad: the stand-in, fitted to the recorded responses
 
 _UPPER, _MIDDLE, _LOWER, _TIP = LINKS
-# The middle, lower and tip centres of mass in the upper link's frame are
-# (sin q1 * arm + sin(q1 + q2) * leg, side, cos q1 * arm + cos(q1 + q2) * leg).
-_ARM = (_MIDDLE.com[2], _LOWER.origin[2], _LOWER.origin[2])
-_LEG = (0.0, _LOWER.com[2], _TIP.origin[2])
-_SIDE = (
+_ARM = _LOWER.origin[2]  # length of the middle link, downwards; the lower's is the same, m
+_SIDES = (  # y of the centres of mass of middle, lower and tip in the upper's frame, m
     _MIDDLE.origin[1] + _MIDDLE.com[1],
     _MIDDLE.origin[1] + _LOWER.origin[1] + _LOWER.com[1],
     _MIDDLE.origin[1] + _LOWER.origin[1] + _TIP.origin[1],
 )
+_FEW = 2  # worlds that are cheaper as Python numbers than as arrays
 
 
 @final
@@ -45,22 +50,18 @@ class DragLaw:
     """The drag coefficients of N worlds: rebuilt when a mass or size changes, read every substep.
 
     Attributes:
-        arm, leg, side: lever arms of middle, lower and tip, (3, 1, 1), m.
-        push: c m of middle, lower and tip, (3, N, 3) over fingers, kg/s.
-        roll: c I about the upper link's own axis, (N, 3), kg m2/s.
-        turn: c I as xx, yy, zz, yz of the middle, and of the lower link with its tip,
-            (4, 2, N, 3), kg m2/s.
-        block_push, block_turn: c m, (N, B, 1), and c I, (N, B, 3), of the blocks.
+        links: c m and c I of the links, (11, N, 3) over fingers: the masses of middle, lower and
+            tip; the upper's inertia about its axis; xx, yy, zz, yz of the middle's inertia; xx,
+            yy, zz of the lower's with its tip.
+        blocks: c m, and c I about the three axes, of the blocks, (4, N, B).
+        link_rows: `links` as nested lists, (N, 3, 11), where there are few worlds; else empty.
+        block_rows: `blocks` likewise, (N, B, 4).
     """
 
-    arm: Array
-    leg: Array
-    side: Array
-    push: Array
-    roll: Array
-    turn: Array
-    block_push: Array
-    block_turn: Array
+    links: Array
+    blocks: Array
+    link_rows: list[list[list[float]]]
+    block_rows: list[list[list[float]]]
 
 
 def drag_law(link_masses: Array, block_masses: Array, block_inertias: Array) -> DragLaw:
@@ -72,27 +73,22 @@ def drag_law(link_masses: Array, block_masses: Array, block_inertias: Array) -> 
         block_inertias: principal inertias of the blocks, (N, B, 3), kg m2.
     """
     xp = array_namespace(link_masses)
-
-    def constant(value: Any) -> Array:
-        return xp.asarray(
-            np.asarray(value, float), dtype=link_masses.dtype, device=device(link_masses)
-        )
-
     upper, middle, lower = (link_masses[..., i] for i in range(3))
-    tip = xp.zeros_like(lower) + _TIP.mass
-    turn_middle = [middle * i / _MIDDLE.mass for i in _entries(_MIDDLE)]
-    lower_tip = zip(_entries(_LOWER), _entries(_TIP), strict=True)
-    turn_lower = [lower * i / _LOWER.mass + t for i, t in lower_tip]
-    turn = xp.stack([xp.stack(pair) for pair in zip(turn_middle, turn_lower, strict=True)])
+    mass = [middle, lower, xp.zeros_like(lower) + _TIP.mass]
+    roll = upper * (_entries(_UPPER)[0] / _UPPER.mass)
+    inertia = [middle * (i / _MIDDLE.mass) for i in _entries(_MIDDLE)]
+    inertia += [
+        lower * (i / _LOWER.mass) + t
+        for i, t in zip(_entries(_LOWER)[:3], _entries(_TIP)[:3], strict=True)
+    ]
+    links = LINK_DRAG * xp.stack([*mass, roll, *inertia])
+    blocks = BLOCK_DRAG * xp.stack([block_masses, *(block_inertias[..., i] for i in range(3))])
+    few = is_numpy_array(links) and links.shape[1] <= _FEW
     return DragLaw(
-        arm=constant(_ARM)[:, None, None],
-        leg=constant(_LEG)[:, None, None],
-        side=constant(_SIDE)[:, None, None],
-        push=LINK_DRAG * xp.stack([middle, lower, tip]),
-        roll=LINK_DRAG * upper * _entries(_UPPER)[0] / _UPPER.mass,
-        turn=LINK_DRAG * turn,
-        block_push=BLOCK_DRAG * block_masses[..., None],
-        block_turn=BLOCK_DRAG * block_inertias,
+        links=links,
+        blocks=blocks,
+        link_rows=np.moveaxis(links, 0, -1).tolist() if few else [],
+        block_rows=np.moveaxis(blocks, 0, -1).tolist() if few else [],
     )
 
 
@@ -106,60 +102,99 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
             world frame and the angular velocity in its own.
         out: where the forces go, in the layout of qvel; overwritten.
     """
-    xp = array_namespace(qpos)
-    _link_drag(xp, law, (qpos[:, 1:9:3], qpos[:, 2:9:3]), [qvel[:, i:9:3] for i in range(3)], out)
-    _block_drag(xp, law, qvel[:, 9:], out[:, 9:])
-
-
-def _link_drag(
-    xp: Any, law: DragLaw, angles: tuple[Array, Array], rates: list[Array], out: Array
-) -> None:
-    """Writes the joint forces; angles are those of the middle and lower hinges, each (N, 3)."""
-    a, b = -rates[0], rates[1]  # the upper frame's rate about its x axis; the middle's about y
-    lean = xp.stack([angles[0], angles[0] + angles[1]])
-    rate = xp.stack([b, b + rates[2]])
+    xp = np if is_numpy_array(qpos) else array_namespace(qpos)
+    lean = xp.stack([qpos[:, 1:9:3], qpos[:, 1:9:3] + qpos[:, 2:9:3]])
     sin, cos = xp.sin(lean), xp.cos(lean)
-
-    # translation of middle, lower, tip: velocity, force, and its moments on a, b and b + c
-    ax, az, bx, bz = sin[0] * law.arm, cos[0] * law.arm, sin[1] * law.leg, cos[1] * law.leg
-    depth = az + bz
-    vx = rate[0] * az + rate[1] * bz
-    vy = -a * depth
-    vz = a * law.side - rate[0] * ax - rate[1] * bx
-    weight = law.push * (1.0 + xp.sqrt(vx * vx + vy * vy + vz * vz))
-    vx, vy, vz = weight * vx, weight * vy, weight * vz
-    on_a = vz * law.side - vy * depth
-    on_b = vx * az - vz * ax
-    on_c = vx * bz - vz * bx
-
-    # rotation of the middle, and of the lower with its tip, in their own frames
-    xx, yy, zz, yz = law.turn[0], law.turn[1], law.turn[2], law.turn[3]
-    spin = 1.0 + xp.sqrt(a * a + rate * rate)
-    about_a = spin * (a * (xx * cos * cos + zz * sin * sin) + yz * rate * sin)
-    about_y = spin * (yy * rate + yz * (a * sin))
-
-    total_c = on_c[1] + on_c[2] + about_y[1]  # the middle has no leg
-    out[:, 0:9:3] = (
-        on_a[0] + on_a[1] + on_a[2] + about_a[0] + about_a[1] + law.roll * a * (1.0 + xp.abs(a))
-    )
-    out[:, 1:9:3] = -(on_b[0] + on_b[1] + on_b[2] + about_y[0] + total_c)
-    out[:, 2:9:3] = -total_c
-
-
-def _block_drag(xp: Any, law: DragLaw, qvel: Array, out: Array) -> None:
-    """Writes the forces (world frame) and torques (block frame) on the blocks."""
-    count = law.block_push.shape[-2]
-    if count == 0:
+    if law.link_rows:
+        out[...] = _few_worlds(law, sin.tolist(), cos.tolist(), qvel.tolist())
         return
-    v = xp.reshape(qvel, (qvel.shape[0], count, 2, 3))
-    x, y, z = v[..., 0], v[..., 1], v[..., 2]
-    factor = -1.0 - xp.sqrt(x * x + y * y + z * z)[..., None]
-    f = xp.reshape(out, (out.shape[0], count, 2, 3))  # a view: only the last axis is split
-    f[..., 0, :] = law.block_push * (factor[..., 0, :] * v[..., 0, :])
-    f[..., 1, :] = law.block_turn * (factor[..., 1, :] * v[..., 1, :])
+    pose = (sin[0], cos[0], sin[1], cos[1])
+    rates = (qvel[:, 0:9:3], qvel[:, 1:9:3], qvel[:, 2:9:3])
+    out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, xp.sqrt)
+    if law.blocks.shape[-1]:
+        v = [qvel[:, 9 + i :: 6] for i in range(6)]
+        for i, force in enumerate(_block_drag(v, law.blocks, xp.sqrt)):
+            out[:, 9 + i :: 6] = force
 
 
-def _entries(link: Any) -> tuple[float, float, float, float]:
+def _few_worlds(law: DragLaw, sin: Any, cos: Any, qvel: list[list[float]]) -> list[list[float]]:
+    """Returns all forces of a world or two, (N, 9 + 6 B), by Python numbers."""
+    forces = []
+    for i, v in enumerate(qvel):
+        row: list[float] = []
+        for f, links in enumerate(law.link_rows[i]):
+            pose = (sin[0][i][f], cos[0][i][f], sin[1][i][f], cos[1][i][f])
+            row += _finger_drag(pose, v[3 * f : 3 * f + 3], links, math.sqrt)
+        for b, block in enumerate(law.block_rows[i]):
+            row += _block_drag(v[9 + 6 * b : 15 + 6 * b], block, math.sqrt)
+        forces.append(row)
+    return forces
+
+
+def _finger_drag(pose: Any, rates: Any, links: Any, sqrt: Callable[[Number], Number]) -> Any:
+    """Returns the drag on a finger's three joints.
+
+    In the upper link's frame the centres of mass lie at (sin1 arm + sin2 leg, side, cos1 arm + cos2
+    leg), where 1 is the middle's lean and 2 the lower's. With a, b, e the rates of the frame about
+    x, of the middle and of the lower about y, every velocity is linear in a, b, e, and the force on
+    each is the transpose.
+
+    Args:
+        pose: sine and cosine of the middle's and of the lower's lean.
+        rates: of the three joints, rad/s.
+        links: the coefficients, as in `DragLaw.links`.
+        sqrt: square root for these numbers.
+    """
+    sin1, cos1, sin2, cos2 = pose
+    a, b, e = -rates[0], rates[1], rates[1] + rates[2]
+    middle, lower, tip, roll, mxx, myy, mzz, myz, lxx, lyy, lzz = links
+
+    # the middle's translation
+    x, z = sin1 * _MIDDLE.com[2], cos1 * _MIDDLE.com[2]
+    vx, vy, vz = b * z, -a * z, a * _SIDES[0] - b * x
+    weight = middle * (1.0 + sqrt(vx * vx + vy * vy + vz * vz))
+    on_a = weight * (vz * _SIDES[0] - vy * z)
+    on_b = weight * (vx * z - vz * x)
+
+    # the lower's and the tip's
+    on_e = 0.0
+    x, z = sin1 * _ARM, cos1 * _ARM
+    for mass, leg, side in ((lower, _LOWER.com[2], _SIDES[1]), (tip, _TIP.origin[2], _SIDES[2])):
+        x2, z2 = sin2 * leg, cos2 * leg
+        depth = z + z2
+        vx, vy, vz = b * z + e * z2, -a * depth, a * side - b * x - e * x2
+        weight = mass * (1.0 + sqrt(vx * vx + vy * vy + vz * vz))
+        on_a = on_a + weight * (vz * side - vy * depth)
+        on_b = on_b + weight * (vx * z - vz * x)
+        on_e = on_e + weight * (vx * z2 - vz * x2)
+
+    # rotations, in the links' own frames
+    spin = 1.0 + sqrt(a * a + b * b)
+    on_a = on_a + spin * (a * (mxx * cos1 * cos1 + mzz * sin1 * sin1) + myz * b * sin1)
+    on_b = on_b + spin * (myy * b + myz * a * sin1)
+    spin = 1.0 + sqrt(a * a + e * e)
+    on_a = on_a + spin * a * (lxx * cos2 * cos2 + lzz * sin2 * sin2)
+    on_e = on_e + spin * lyy * e
+    on_a = on_a + roll * a * (1.0 + abs(a))
+    return on_a, -(on_b + on_e), -on_e  # a is minus the first rate; the second joint turns both
+
+
+def _block_drag(v: Any, block: Any, sqrt: Callable[[Number], Number]) -> Any:
+    """Returns the force (world frame) and torque (block frame) on a block moving with v, six."""
+    mass, xx, yy, zz = block
+    slide = -mass * (1.0 + sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]))
+    spin = -1.0 - sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
+    return (
+        slide * v[0],
+        slide * v[1],
+        slide * v[2],
+        spin * xx * v[3],
+        spin * yy * v[4],
+        spin * zz * v[5],
+    )
+
+
+def _entries(link: Link) -> tuple[float, float, float, float]:
     """Returns xx, yy, zz and yz of a link's inertia in its own frame, about its centre of mass."""
     quat = np.array(link.inertia_quat)
     axes = matrix(quat / np.sqrt((quat * quat).sum()))

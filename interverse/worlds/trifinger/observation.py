@@ -114,10 +114,3 @@ def _assemble(parts: Sequence[tuple[str, Any, Any, int]], columns: NDArray[np.in
         highs.append(np.broadcast_to(np.asarray(high, dtype=np.float64), (width,)))
         start += width
     return Layout(MappingProxyType(slices), np.concatenate(lows), np.concatenate(highs), columns)
-
-
-def side_by_side(parts: Sequence[Array]) -> Array:
-    """Returns objects' numbers, (N, K, k) each, as one row per world, object after object."""
-    xp = array_namespace(*parts)
-    rows = xp.concat(parts, axis=-1)
-    return xp.reshape(rows, (rows.shape[0], -1))

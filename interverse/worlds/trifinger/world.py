@@ -6,7 +6,6 @@ on copies of its rows, checked, and only then written: a refused world is never 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -23,7 +22,7 @@ from interverse.scm.variable import SpaceName, with_defaults
 from interverse.worlds.trifinger import feasibility, store
 from interverse.worlds.trifinger.feasibility import Solids
 from interverse.worlds.trifinger.graph import causal_graph
-from interverse.worlds.trifinger.observation import layout, side_by_side
+from interverse.worlds.trifinger.observation import layout
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays
 from interverse.worlds.trifinger.physics import Physics
 from interverse.worlds.trifinger.robot import Control, action_bounds, tip_positions
@@ -50,7 +49,6 @@ _BODIES = {  # keys that decide whether things stand in each other
     *(f"obstacle/{key}" for key in ("position", "size", "used")),
 }
 _GOALS = {f"goal/{key}" for key in ("position", "orientation", "size", "used")}
-SUCCESS = 0.9  # fractional success above which a task is solved
 
 
 @final
@@ -130,7 +128,7 @@ class TriFinger(World):
         self._physics.write(self._store, set(rows), worlds)
         self.variables = variables
         self._start, self._start_physics = rows, self._physics.save(worlds[:1])
-        self._random = self.task.draws
+        self._each_time: Rows = {}  # defaults to apply again after the draws of each reset
         given = defaults_as_arrays(options.defaults)
         if given:
             self._start_from(variables, given)
@@ -144,9 +142,12 @@ class TriFinger(World):
         refused = self.intervene(rows, first)
         if refused:
             raise InvalidValueError(explain(f"the defaults cannot be: {refused[0]}"))
-        self._start, self._start_physics = store.take(self._store, first), self._physics.save(first)
-        self._random = self._random or bool(set(given) & set(self.task.generators))
-        self._begin(np.arange(self.num_worlds))
+        if self.task.draws or set(given) & set(self.task.generators):
+            self._each_time = rows
+        else:
+            self._start = store.take(self._store, first)
+            self._start_physics = self._physics.save(first)
+            self._begin(np.arange(self.num_worlds))
 
     def _hold(self, rows: Rows) -> None:
         """Makes the robot's standing command keep it where it is."""
@@ -169,11 +170,11 @@ class TriFinger(World):
         self._begin(worlds)
         address = np.stack([noise.seeds, noise.episodes, noise.steps], axis=1)
         self._store[ADDRESS][worlds] = address
-        if self._random:
+        if self.task.draws:
             self._draw(worlds)
-        if not given:
-            return {}
-        return self.intervene(given, worlds, fresh=True)
+        if self._each_time:
+            self.intervene({k: np.repeat(v, len(worlds), axis=0) for k, v in self._each_time.items()}, worlds)
+        return self.intervene(given, worlds) if given else {}
 
     def _draw(self, worlds: Index) -> None:
         """Draws what an episode of this task starts with."""
@@ -181,17 +182,8 @@ class TriFinger(World):
         self.task.settle(rows, self.task.generators, store.noise_of(rows[ADDRESS]).at(0))
         self._commit(rows, store.changed_keys(rows, store.take(self._store, worlds)), worlds)
 
-    def intervene(
-        self, values: Mapping[str, Array], worlds: Index, fresh: bool = False
-    ) -> Refusals:
-        """Sets variables and what follows at once; infeasible worlds are never touched.
-
-        Args:
-            values: what to set, one row per world.
-            worlds: where.
-            fresh: whether the worlds have just been reset, so that nothing has moved yet.
-        """
-        del fresh
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables and what follows at once; infeasible worlds are never touched."""
         before = store.take(self._store, worlds)
         rows = store.take(self._store, worlds)
         refused = dict(self._apply(rows, values))
@@ -434,7 +426,7 @@ def _scene(task: Task, options: TriFingerOptions, *, torques: bool) -> Scene:
     scene = task.scene()
     room: dict[str, Any] = {}
     if options.max_blocks is not None:
-        if not task.generators:
+        if not task.varies:
             raise InvalidValueError(
                 explain(
                     f"max_blocks is {options.max_blocks}, but {task.name} has a fixed number of blocks",

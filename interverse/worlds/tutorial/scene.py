@@ -46,7 +46,7 @@ _MODEL = """
   <contact>
     <!-- solreffriction: with MuJoCo's own a sliding box hops; see test_slides_as_coulomb_says -->
     <pair name="box_table" geom1="box" geom2="table" condim="3" friction="{friction} {friction}"
-          solreffriction="2 1"/>
+          solreffriction="0.1 1"/>
   </contact>
 </mujoco>
 """

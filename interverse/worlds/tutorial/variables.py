@@ -18,7 +18,7 @@ def near(values: Values) -> Box:
 
 def far(values: Values) -> Box:
     """Returns space B of the box's place: to the right of A. Depends on the box's size."""
-    return _strip(values, 0.2, 0.4, open_low=True)
+    return _strip(values, 0.2, 0.54, open_low=True)
 
 
 def _strip(values: Values, left: float, right: float, *, open_low: bool = False) -> Box:

@@ -50,6 +50,10 @@ class Pushing(Task):
         same_size(rows, given, seated=("block", "goal"))
         return {}
 
+    def terms(self, before, after):
+        z = after.rates[:, 0] * 0
+        return (z, z, z)
+
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
     ) -> Mapping[str, Array]:

@@ -11,8 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+import numpy as np
+
 from interverse.rng import Noise
 from interverse.scm import Space
+from interverse.worlds.trifinger.feasibility import bounding_box
 from interverse.worlds.trifinger.observation import (
     CUBE,
     FIXED,
@@ -36,6 +39,7 @@ Array = Any  # a NumPy array or a Torch tensor
 Rows = dict[str, Array]  # rows of the store, by key: what a task may read and change
 Edge = tuple[str, str]
 
+SUCCESS = 0.9  # fractional success above which a task is solved
 _SECONDS_PER_OBJECT = 10.0
 
 
@@ -74,6 +78,7 @@ class Task(ABC):
     generators: ClassVar[tuple[str, ...]] = ()  # variables that the scene is built from
     interleaved: ClassVar[bool] = False  # whether each goal is observed after its block
     draws: ClassVar[bool] = False  # whether a new episode is drawn at random
+    varies: ClassVar[bool] = False  # whether the number of blocks can vary
 
     def __init__(self, max_blocks: int | None = None) -> None:
         self.max_blocks = max_blocks
@@ -104,6 +109,10 @@ class Task(ABC):
     def constraints(self, scene: Scene) -> Sequence[Edge]:
         """Returns pairs of variables that describe one thing."""
         return ()
+
+    def room(self, scene: Scene, max_blocks: int) -> dict[str, int]:
+        """Returns the scene's fields that make room for so many blocks."""
+        return {"max_blocks": max_blocks, "max_goals": max_blocks}
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Changes rows so that what follows from the given variables holds.
@@ -144,7 +153,35 @@ class Task(ABC):
             goals[i] = solid if goal.mesh is None else GOAL_MESH
         return blocks, goals, [FIXED] * len(scene.obstacles)
 
+    def observe(self, scene: Scene, rows: Mapping[str, Array]) -> list[Array]:
+        """Returns the objects' numbers, (N, k) each: blocks, goals, fixed objects."""
+        out = []
+        kinds = (("block", MOVING), ("goal", STILL), ("obstacle", STILL))
+        for (kind, keys), types in zip(kinds, self.types(scene), strict=True):
+            if types:
+                out.append(_objects(rows, kind, keys, types))
+        return out
+
     # -------------------------------------------------------------------- reward
+
+    def fraction(self, moment: Moment, rule: str) -> Array:
+        """Returns the share of the goals' volume that blocks fill, (N,)."""
+        return fractional_success(moment, rule)
+
+    def solved(self, moment: Moment, fraction: Array) -> Array:
+        """Returns whether the task is solved now, (N,)."""
+        return fraction > SUCCESS
+
+    def bonus(self, moment: Moment, fraction: Array) -> Array:
+        """Returns what `fractional_reward_weight` multiplies, (N,)."""
+        return fraction
+
+    def goal_arrays(self, moment: Moment) -> tuple[Array, Array]:
+        """Returns what was achieved and what is desired: corners of bounding boxes, (N, 6 K)."""
+        return (
+            _corners(moment.blocks, moment.block_turns, moment.block_sizes),
+            _corners(moment.goals, moment.goal_turns, moment.goal_sizes),
+        )
 
     def terms(self, before: Moment, after: Moment) -> Sequence[Array]:
         """Returns the dense terms of a step, (N,) each, as many as there are weights."""
@@ -157,3 +194,32 @@ class Task(ABC):
     ) -> Mapping[str, Array]:
         """Returns an intervention, (N, *shape) each, that sets a goal drawn from the spaces."""
         return {}
+
+
+def _objects(rows: Mapping[str, Array], kind: str, keys: Sequence[str], types: list[int]) -> Array:
+    """Returns the numbers of all objects of a kind, one after another; absent ones are zero."""
+    used = rows[f"{kind}/used"]
+    numbers = np.where(used, np.asarray(types, dtype=np.float64), 0.0)[..., None]
+    parts = [numbers, *(rows[f"{kind}/{_STORED.get(key, key)}"] for key in keys[1:])]
+    flat = np.concatenate(parts, axis=-1)
+    if not used.all():
+        flat = np.where(used[..., None], flat, 0.0)
+    return flat.reshape(len(flat), -1)
+
+
+_STORED = {"cartesian_position": "position"}
+
+
+def _corners(position: Array, orientation: Array, size: Array) -> Array:
+    low, high = bounding_box(position, orientation, size)
+    both = np.concatenate([low, high], axis=-1)
+    return both.reshape(len(both), -1)
+
+
+def fractional_success(m: Moment, rule: str) -> Array:
+    al, ah = bounding_box(m.goals, m.goal_turns, m.goal_sizes)
+    bl, bh = bounding_box(m.blocks, m.block_turns, m.block_sizes)
+    edges = np.clip(np.minimum(ah[:, :, None], bh[:, None]) - np.maximum(al[:, :, None], bl[:, None]), 0, None)
+    vol = (edges[..., 0] * edges[..., 1] * edges[..., 2] * (m.goals_used[:, :, None] & m.blocks_used[:, None])).sum(axis=(1, 2))
+    g = ah - al
+    return vol / (g[..., 0] * g[..., 1] * g[..., 2] * m.goals_used).sum(axis=1)

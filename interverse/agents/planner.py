@@ -1,0 +1,167 @@
+"""Greedy planning with a learned world model, for many episodes and all actions at once.
+
+At every step each action's next state is predicted, its reward is read off, and the best action
+(the first on ties) is taken. The published score is open loop: planning goes on from the
+*predicted* state and never looks at the world again. Closed loop encodes the true frame each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from interverse.errors import InvalidValueError, explain
+from interverse.models.recurrent import Memory
+from interverse.models.reward import RewardPredictor, encode_images
+from interverse.models.world_model import WorldModel
+
+_PAIRS = 65536  # (episode, action) pairs predicted together
+
+
+class PlanningWorld(Protocol):
+    """A batch of goal-reaching episodes."""
+
+    num_actions: int
+    best_reward: float
+    """The reward of success, exactly: 0 in blocks, 1 in chemistry."""
+
+    def reset(self, episodes: int, *, target_steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns first and target images, each (episodes, H, W, 3) uint8."""
+        ...
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        """Returns the rewards (episodes,) after one action each."""
+        ...
+
+    def images(self) -> np.ndarray:
+        """Returns the present images."""
+        ...
+
+
+Chooser = Callable[[PlanningWorld], np.ndarray]
+"""A policy that may look into the world: the present world to actions (episodes,)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanningScore:
+    """How planned episodes ended.
+
+    Attributes:
+        reward: mean reward after the last step (not a return).
+        success: share of episodes whose last reward is exactly the best one.
+        reward_error: standard error of the mean reward.
+        horizon: steps, which is also the number of actions that made the target.
+        episodes: how many.
+    """
+
+    reward: float
+    success: float
+    reward_error: float
+    horizon: int
+    episodes: int
+
+
+@final
+class ModelPolicy:
+    """Chooses actions from images alone, by a world model and its reward predictor.
+
+    Args:
+        model: predicts states.
+        reward: predicts rewards from flat states.
+        closed_loop: encode the true image at every step.
+    """
+
+    def __init__(
+        self, model: WorldModel, reward: RewardPredictor, *, closed_loop: bool = False
+    ) -> None:
+        self.model, self.reward = model.eval(), reward.eval()
+        self.closed_loop = closed_loop
+        self._device = next(model.parameters()).device
+
+    def begin(self, images: np.ndarray, targets: np.ndarray) -> None:
+        """Takes the first and target images of a batch of episodes."""
+        self._target = self._encode(targets)
+        self._state = self._encode(images)
+        self._memory = self.model.start(len(images))
+
+    @torch.no_grad()
+    def act(self, images: np.ndarray | None) -> np.ndarray:
+        """Returns the best action of every episode; images are read in closed loop only."""
+        if self.closed_loop and images is not None:
+            self._state = self._encode(images)
+        actions = torch.arange(self.model.config.actions, device=self._device)
+        chosen, states, memories = [], [], []
+        size = max(1, _PAIRS // len(actions))
+        for start in range(0, len(self._state), size):
+            rows = slice(start, start + size)
+            memory = tuple(part[rows] for part in self._memory)
+            best, state, memory = self._best(rows, actions, memory)
+            chosen.append(best)
+            states.append(state)
+            memories.append(memory)
+        self._state = torch.cat(states)
+        self._memory = tuple(torch.cat(parts) for parts in zip(*memories, strict=True))
+        return torch.cat(chosen).cpu().numpy()
+
+    def _best(self, rows: slice, actions: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Memory]:
+        """Returns the best actions of some episodes, and the states and memories they lead to."""
+        state, target = self._state[rows], self._target[rows]
+        episodes, choices = len(state), len(actions)
+        following, memory = self.model.step(
+            state.repeat_interleave(choices, 0),
+            actions.repeat(episodes),
+            tuple(part.repeat_interleave(choices, 0) for part in memory),
+        )
+        goals = target.flatten(1).repeat_interleave(choices, 0)
+        values = self.reward(following.flatten(1), goals).reshape(episodes, choices)
+        # argmax may return any of several maxima; the first one is the rule.
+        best = (values == values.amax(1, keepdim=True)).to(torch.uint8).argmax(1)
+        picked = torch.arange(episodes, device=best.device) * choices + best
+        return best, following[picked], tuple(part[picked] for part in memory)
+
+    def _encode(self, images: np.ndarray) -> Tensor:
+        vision = self.model.config.vision
+        flat = encode_images(self.model, torch.as_tensor(images).to(self._device))
+        return flat.unflatten(1, (vision.slots, vision.slot_width))
+
+
+def plan(
+    policy: ModelPolicy | Chooser, world: PlanningWorld, *, horizon: int, episodes: int = 1000
+) -> PlanningScore:
+    """Returns how well a policy reaches targets that are `horizon` random actions away.
+
+    Args:
+        policy: a model's policy, or a function that chooses by looking at the world.
+        world: resets, steps, rewards.
+        horizon: steps per episode, all of them taken.
+        episodes: run as one batch.
+    """
+    if horizon < 1 or episodes < 1:
+        raise InvalidValueError(
+            explain(f"horizon and episodes must be at least 1, got {horizon} and {episodes}")
+        )
+    images, targets = world.reset(episodes, target_steps=horizon)
+    modelled = isinstance(policy, ModelPolicy)
+    if modelled:
+        policy.begin(images, targets)
+    rewards = np.zeros(episodes)
+    for step in range(horizon):
+        if modelled:
+            look = policy.closed_loop and step > 0
+            actions = policy.act(world.images() if look else None)
+        else:
+            actions = policy(world)
+        rewards = np.asarray(world.step(actions), dtype=np.float64)
+    return PlanningScore(
+        reward=float(rewards.mean()),
+        success=float((rewards == world.best_reward).mean()),
+        reward_error=float(rewards.std() / np.sqrt(episodes)),
+        horizon=horizon,
+        episodes=episodes,
+    )

@@ -1,0 +1,220 @@
+"""`interverse demo`: see, do, imagine, measure; in pictures, as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from interverse.envs import make
+from interverse.errors import missing_extra
+from interverse.protocols.evaluate import evaluate
+from interverse.reports.page import report
+from interverse.results import Results
+from interverse.rollouts import Episode, counterfactual, rollout
+from interverse.worlds import WORLDS
+
+try:
+    import jinja2
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+except ImportError as error:
+    raise missing_extra(error.name or "matplotlib", "report") from error
+
+_SLIDER = "tutorial/slider-v1"
+_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#999999"
+
+
+class Change(NamedTuple):
+    """An intervention worth a picture."""
+
+    world: str
+    do: dict[str, Any]
+    caption: str
+
+
+CHANGES = (
+    Change(
+        "trifinger/pushing-v1",
+        {"block_0/size": [0.09, 0.09, 0.09], "floor/color": [0.2, 0.3, 0.45]},
+        "the goal follows the block's size, the floor changes its colour",
+    ),
+    Change(
+        "trifinger/towers-v1",
+        {"tower/counts": [2, 2, 1], "tower/dims": [0.1, 0.1, 0.08]},
+        "another tower: fewer and larger blocks",
+    ),
+    Change(
+        "blocks/observed-5-v1",
+        {"block_0/position": [2, 2], "block_0/shape": 2},
+        "the heaviest block is moved and becomes a square",
+    ),
+    Change(
+        "chemistry/chain-v1",
+        {"object_0/color": 0, "object_2/color": 4, "object_4/color": 2},
+        "three objects are painted by hand (right: the target)",
+    ),
+    Change(
+        _SLIDER,
+        {"box/size": [0.15, 0.15, 0.15], "box/color": [0.1, 0.3, 0.45]},
+        "a larger box is put back on the table",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """Makes a tour in pictures: see, do, imagine, measure. Takes about a minute."""
+
+    out: Path = Path("demo")
+    """The folder for the page."""
+    episodes: int = 50
+    """Episodes per protocol in the small evaluation."""
+    seed: int = 0
+    """The seed of everything."""
+
+
+def demo(config: Demo) -> Path:
+    """Writes the page and says where it is."""
+    console = Console(stderr=True)
+    config.out.mkdir(parents=True, exist_ok=True)
+    sections = []
+    for title, make_section in (
+        ("Do: change a variable, and everything that follows from it", _do_section),
+        ("Imagine: the same noise, the same actions, another world", _imagine_section),
+        ("Measure: scores under protocols, with intervals", _measure_section),
+    ):
+        with console.status(title):
+            sections.append({"title": title, **make_section(config)})
+        console.print(f"[green]done[/]  {title}")
+    page = config.out / "index.html"
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("interverse.cli"), autoescape=True, trim_blocks=True
+    )
+    page.write_text(environment.get_template("demo.html.j2").render(sections=sections))
+    Console().print(str(page.resolve()), soft_wrap=True)
+    return page
+
+
+def _do_section(config: Demo) -> dict[str, Any]:
+    shown = [change for change in CHANGES if change.world in WORLDS]
+    figure, axes = plt.subplots(2, len(shown), figsize=(3.2 * len(shown), 6.0), squeeze=False)
+    for column, change in enumerate(shown):
+        before, after, changed = _frames(change, config.seed)
+        for row, frame in enumerate((before, after)):
+            axes[row, column].imshow(frame, interpolation="nearest")
+            axes[row, column].set_axis_off()
+        axes[0, column].set_title(change.world, fontsize=9)
+        axes[1, column].set_title(f"changed: {_wrapped(changed)}", fontsize=7, color=_GREY)
+    return {
+        "text": "Above: the world as it is. Below: after one <code>env.do({...})</code>.",
+        "captions": [f"{c.world}: {c.caption}" for c in shown],
+        "image": _save(figure, config.out / "do.png"),
+        "code": _code(shown[0]),
+    }
+
+
+def _frames(change: Change, seed: int) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
+    env = make(change.world, render_mode="rgb_array")
+    try:
+        env.reset(seed=seed)
+        before = env.render()
+        outcome = env.do(change.do)
+        return before, env.render(), sorted(outcome.changed)
+    finally:
+        env.close()
+
+
+def _imagine_section(config: Demo) -> dict[str, Any]:
+    fact = rollout(_SLIDER, circling(), seed=config.seed)
+    twins = {
+        "fact": fact,
+        "lighter: box/mass 0.3": counterfactual(fact, {"box/mass": 0.3}),
+        "slippery from step 40": counterfactual(fact, {"box/friction": 0.2}, at=40),
+    }
+    return {
+        "text": "One episode and what it would have been. With an empty <code>do</code> the twin "
+        "is the fact, bit for bit.",
+        "captions": [],
+        "image": _save(_paths(twins), config.out / "imagine.png"),
+        "code": "fact = iv.rollout(env, policy, seed=0)\n"
+        'twin = iv.counterfactual(fact, {"box/friction": 0.2}, at=40)',
+    }
+
+
+def circling() -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+    """Returns a policy that pushes the box round, by its step count."""
+    step = 0
+
+    def act(observations: NDArray[Any]) -> NDArray[np.float32]:
+        nonlocal step
+        step += 1
+        angle = 0.12 * step
+        push = 0.42 * np.array([np.cos(angle), np.sin(angle)], dtype=np.float32)
+        return np.broadcast_to(push, (len(observations), 2))
+
+    return act
+
+
+def _paths(twins: dict[str, Episode]) -> Any:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+    for (label, episode), colour in zip(twins.items(), (_GREY, _BLUE, _ORANGE), strict=True):
+        place = episode.values["box/position"]
+        left.plot(place[:, 0], place[:, 1], color=colour, label=label, lw=2)
+        right.plot(np.linalg.norm(episode.values["box/velocity"], axis=1), color=colour, lw=2)
+    left.set(xlabel="x (m)", ylabel="y (m)", title="path of the box", aspect="equal")
+    right.set(xlabel="step", ylabel="speed (m/s)", title="speed")
+    left.legend(frameon=False, fontsize=8)
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def to_goal(observations: NDArray[Any]) -> NDArray[np.float32]:
+    """A hand-written slider policy: push towards the goal, brake by the velocity."""
+    place, velocity, goal = observations[:, 0:2], observations[:, 3:5], observations[:, 9:11]
+    push = np.clip(6.0 * (goal - place) - 1.5 * velocity, -1.0, 1.0)
+    return push.astype(np.float32)
+
+
+def _measure_section(config: Demo) -> dict[str, Any]:
+    runs = [
+        evaluate(policy, task=_SLIDER, episodes=config.episodes, seed=config.seed)
+        for policy in ("random", to_goal)
+    ]
+    results = Results.concat(runs)
+    page = report(results, config.out / "report")
+    return {
+        "text": "Two policies on the slider's protocols: what holds up when mass, friction and "
+        "gravity leave the range they were met in.",
+        "captions": [],
+        "link": str(page.relative_to(config.out)),
+        "table": results.table("markdown"),
+        "code": 'results = iv.evaluate(policy, task="tutorial/slider-v1", protocols="P0-P5")\n'
+        'iv.report(results, "report/")',
+    }
+
+
+def _save(figure: Any, path: Path) -> str:
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path.name
+
+
+def _wrapped(names: list[str]) -> str:
+    return ",\n".join(", ".join(names[i : i + 2]) for i in range(0, min(len(names), 6), 2)) + (
+        f"\nand {len(names) - 6} more" if len(names) > 6 else ""
+    )
+
+
+def _code(change: Change) -> str:
+    values = ", ".join(f'"{name}": {value}' for name, value in change.do.items())
+    return f'env = iv.make("{change.world}")\nenv.reset(seed=0)\nenv.do({{{values}}})'

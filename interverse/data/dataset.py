@@ -1,0 +1,169 @@
+"""A data set in memory: small arrays loaded, pictures drawn or read when asked for."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.data.schema import Array, Header, Scene
+from interverse.data.store import read_dataset, read_pixels
+from interverse.errors import InvalidValueError, explain
+from interverse.scm.graph import CausalGraph
+from interverse.sim.raster import SIZE
+
+_FRAMES_AT_ONCE = 4096
+Episodes = Any  # a slice, an index array or None for all
+
+
+class Transitions(NamedTuple):
+    """What a world model trains on; the two arguments of `interverse.models`' ArraySource."""
+
+    images: NDArray[np.uint8]  # (E, T + 1, 50, 50, 3)
+    actions: NDArray[np.int64]  # (E, T)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dataset:
+    """E episodes of T actions each.
+
+    Attributes:
+        header: what made it. path: where it lies.
+        actions: (E, T). rewards: (E, T), after each action.
+        states: (E, T + 1, ...), the observation's `state`; empty in an imported set.
+        seeds, episodes: (E,), the noise address of each episode.
+        scene: what the frames are drawn from, (E, T + 1, ...), or None where pixels are stored.
+        target: what the target pictures are drawn from, (E, ...), or None.
+        values: every variable at the start of each episode, (E, *shape).
+    """
+
+    header: Header
+    path: Path
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    states: NDArray[Any]
+    seeds: NDArray[np.int64]
+    episodes: NDArray[np.int64]
+    scene: Scene | None
+    target: Scene | None
+    values: Mapping[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        """How many episodes there are."""
+        return len(self.actions)
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph of the world it was collected in."""
+        return CausalGraph.from_json(self.header.graph)
+
+    def images(self, episodes: Episodes = None) -> NDArray[np.uint8]:
+        """Returns the frames of some episodes, (e, T + 1, 50, 50, 3)."""
+        chosen = self._choose(episodes)
+        if self.header.images or self.scene is None:
+            return read_pixels(self.path, "images", chosen)
+        return _draw(self.scene, chosen)
+
+    def target_images(self, episodes: Episodes = None) -> NDArray[np.uint8]:
+        """Returns the target pictures of some episodes, (e, 50, 50, 3)."""
+        if not self.header.targets:
+            raise InvalidValueError(
+                explain(f"{self.header.id} {dict(self.header.options)} has no target")
+            )
+        chosen = self._choose(episodes)
+        if self.header.images or self.target is None:
+            return read_pixels(self.path, "target_images", chosen)
+        return _draw(self.target, chosen)
+
+    def transitions(self, episodes: Episodes = None) -> Transitions:
+        """Returns frames and actions of some episodes."""
+        return Transitions(self.images(episodes), self.actions[self._choose(episodes)])
+
+    def scene_arrays(self) -> dict[str, NDArray[np.uint8]]:
+        """Returns what `draw_frames` takes, (E, T + 1, ...) each, for drawing on a device."""
+        if self.scene is None:
+            raise InvalidValueError(
+                explain(
+                    f"{self.path} holds pixels, not the scenes behind them",
+                    fix="Use images() instead",
+                )
+            )
+        return self.scene._asdict()
+
+    def take(self, episodes: Episodes) -> Dataset:
+        """Returns the data set of some of the episodes; its pictures are drawn, not read."""
+        chosen = self._choose(episodes)
+        self.scene_arrays()  # raises where there is nothing to draw from
+        return replace(
+            self,
+            header=replace(self.header, episodes=len(chosen), images=False),
+            scene=None if self.scene is None else _rows(self.scene, chosen),
+            target=None if self.target is None else _rows(self.target, chosen),
+            values={name: array[chosen] for name, array in self.values.items()},
+            **{
+                name: getattr(self, name)[chosen]
+                for name in ("actions", "rewards", "states", "seeds", "episodes")
+            },
+        )
+
+    def _choose(self, episodes: Episodes) -> NDArray[np.int64]:
+        everyone = np.arange(len(self))
+        try:
+            return everyone if episodes is None else np.atleast_1d(everyone[episodes])
+        except (IndexError, TypeError) as error:
+            raise InvalidValueError(
+                explain(
+                    f"episodes is {episodes!r}",
+                    allowed=f"a slice, a mask or indices below {len(self)}",
+                )
+            ) from error
+
+
+def draw_frames(rows: Mapping[str, Array]) -> Array:
+    """Returns pictures, uint8 (B, 50, 50, 3), of rows of `Dataset.scene_arrays`, on their device."""
+    return Scene(**rows).draw()
+
+
+def open_dataset(path: str | os.PathLike[str]) -> Dataset:
+    """Returns the data set in a file; a corrupt or foreign file raises FileFormatError."""
+    header, arrays = read_dataset(Path(path))
+    return Dataset(
+        header=header,
+        path=Path(path),
+        actions=arrays["actions"],
+        rewards=arrays["rewards"],
+        states=arrays["states"],
+        seeds=arrays["seeds"],
+        episodes=arrays["episodes"],
+        scene=_scene(arrays, "scene"),
+        target=_scene(arrays, "target"),
+        values={n.removeprefix("values/"): a for n, a in arrays.items() if n.startswith("values/")},
+    )
+
+
+def _scene(arrays: Mapping[str, NDArray[Any]], group: str) -> Scene | None:
+    if f"{group}/positions" not in arrays:
+        return None
+    return Scene(*(arrays[f"{group}/{part}"] for part in Scene._fields))
+
+
+def _rows(scene: Scene, chosen: NDArray[np.int64]) -> Scene:
+    return Scene(*(part[chosen] for part in scene))
+
+
+def _draw(scene: Scene, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Draws a few thousand frames at a time: what is held besides the result stays small."""
+    lead = scene.shapes.shape[1:-1]
+    out = np.empty((len(chosen), *lead, SIZE, SIZE, 3), dtype=np.uint8)
+    at_once = max(1, _FRAMES_AT_ONCE // math.prod(lead))
+    for start in range(0, len(chosen), at_once):
+        rows = slice(start, start + at_once)
+        out[rows] = _rows(scene, chosen[rows]).draw()
+    return out

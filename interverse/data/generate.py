@@ -1,0 +1,300 @@
+"""World to data set: random play, recorded in units that a restart need not play again.
+
+Episode e of a data set with seed s starts as `reset(seed=s, options={"episode": e})` does, and its
+actions are drawn by address, so the arrays depend on the configuration alone: not on the size of
+the units, on a restart, or on what else runs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from interverse.data.schema import Header, Scene, SceneWorld, plain
+from interverse.data.store import read_header, write_dataset, write_part
+from interverse.envs.build import build_world
+from interverse.errors import InvalidValueError, explain
+from interverse.rng import Noise, check_seed
+from interverse.worlds.world import World
+
+_UNIT_FRAMES = 60_000  # scenes of a unit take some megabytes, pixels 7.5 kB a frame:
+_UNIT_PICTURES = 20_000
+_ACTION = "policy/action"  # the address `rollout`'s random policy draws at
+_NOT_SHAPING = ("threads", "device")  # options that change no result
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Collect:
+    """What to collect. `interverse collect ID --episodes 1000 --out FILE.h5` is made from this."""
+
+    id: str
+    """The world."""
+    out: Path
+    """The file to write."""
+    episodes: int = 1000
+    """How many episodes."""
+    steps: int = 100
+    """Actions per episode."""
+    seed: int = 0
+    """Episode e starts as `reset(seed=seed, options={"episode": e})` does."""
+    images: bool = False
+    """Store pixels too. Without, they are drawn when asked for, which is faster than reading them
+    and gives the same bytes; set it for programs that read the file by themselves."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the world, as for `make`."""
+    overwrite: bool = False
+    """Replace a file that holds another data set."""
+    progress: bool = False
+    """Show a bar on standard error."""
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "steps"):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not whole or value < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
+                )
+        check_seed(self.seed)
+        object.__setattr__(self, "out", Path(self.out))
+
+
+def collect(config: Collect) -> Path:
+    """Returns the path of the data set, collected now or, if it is there already, before.
+
+    Killed at any point and started again, it goes on after the last finished unit and ends with
+    the same file. Two processes that want the same file share the work: one waits for the other.
+    """
+    header = header_of(config)
+    with _locked(config.out):
+        if config.out.exists() and not _may_replace(config, header):
+            return config.out
+        parts = config.out.with_name(f".{config.out.name}.{header.short_hash}.parts")
+        units = list(_units(config, images=header.images))
+        files = [parts / f"{unit.start:09d}.h5" for unit in units]
+        with _bar(config, sum(map(len, units))) as advance:
+            for unit, file in zip(units, files, strict=True):
+                if not file.exists():
+                    write_part(file, _play(config, unit, images=header.images))
+                advance(len(unit))
+        write_dataset(config.out, header, files)
+        shutil.rmtree(parts)
+    return config.out
+
+
+def header_of(config: Collect) -> Header:
+    """Returns the header of the data set that a configuration stands for; nothing is played."""
+    world = _build(config, 1)
+    options = {n: plain(v) for n, v in config.options.items() if n not in _NOT_SHAPING}
+    if config.steps > world.max_steps:
+        raise InvalidValueError(
+            explain(
+                f"steps is {config.steps}, but an episode of {config.id} ends after"
+                f" {world.max_steps}",
+                allowed=f"1 to {world.max_steps}",
+                fix="Pass options={'max_steps': ...} for longer episodes",
+            )
+        )
+    return Header(
+        id=config.id,
+        options=options,
+        seed=int(config.seed),
+        episodes=int(config.episodes),
+        steps=int(config.steps),
+        images=bool(config.images) or not isinstance(world, SceneWorld),
+        targets="target" in world.observation_space.spaces,  # type: ignore[attr-defined]
+        actions=int(world.action_space.n),  # type: ignore[attr-defined]
+        palette=_palette(world),
+        graph=world.graph.to_json(),
+    )
+
+
+def _palette(world: World) -> str:
+    """Returns the name of the colours and, where a variable lists them, each in hexadecimal."""
+    name = str(world.options.colormap)  # type: ignore[attr-defined]
+    if "palette" not in world.variables:
+        return name
+    rows = np.rint(255 * world.variables["palette"].default).astype(np.uint8)
+    return " ".join([name, *(row.tobytes().hex() for row in rows)])
+
+
+def _build(config: Collect, count: int) -> World:
+    world = build_world(config.id, count, config.options, None)
+    seen = world.observation_space
+    pictured = isinstance(seen, gym.spaces.Dict) and {"image", "state"} <= set(seen.spaces)
+    if not (pictured and isinstance(world.action_space, gym.spaces.Discrete)):
+        raise InvalidValueError(
+            explain(
+                f"{config.id} is no grid world",
+                allowed="ids of blocks and chemistry",
+                fix="See: interverse list",
+            )
+        )
+    return world
+
+
+def _units(config: Collect, *, images: bool) -> Iterator[range]:
+    size = max(1, (_UNIT_PICTURES if images else _UNIT_FRAMES) // (config.steps + 1))
+    for start in range(0, config.episodes, size):
+        yield range(start, min(start + size, config.episodes))
+
+
+# --------------------------------------------------------------------------- playing
+
+
+def _play(config: Collect, unit: range, *, images: bool) -> dict[str, NDArray[Any]]:
+    """Returns the arrays of some episodes of random play."""
+    world = _build(config, len(unit))
+    everyone = np.arange(len(unit))
+    noise = Noise(
+        np.full(len(unit), config.seed, dtype=np.int64),
+        np.arange(unit.start, unit.stop, dtype=np.int64),
+        np.zeros(len(unit), dtype=np.int64),
+    )
+    world.reset(everyone, noise, {})
+    values = {f"values/{name}": _numpy(world.read(name)) for name in world.variables}
+    film = _Film(world, images=images)
+    actions = np.empty((len(unit), config.steps), dtype=np.int64)
+    rewards = np.empty((len(unit), config.steps))
+    for t in range(config.steps):
+        actions[:, t] = _act(world, noise.at(t + 1))
+        rewards[:, t] = _numpy(world.score().reward)
+        film.shoot()
+    world.close()
+    return {
+        "actions": actions,
+        "rewards": rewards,
+        "seeds": np.array(noise.seeds),
+        "episodes": np.array(noise.episodes),
+        **film.arrays(),
+        **values,
+    }
+
+
+def _act(world: World, noise: Noise) -> NDArray[np.int64]:
+    """Takes a random action in every world, another where a push was invalid; returns them.
+
+    An invalid push moves nothing, so the world is as it was when the next action is tried.
+    """
+    space: Any = world.action_space
+    actions = np.empty(len(noise), dtype=np.int64)
+    todo, attempt = np.arange(len(noise)), 0
+    while len(todo):
+        address = f"{_ACTION}/{attempt}" if attempt else _ACTION
+        here = noise.take(todo)
+        actions[todo] = here.integers(address, int(space.n)) + int(space.start)
+        world.step(actions[todo], todo, here)
+        info = world.score().info
+        if "invalid_push" not in info:
+            break
+        todo = todo[_numpy(info["invalid_push"])[todo]]
+        attempt += 1
+    return actions
+
+
+@final
+class _Film:
+    """Frames as they come: scenes where the world tells them, else pictures."""
+
+    def __init__(self, world: World, *, images: bool) -> None:
+        self._world, self._images = world, images
+        self._frames: dict[str, list[NDArray[Any]]] = {}
+        self._still: dict[str, NDArray[Any]] = {}
+        self.shoot()
+
+    def shoot(self) -> None:
+        """Adds the present frame."""
+        seen = self._look()
+        for name in [name for name in seen if name.startswith("target")]:
+            self._still.setdefault(name, seen.pop(name))
+        for name, array in seen.items():
+            self._frames.setdefault(name, []).append(array)
+
+    def _look(self) -> dict[str, NDArray[Any]]:
+        world = self._world
+        if not isinstance(world, SceneWorld):
+            seen = {name: _numpy(array) for name, array in world.observe().items()}
+            out = {"images": seen["image"], "states": seen["state"]}
+            return out | ({"target_images": seen["target"]} if "target" in seen else {})
+        out = {"states": _numpy(world.state())}
+        for key, scene in world.scenes().items():
+            group = "scene" if key == "image" else key
+            for part, array in zip(Scene._fields, scene, strict=True):
+                out[f"{group}/{part}"] = _numpy(array).astype(np.uint8)
+        return out
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Returns (E, T + 1, ...) arrays of the frames and (E, ...) arrays of the targets."""
+        out = {name: np.stack(frames, axis=1) for name, frames in self._frames.items()}
+        out |= self._still
+        if self._images and "scene/positions" in out:
+            for group, name in (("scene", "images"), ("target", "target_images")):
+                if f"{group}/positions" in out:
+                    out[name] = Scene(*(out[f"{group}/{part}"] for part in Scene._fields)).draw()
+        return out
+
+
+def _numpy(array: Any) -> NDArray[Any]:
+    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
+
+
+# --------------------------------------------------------------------------- the file
+
+
+def _may_replace(config: Collect, header: Header) -> bool:
+    """Returns whether to write over what is there; False if that is the data set wanted."""
+    if config.overwrite:
+        return True
+    found = read_header(config.out)
+    if found.key == header.key:
+        return False
+    raise InvalidValueError(
+        explain(
+            f"{config.out} holds another data set: {found.episodes} x {found.steps} of {found.id}"
+            f" {dict(found.options)} with seed {found.seed}",
+            fix="Choose another file, or pass overwrite=True",
+        )
+    )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds the right to write a file; the system takes it back from a killed process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    handle = os.open(lock, os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+        lock.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _bar(config: Collect, total: int) -> Iterator[Any]:
+    if not config.progress:
+        yield lambda count: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task(f"{config.id} episodes", total=total)
+        yield lambda count: shown.advance(task, count)

@@ -1,0 +1,155 @@
+"""What a data set says about itself, and the arrays it holds.
+
+An episode has T actions and T + 1 frames. A frame is kept as the scene it is drawn from (cells,
+shapes and colours of the objects, all uint8), which is a hundredth of its pixels; pixels are kept
+too where asked for, and for worlds that do not tell their scenes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse._version import __version__
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.sim import raster
+
+Array = Any  # a NumPy array or a Torch tensor
+FORMAT = "interverse-dataset-1"
+
+
+class Scene(NamedTuple):
+    """What pictures are drawn from; leading axes are the same in all three."""
+
+    positions: Array  # (..., n, 2), row and column
+    shapes: Array  # (..., n)
+    colors: Array  # (..., n, 3) uint8
+
+    def draw(self) -> Array:
+        """Returns the pictures, uint8 (..., 50, 50, 3), on the scene's device."""
+        lead = tuple(self.shapes.shape[:-1])
+        flat = [part.reshape(-1, *part.shape[len(lead) :]) for part in self]
+        drawn = raster.draw(_whole(flat[0]), _whole(flat[1]), flat[2])
+        return drawn.reshape(*lead, *drawn.shape[1:])
+
+
+def _whole(array: Array) -> Array:
+    """Returns indices as int64: uint8 would be read as a mask by Torch."""
+    return array.astype(np.int64) if isinstance(array, np.ndarray) else array.long()
+
+
+@runtime_checkable
+class SceneWorld(Protocol):
+    """A world that tells what its pictures are drawn from, so that none need be stored."""
+
+    def scenes(self) -> Mapping[str, tuple[Array, Array, Array]]:
+        """Returns positions, shapes and uint8 colours behind `image` and, if any, `target`."""
+
+    def state(self) -> Array:
+        """Returns the observation's `state`."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What made a data set. Two data sets of equal headers are equal.
+
+    Attributes:
+        id: the world's id; `options`: what `make` was given, so that make(id, **options) rebuilds.
+        seed: episode e is `reset(seed=seed, options={"episode": e})`.
+        episodes: how many; `steps`: actions per episode.
+        images: whether pixels are stored. targets: whether episodes have a target picture.
+        actions: how many actions there are to choose from.
+        palette: the name of the colours.
+        graph: the causal graph, as `CausalGraph.to_json` writes it.
+        source: "collected" by playing, or "imported" from a file of the original's layout.
+        version: the package version that wrote it.
+    """
+
+    id: str
+    options: Mapping[str, Any]
+    seed: int
+    episodes: int
+    steps: int
+    images: bool
+    targets: bool
+    actions: int
+    palette: str
+    graph: str
+    source: str = "collected"
+    version: str = __version__
+
+    def to_json(self) -> str:
+        """Returns the header as JSON, keys sorted."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Header:
+        """Returns the header that `to_json` wrote; anything else raises FileFormatError."""
+        try:
+            data = json.loads(text)
+            return cls(**{item.name: data[item.name] for item in fields(cls)})
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(
+                explain(f"not a data-set header: {error}", allowed=FORMAT)
+            ) from error
+
+    @property
+    def key(self) -> str:
+        """What the content depends on, as JSON: everything but who wrote it."""
+        return json.dumps(
+            {n: v for n, v in asdict(self).items() if n != "version"}, sort_keys=True
+        )
+
+    @property
+    def short_hash(self) -> str:
+        """Ten hexadecimal digits that stand for the content, for file names."""
+        return hashlib.blake2b(self.key.encode(), digest_size=5).hexdigest()
+
+    def check_same_world(self, other: Header) -> None:
+        """Raises unless a model of this data set's world can be used on the other's.
+
+        Colours, graph and actions must be the same; the distribution (the mode) may differ.
+        """
+        for name in ("palette", "graph", "actions"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                told = "" if name == "graph" else f" ({mine} and {theirs})"
+                raise InvalidValueError(
+                    explain(
+                        f"data sets of {self.id} {dict(self.options)} and {other.id}"
+                        f" {dict(other.options)} differ in {name}{told}",
+                        fix=f"Use data sets made with the same {name}",
+                    )
+                )
+
+
+def fingerprint(header: Header, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Returns a hash of a data set: header and arrays, pixels left out, for they follow."""
+    digest = hashlib.blake2b(header.key.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Returns options as JSON holds them: arrays and tuples as lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise InvalidValueError(
+        explain(f"option of type {type(value).__name__}", allowed="numbers, text, lists, None")
+    )

@@ -1,0 +1,134 @@
+"""The published splits as a literal table, and `load_dataset`, which makes what is missing.
+
+Nothing is downloaded: a data set is collected on the first call (seconds) and kept in a folder,
+`$XDG_CACHE_HOME/interverse/datasets` (or `~/.cache/...`) unless another is given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from interverse.data.dataset import Dataset, open_dataset
+from interverse.data.generate import Collect, collect, header_of
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.worlds import WORLDS
+from interverse.worlds.world import parse_options
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """One part of a benchmark: how many episodes, how long, which seed, which distribution."""
+
+    episodes: int
+    steps: int
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _split(episodes: int, steps: int, seed: int, mode: str | None = None) -> Split:
+    options = {} if mode is None else {"mode": mode}
+    return Split(episodes=episodes, steps=steps, seed=seed, options=options)
+
+
+_TRAINING = {
+    "train": _split(1000, 100, 1),
+    "valid": _split(200, 100, 2),
+    "test": _split(10_000, 10, 3),
+}
+SPLITS: Mapping[str, Mapping[str, Split]] = {
+    "blocks/observed": {
+        **_TRAINING,
+        "test-v1": _split(10_000, 10, 4, "Test-v1"),
+        "test-v2": _split(10_000, 10, 5, "Test-v2"),
+        "test-v3": _split(10_000, 10, 6, "Test-v3"),
+        "zero-shot": _split(10_000, 10, 7, "ZeroShot"),
+        "zero-shot-shape": _split(10_000, 10, 8, "ZeroShotShape"),
+    },
+    "blocks/unobserved": {
+        **_TRAINING,
+        "zero-shot-shape": _split(10_000, 10, 4, "ZeroShotShape"),
+    },
+    "blocks/fixed_unobserved": _TRAINING,
+    "chemistry": {
+        "train": _split(1000, 100, 1),
+        "valid": _split(200, 100, 3),
+        "test": _split(10_000, 10, 2),
+    },
+    "chemistry/delayed": {
+        "train": _split(1000, 50, 1),
+        "valid": _split(200, 100, 3),
+        "test": _split(10_000, 10, 2),
+    },
+}
+
+
+def splits(id: str, **options: Any) -> Mapping[str, Split]:
+    """Returns the published splits of a world.
+
+    >>> splits("blocks/observed-3-v1")["valid"].episodes
+    200
+    """
+    entry = WORLDS[id]
+    parsed: Any = parse_options(entry.load().options_type, {**entry.options, **options})
+    family = id.partition("/")[0]
+    if family == "blocks":
+        return SPLITS[f"blocks/{parsed.setting}"]
+    if family == "chemistry":
+        return SPLITS["chemistry/delayed" if parsed.mode == "delayed" else "chemistry"]
+    raise UnknownNameError(
+        explain(
+            f"{id} has no published splits",
+            allowed="ids of blocks and chemistry",
+            fix="Collect a data set of your own with collect",
+        )
+    )
+
+
+def load_dataset(  # noqa: PLR0913 - three of them say where and how, not what
+    id: str,
+    split: str = "train",
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    episodes: int | None = None,
+    images: bool = False,
+    progress: bool = False,
+    **options: Any,
+) -> Dataset:
+    """Returns a published data set, made now if it is not in the folder yet.
+
+    Args:
+        id: a world of blocks or chemistry.
+        split: "train", "valid", "test"; blocks have more, see `splits`.
+        folder: where data sets are kept; None takes the user's cache folder.
+        episodes: only the first so many; None takes all.
+        images: store pixels in the file; without, they are drawn when asked for, the same bytes.
+        progress: show a bar on standard error while it is made.
+        **options: options of the world, as for `make`.
+
+    >>> data = load_dataset("blocks/observed-3-v1", split="test", episodes=4)
+    >>> data.images().shape, data.actions.shape
+    ((4, 11, 50, 50, 3), (4, 10))
+    """
+    config = split_config(id, split, episodes=episodes, images=images, progress=progress, **options)
+    where = default_folder() if folder is None else Path(folder)
+    header = header_of(config)
+    name = f"{id.replace('/', '-')}.{split}.{header.short_hash}.h5"
+    path = where / name
+    collect(
+        Collect(
+            id=config.id,
+            out=path,
+            episodes=config.episodes,
+            steps=config.steps,
+            seed=config.seed,
+            images=config.images,
+            options=config.options,
+            progress=config.progress,
+        )
+    )
+    return open_dataset(path)

@@ -1,0 +1,179 @@
+"""Arrays in HDF5: written whole or not at all, checked when read.
+
+Pixels are compressed one episode a chunk, by threads, and copied between files as compressed.
+Every other array is small; it is compressed with a checksum, and a hash of all stands beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.data.schema import FORMAT, Header, fingerprint
+from interverse.errors import FileFormatError, explain
+
+PIXELS = ("images", "target_images")
+_LEVEL = 1  # pixels are mostly black: more effort gains little and costs much
+_HDF5_ERRORS = (OSError, KeyError, ValueError, RuntimeError, TypeError)
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Yields a path to write to; on success the file takes its place, on failure it is gone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_part(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes the arrays of some episodes."""
+    with atomic(path) as partial, h5py.File(partial, "w") as file:
+        for name, array in arrays.items():
+            if name in PIXELS:
+                pixels = _create_pixels(file, name, array.shape)
+                _write_pixels(pixels, array)
+            else:
+                _write_small(file, name, array)
+
+
+def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
+    """Writes a data set from its parts, in order."""
+    with atomic(path) as partial, h5py.File(partial, "w") as file:
+        file.attrs["format"] = FORMAT
+        file.attrs["header"] = header.to_json()
+        small = _join_small(parts)
+        for name, array in small.items():
+            _write_small(file, name, array)
+        file.attrs["fingerprint"] = fingerprint(header, small)
+        start = 0
+        for part in parts:
+            with h5py.File(part, "r") as source:
+                for name in PIXELS:
+                    if name in source:
+                        _copy_pixels(source[name], file, name, header.episodes, start)
+                start += len(source["actions"])
+
+
+def _join_small(parts: Sequence[Path]) -> dict[str, NDArray[Any]]:
+    read = []
+    for part in parts:
+        with h5py.File(part, "r") as source:
+            read.append(read_small(source))
+    return {name: np.concatenate([arrays[name] for arrays in read]) for name in sorted(read[0])}
+
+
+def _write_small(file: h5py.File, name: str, array: NDArray[Any]) -> None:
+    packed = {}
+    if array.size:
+        packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} | {
+            "fletcher32": True
+        }
+    file.create_dataset(name, data=array, **packed)
+
+
+def _create_pixels(file: h5py.File, name: str, shape: tuple[int, ...]) -> h5py.Dataset:
+    return file.create_dataset(
+        name,
+        shape,
+        dtype=np.uint8,
+        chunks=(1, *shape[1:]),
+        compression="gzip",
+        compression_opts=_LEVEL,
+    )
+
+
+def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8]) -> None:
+    threads = min(os.cpu_count() or 1, 8)
+    with ThreadPoolExecutor(threads) as pool:
+        packed = pool.map(lambda row: zlib.compress(np.ascontiguousarray(row), _LEVEL), rows)
+        chunks, origin = pixels.id, (0,) * (rows.ndim - 1)
+        for i, data in enumerate(packed):
+            chunks.write_direct_chunk((i, *origin), data)
+
+
+def _copy_pixels(
+    source: h5py.Dataset, file: h5py.File, name: str, episodes: int, start: int
+) -> None:
+    if name not in file:
+        _create_pixels(file, name, (episodes, *source.shape[1:]))
+    origin, chunks, out = (0,) * (source.ndim - 1), source.id, file[name].id
+    for i in range(len(source)):
+        mask, data = chunks.read_direct_chunk((i, *origin))
+        out.write_direct_chunk((start + i, *origin), data, mask)
+
+
+def read_small(file: h5py.File) -> dict[str, NDArray[Any]]:
+    """Returns every array of an open file but the pixels, by path."""
+    arrays: dict[str, NDArray[Any]] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and name not in PIXELS:
+            arrays[name] = item[()]
+
+    file.visititems(visit)
+    return arrays
+
+
+def read_header(path: Path) -> Header:
+    """Returns the header of a data set's file."""
+    with opened(path) as file:
+        return _header(file)
+
+
+def read_dataset(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
+    """Returns header and arrays (pixels left out), checked against their hash."""
+    with opened(path) as file:
+        header, arrays = _header(file), read_small(file)
+        if fingerprint(header, arrays) != file.attrs["fingerprint"]:
+            raise ValueError("the arrays do not match their fingerprint")
+        return header, arrays
+
+
+def read_pixels(path: Path, name: str, episodes: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Returns the pixels of some episodes, in the order asked."""
+    with opened(path) as file:
+        pixels = file[name]
+        out = np.empty((len(episodes), *pixels.shape[1:]), dtype=np.uint8)
+        for row, episode in enumerate(episodes.tolist()):
+            pixels.read_direct(out, np.s_[episode], np.s_[row])
+        return out
+
+
+def _header(file: h5py.File) -> Header:
+    found = file.attrs.get("format")
+    if found != FORMAT:
+        raise ValueError(f"format {found!r}")
+    return Header.from_json(file.attrs["header"])
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[h5py.File]:
+    """Yields an open file; what is missing, corrupt or foreign raises with its name."""
+    if not path.is_file():
+        raise FileNotFoundError(
+            explain(f"there is no file {path}", fix="Make it with `interverse collect`")
+        )
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except _HDF5_ERRORS as error:
+        raise FileFormatError(
+            explain(
+                f"{path} is no data set, or is corrupt: {error}",
+                allowed=f"an HDF5 file of format {FORMAT}",
+                fix="Delete it and collect it again",
+            )
+        ) from error

@@ -1,0 +1,130 @@
+"""How to train: the settings, and what a stage and an epoch are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+from torch import nn
+
+from interverse.errors import InvalidValueError, explain
+from interverse.models.draws import Needs
+from interverse.models.feeds import Feed
+from interverse.models.learner import Learner
+from interverse.models.steps import Precision
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """How to train."""
+
+    epochs: int = 100
+    """Per stage."""
+    batch_size: int = 512
+    learning_rate: float = 5e-4
+    seeds: tuple[int, ...] = (0,)
+    """One model per seed. A seed decides weights and noise, not the order of the samples."""
+    order_seed: int = 0
+    """Decides the order of the samples. Seeds share it, so that they can share their batches."""
+    episodes_per_batch: int = 5
+    """Recurrent models train on whole episodes after pretraining."""
+    validation_order: Literal["file", "shuffled"] = "file"
+    """In file order, a validation batch holds few episodes and its negatives are hard: the
+    contrastive loss is then several times the training loss. The reference does so."""
+    sample_latents: bool = False
+    """vae, transition stage: train on sampled states as the reference does, not on means."""
+    device: str = "cpu"
+    precision: Precision = "float32"
+    """tf32 and bf16 concern a GPU; bf16 the convolutions alone."""
+    compile: bool = False
+    """Fuses kernels with torch.compile: a minute per stage first, so for long runs."""
+    at_once: Literal["auto", "always", "never"] = "auto"
+    """Whether seeds train together as stacked weights; auto: on a GPU."""
+    out: Path | None = None
+    """Folder for progress and results; without it nothing is written and nothing resumed."""
+    checkpoint_every: int = 1
+    """Epochs between progress records."""
+    progress: bool = False
+    """Shows a bar on the terminal."""
+    tensorboard: bool = False
+    """Writes curves under `out`."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "episodes_per_batch", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise InvalidValueError(
+                    explain(f"{name} must be at least 1, got {getattr(self, name)}")
+                )
+        if not self.learning_rate > 0:
+            raise InvalidValueError(explain(f"learning_rate must be > 0, got {self.learning_rate}"))
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise InvalidValueError(explain(f"seeds must be distinct, at least one: {self.seeds}"))
+        if self.tensorboard and self.out is None:
+            raise InvalidValueError(
+                explain("tensorboard=True needs a folder", fix="Pass out='runs/name'")
+            )
+
+    def decides(self) -> dict[str, Any]:
+        """Returns the fields that decide the result, for comparison with a saved run."""
+        names = (
+            "epochs",
+            "batch_size",
+            "learning_rate",
+            "order_seed",
+            "episodes_per_batch",
+            "validation_order",
+            "sample_latents",
+            "precision",
+        )
+        return {name: getattr(self, name) for name in names}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One stage of training, over a learner's module.
+
+    Attributes:
+        name: for records and noise addresses.
+        objective: wraps the module so that it maps (batch, draw) to a loss.
+        parts: first name components of the parameters it trains.
+        feeds: training and validation samples, made when the stage begins.
+        needs: the random numbers it uses.
+        batch_size: samples per update.
+    """
+
+    name: str
+    objective: Callable[[nn.Module], nn.Module]
+    parts: tuple[str, ...]
+    feeds: Callable[[Learner], tuple[Feed, Feed]]
+    needs: Needs
+    batch_size: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """What one epoch gave, per member."""
+
+    stage: str
+    epoch: int
+    train: tuple[float, ...]
+    valid: tuple[float, ...]
+    best: tuple[float, ...]
+    seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """Returns the fields as JSON values."""
+        return {
+            "stage": self.stage,
+            "epoch": self.epoch,
+            "train": list(self.train),
+            "valid": list(self.valid),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+Listener = Callable[[Epoch], None]

@@ -1,0 +1,195 @@
+"""What each training stage computes for one batch, and nothing more.
+
+| stage | trains | loss |
+|---|---|---|
+| contrastive | encoder, transition | contrastive |
+| pretrain | encoder, decoder | image x_t (+ KL) |
+| transition | transition | squared error of the next state, on encodings made once |
+| finetune | all | image x_t and the predicted x_t+1, squared error (+ 2 KL) |
+
+Recurrent models train the last two on whole episodes: at every step the true frame is encoded
+again and the memory is carried on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import torch
+from torch import Tensor, nn
+
+from interverse.models.learned_graph import LearnedGraphTransition, structural_loss
+from interverse.models.losses import (
+    Energy,
+    contrastive_loss,
+    image_loss,
+    kl_loss,
+    transition_loss,
+)
+from interverse.models.source import Batch
+from interverse.models.world_model import WorldModel
+
+STAGES = {"contrastive": ("contrastive",), "nll": ("pretrain", "transition", "finetune")}
+
+TRAINED = {
+    "contrastive": ("encoder", "transition"),
+    "pretrain": ("encoder", "decoder"),
+    "transition": ("transition",),
+    "finetune": ("encoder", "decoder", "transition"),
+}
+"""The parts of a world model that a stage changes; the others rest, statistics included."""
+
+
+class Latents(NamedTuple):
+    """Encoded transitions, or with a time axis after the batch, encoded episodes."""
+
+    state: Tensor  # (B, slots, width) or (B, T, slots, width)
+    action: Tensor  # (B,) or (B, T)
+    next_state: Tensor
+    spread: Tensor | None = None  # standard deviations, where a VAE's states are to be sampled
+    next_spread: Tensor | None = None
+
+
+class Episodes(NamedTuple):
+    """Whole episodes as images."""
+
+    frames: Tensor  # (B, T + 1, 3, H, W) float32
+    action: Tensor  # (B, T) int64
+
+
+class Draw(NamedTuple):
+    """The random numbers of one batch; fields a stage has no use for are empty."""
+
+    order: Tensor  # (B,) a permutation: whose state is whose negative
+    normal: Tensor  # (2, B, slots, width) noise of a VAE's samples
+    uniform: Tensor  # (graphs, objects, objects) for sampled graphs
+    structural: bool = False  # whether this batch moves the graph instead of the networks
+
+
+@final
+class Objective(nn.Module):
+    """A world model in one stage: batch and random numbers to a loss."""
+
+    def __init__(self, model: WorldModel, stage: str) -> None:
+        super().__init__()
+        self.model = model
+        self.stage = stage
+
+    def train(self, mode: bool = True) -> Objective:
+        """Switches batch norm and dropout on in the parts this stage trains, off elsewhere."""
+        super().train(mode)
+        for name in {"encoder", "decoder", "transition"} - set(TRAINED[self.stage]):
+            part = getattr(self.model, name)
+            if part is not None:
+                part.eval()
+        return self
+
+    def forward(self, batch: Batch | Latents | Episodes | Tensor, draw: Draw) -> Tensor:
+        """Returns the scalar loss of a batch."""
+        if draw.structural:
+            return self._structural(batch, draw)
+        if self.stage == "pretrain":
+            return self._pretrain(batch, draw)
+        if self.stage == "transition":
+            return self._transition(batch, draw)
+        if self.stage == "contrastive":
+            return self._contrastive(batch, draw)
+        if isinstance(batch, Episodes):
+            return self._finetune_episodes(batch)
+        return self._finetune(batch, draw)
+
+    def _pretrain(self, images: Tensor, draw: Draw) -> Tensor:
+        state, divergence = self._sampled(images, draw.normal, 0)
+        return image_loss(self.model.decode(state), images) + divergence
+
+    def _transition(self, latents: Latents, draw: Draw) -> Tensor:
+        state, action, following = latents.state, latents.action, latents.next_state
+        if action.ndim == 2:
+            predicted = _along(self.model, state, action)
+            return transition_loss(predicted.flatten(0, 1), following.flatten(0, 1))
+        if self.training and latents.spread is not None:
+            state = state + latents.spread * draw.normal[0]
+            following = following + latents.next_spread * draw.normal[1]
+        return transition_loss(self._predict(state, action, draw), following)
+
+    def _contrastive(self, batch: Batch, draw: Draw) -> Tensor:
+        config = self.model.config
+        state = self.model.encode(batch.obs)
+        following = self.model.encode(batch.next_obs)
+        predicted = self._predict(state, batch.action, draw)
+        apart = state if config.negatives == "current" else following
+        return contrastive_loss(
+            apart,
+            apart[draw.order],
+            predicted,
+            following,
+            hinge=config.hinge,
+            energy=Energy(sigma=config.sigma, reduce=config.energy),
+        ).total
+
+    def _finetune(self, batch: Batch, draw: Draw) -> Tensor:
+        state, divergence = self._sampled(batch.obs, draw.normal, 0)
+        following, more = self._sampled(batch.next_obs, draw.normal, 1)
+        predicted = self._predict(state, batch.action, draw)
+        return (
+            image_loss(self.model.decode(state), batch.obs)
+            + image_loss(self.model.decode(predicted), batch.next_obs)
+            + transition_loss(predicted, following)
+            + divergence
+            + more
+        )
+
+    def _finetune_episodes(self, batch: Episodes) -> Tensor:
+        images = batch.frames.flatten(0, 1)
+        states = self.model.encode(images).unflatten(0, batch.frames.shape[:2])
+        now, following = states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1)
+        predicted = _along(self.model, states[:, :-1], batch.action).flatten(0, 1)
+        return (
+            image_loss(self.model.decode(now), batch.frames[:, :-1].flatten(0, 1))
+            + image_loss(self.model.decode(predicted), batch.frames[:, 1:].flatten(0, 1))
+            + transition_loss(predicted, following)
+        )
+
+    def _sampled(self, images: Tensor, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
+        """Returns states and their divergence: a VAE's sample in training, its mean otherwise."""
+        if self.model.config.model != "vae":
+            return self.model.encode(images), torch.zeros((), device=images.device)
+        mean, log_variance = self.model.posterior(images)
+        state = mean
+        if self.training:
+            state = mean + torch.exp(0.5 * log_variance) * normal[which]
+        return state, kl_loss(mean, log_variance)
+
+    def _predict(self, state: Tensor, action: Tensor, draw: Draw) -> Tensor:
+        transition = self.model.transition
+        if self.training and isinstance(transition, LearnedGraphTransition):
+            return transition.under(transition.sample(draw.uniform)[0], state, action)
+        return self.model.predict(state, action)
+
+    @torch.no_grad()
+    def _graph_losses(self, batch: Batch | Latents, graphs: Tensor) -> Tensor:
+        """Returns (graphs, objects): how badly each object is predicted under each graph."""
+        if isinstance(batch, Latents):
+            state, following = batch.state, batch.next_state
+        else:
+            state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
+        under, energy = self.model.transition.under, Energy(sigma=self.model.config.sigma)
+        return torch.stack(
+            [energy(under(graph, state, batch.action), following).mean(0) for graph in graphs]
+        )
+
+    def _structural(self, batch: Batch | Latents, draw: Draw) -> Tensor:
+        """Returns a loss that moves the graph alone."""
+        transition = self.model.transition
+        graphs = transition.sample(draw.uniform)
+        losses = self._graph_losses(batch, graphs)
+        return structural_loss(transition, graphs, losses, sparsity=self.model.config.sparsity)
+
+
+def _along(model: WorldModel, states: Tensor, actions: Tensor) -> Tensor:
+    """Returns one-step predictions (B, T, slots, width) along true states, memory carried on."""
+    memory, predicted = model.start(len(states)), []
+    for t in range(actions.shape[1]):
+        following, memory = model.step(states[:, t], actions[:, t], memory)
+        predicted.append(following)
+    return torch.stack(predicted, dim=1)

@@ -1,0 +1,206 @@
+"""Training a world model: its stages, its seeds, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models import checkpoint
+from interverse.models.draws import Needs
+from interverse.models.feeds import Feed, feed
+from interverse.models.fit import Fit, Listener, Stage
+from interverse.models.learner import Learner, member
+from interverse.models.run import Diary, Run
+from interverse.models.source import TransitionSource
+from interverse.models.stages import STAGES, TRAINED, Objective
+from interverse.models.world_model import WorldModel, WorldModelConfig
+
+STACKABLE = ("ae", "gnn", "modular", "vae")
+"""Models whose seeds can train as stacked weights."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """One seed's result.
+
+    Attributes:
+        config: the model.
+        seed: its seed.
+        weights: the best weights of each stage by validation loss. For nll, "transition" is the
+            plain model and "finetune" the fine-tuned one.
+        history: one row per epoch: stage, epoch, train, valid.
+    """
+
+    config: WorldModelConfig
+    seed: int
+    weights: Mapping[str, Mapping[str, Tensor]]
+    history: tuple[Mapping[str, Any], ...]
+
+    def model(self, stage: str | None = None, *, device: str = "cpu") -> WorldModel:
+        """Returns the model of a stage (the last one by default), ready for evaluation."""
+        stage = list(self.weights)[-1] if stage is None else stage
+        if stage not in self.weights:
+            raise UnknownNameError(unknown("stage", stage, self.weights))
+        model = WorldModel(self.config)
+        model.load_state_dict(dict(self.weights[stage]))
+        return model.to(device).eval()
+
+    def save(self, folder: Path) -> None:
+        """Writes a safetensors file per stage and a JSON record."""
+        for stage, weights in self.weights.items():
+            checkpoint.write_tensors(Path(folder) / f"{stage}.safetensors", weights)
+        record = {
+            "config": self.config.to_dict(),
+            "seed": self.seed,
+            "stages": list(self.weights),
+            "history": [dict(row) for row in self.history],
+        }
+        checkpoint.write_json(Path(folder) / "model.json", record)
+
+    @classmethod
+    def load(cls, folder: Path) -> Fitted:
+        """Returns what `save` wrote."""
+        record = checkpoint.read_json(Path(folder) / "model.json")
+        return cls(
+            config=WorldModelConfig.from_dict(record["config"]),
+            seed=record["seed"],
+            weights={
+                stage: checkpoint.read_tensors(Path(folder) / f"{stage}.safetensors")
+                for stage in record["stages"]
+            },
+            history=tuple(record["history"]),
+        )
+
+
+def fit_world_model(
+    config: WorldModelConfig,
+    how: Fit,
+    train: TransitionSource,
+    valid: TransitionSource,
+    *,
+    listeners: Sequence[Listener] = (),
+) -> tuple[Fitted, ...]:
+    """Returns one trained model per seed.
+
+    Args:
+        config: the model and its loss, which decides the stages.
+        how: epochs, seeds, device, and where to write.
+        train: training transitions, on `how.device`.
+        valid: validation transitions, likewise.
+        listeners: called after every epoch.
+    """
+    _check_device(how, train, valid)
+    results: list[Fitted] = []
+    for seeds in _groups(config, how):
+        results += _fit_together(config, how, seeds, (train, valid), listeners)
+    if how.out is not None:
+        for result in results:
+            result.save(Path(how.out) / f"seed-{result.seed}")
+    return tuple(results)
+
+
+def _fit_together(
+    config: WorldModelConfig,
+    how: Fit,
+    seeds: tuple[int, ...],
+    sources: tuple[TransitionSource, TransitionSource],
+    listeners: Sequence[Listener],
+) -> Iterator[Fitted]:
+    """Yields the results of seeds trained at once."""
+    models = [WorldModel.seeded(config, seed) for seed in seeds]
+    stages = [_stage(name, config, how, sources) for name in STAGES[config.loss]]
+    name = "training-" + "-".join(str(seed) for seed in seeds)
+    record = {"model": config.to_dict(), "fit": how.decides(), "seeds": list(seeds)}
+    with ExitStack() as open_listeners:
+        run = Run(
+            Learner(models, torch.device(how.device)),
+            stages,
+            how,
+            seeds=seeds,
+            diary=None if how.out is None else Diary(folder=Path(how.out) / name, record=record),
+            listeners=(*listeners, *_own_listeners(how, seeds, stages, open_listeners)),
+        )
+        best = run()
+    for index, seed in enumerate(seeds):
+        yield Fitted(
+            config=config,
+            seed=seed,
+            weights={stage: member(state, index) for stage, state in best.items()},
+            history=tuple(_row_of(row, index) for row in run.history),
+        )
+
+
+def _stage(
+    name: str,
+    config: WorldModelConfig,
+    how: Fit,
+    sources: tuple[TransitionSource, TransitionSource],
+) -> Stage:
+    whole = config.recurrent and name != "pretrain"
+
+    def feeds(learner: Learner) -> tuple[Feed, Feed]:
+        make = partial(feed, name, config, learner=learner, sample_latents=how.sample_latents)
+        return make(source=sources[0]), make(source=sources[1])
+
+    return Stage(
+        name=name,
+        objective=partial(Objective, stage=name),
+        parts=TRAINED[name],
+        feeds=feeds,
+        needs=Needs.of(config, name),
+        batch_size=how.episodes_per_batch if whole else how.batch_size,
+    )
+
+
+def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
+    """Returns which seeds train at once."""
+    able = config.model in STACKABLE
+    if how.at_once == "always" and not able:
+        raise InvalidValueError(
+            explain(
+                f"seeds of model {config.model!r} cannot train at once",
+                allowed=", ".join(STACKABLE),
+                fix="Pass at_once='auto'",
+            )
+        )
+    on_gpu = torch.device(how.device).type == "cuda"
+    together = how.at_once == "always" or (how.at_once == "auto" and on_gpu and able)
+    return [how.seeds] if together else [(seed,) for seed in how.seeds]
+
+
+def _own_listeners(
+    how: Fit, seeds: tuple[int, ...], stages: Sequence[Stage], stack: ExitStack
+) -> Iterator[Listener]:
+    """Yields what `how` asks for: a bar, curves. Their packages load only then."""
+    if how.progress:
+        from interverse.models.progress import bar
+
+        yield stack.enter_context(bar(epochs=how.epochs, stages=[s.name for s in stages]))
+    if how.tensorboard:
+        from interverse.models.curves import curves
+
+        yield stack.enter_context(curves(Path(how.out) / "tensorboard", seeds))
+
+
+def _row_of(row: Mapping[str, Any], index: int) -> dict[str, Any]:
+    return {**row, "train": row["train"][index], "valid": row["valid"][index]}
+
+
+def _check_device(how: Fit, *sources: TransitionSource) -> None:
+    for source in sources:
+        if source.device.type != torch.device(how.device).type:
+            raise InvalidValueError(
+                explain(
+                    f"the data are on {source.device}, training is on {how.device!r}",
+                    fix="Pass the same device to both",
+                )
+            )

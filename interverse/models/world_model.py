@@ -1,0 +1,251 @@
+"""One world model: encode an image, predict under an action, decode back to an image."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, final
+
+import torch
+from torch import Tensor, nn
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.autoencoder import FlatTransition
+from interverse.models.deconvolution import full_precision
+from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Size, Vision
+from interverse.models.gnn import ActionInput, GraphTransition
+from interverse.models.learned_graph import LearnedGraphTransition
+from interverse.models.losses import Reduce
+from interverse.models.modular import ModularTransition, ObjectNetworks
+from interverse.models.recurrent import LSTMCore, Memory, RecurrentTransition
+from interverse.models.rim import RIMCore
+from interverse.models.scoff import SCOFFCore
+
+Loss = Literal["nll", "contrastive"]
+
+FLAT = ("ae", "vae", "lstm", "rim", "scoff")
+SLOTTED = ("gnn", "learned_graph", "modular")
+RECURRENT = MappingProxyType({"lstm": LSTMCore, "rim": RIMCore, "scoff": SCOFFCore})
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        # The published code's networks with the embedding its tables were made with.
+        "reference": {},
+        # The same as its command lines show it.
+        "readme": {"embedding": 128},
+        # The networks and the contrastive loss as the paper prints them. Its table gives the
+        # decoder's last layer 50 channels, which is no image; ours has 3.
+        "paper": {
+            "encoder_channels": 512,
+            "decoder_width": 512,
+            "layer_norm": False,
+            "norm_first": False,
+            "negatives": "next",
+            "energy": "mean",
+        },
+    }
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldModelConfig:
+    """Everything that decides a world model's shape and loss.
+
+    >>> WorldModelConfig.named("reference", model="modular", objects=3).actions
+    15
+    """
+
+    model: str
+    """ae, vae, gnn, modular, learned_graph, lstm, rim or scoff."""
+    objects: int
+    actions_per_object: int = 5
+    """5 moves in blocks; the number of colours in chemistry."""
+    loss: Loss = "contrastive"
+    """contrastive needs no decoder; nll trains in three stages and can draw what it predicts."""
+    encoder: Size = "medium"
+    embedding: int = 32
+    """Numbers per object."""
+    hidden: int = 512
+    encoder_channels: int = 32
+    decoder_width: int = 256
+    layer_norm: bool = True
+    norm_first: bool = True
+    """Batch norm before the activation."""
+    action_input: ActionInput = "own"
+    """gnn only: which slots see the action."""
+    width: int = 1
+    """modular, learned_graph: multiplies the hidden width of each object's network."""
+    graph: tuple[tuple[int, ...], ...] | None = None
+    """learned_graph only: a known graph to use instead of learning one; [i][j] is j -> i."""
+    num_graphs: int = 10
+    """learned_graph only: samples per structural batch; more gives steadier logits."""
+    sparsity: float = 0.01
+    """learned_graph only: weight of the expected number of edges; raise it if all edges stay."""
+    hinge: float = 1.0
+    sigma: float = 0.5
+    negatives: Literal["current", "next"] = "current"
+    """Which states the contrastive loss keeps apart."""
+    energy: Reduce = "sum"
+
+    def __post_init__(self) -> None:
+        if self.model not in (*FLAT, *SLOTTED):
+            raise UnknownNameError(unknown("model", self.model, (*FLAT, *SLOTTED)))
+        if self.loss not in ("nll", "contrastive"):
+            raise UnknownNameError(unknown("loss", self.loss, ("nll", "contrastive")))
+        if self.encoder not in MAP_EDGE:
+            raise UnknownNameError(unknown("encoder size", self.encoder, MAP_EDGE))
+        for name in ("objects", "actions_per_object", "embedding", "width", "num_graphs"):
+            if getattr(self, name) < 1:
+                raise InvalidValueError(
+                    explain(f"{name} must be at least 1, got {getattr(self, name)}")
+                )
+        self._refuse_unused()
+
+    def _refuse_unused(self) -> None:
+        """Raises for a choice that this model would ignore."""
+        if self.loss == "contrastive" and self.model in ("vae", *RECURRENT):
+            raise InvalidValueError(
+                explain(f"model {self.model!r} has no contrastive loss", fix="Pass loss='nll'")
+            )
+        if self.action_input != "own" and self.model != "gnn":
+            raise InvalidValueError(
+                explain(f"action_input belongs to the gnn, not to {self.model!r}")
+            )
+        if self.graph is not None and self.model != "learned_graph":
+            raise InvalidValueError(
+                explain(f"graph belongs to the learned_graph model, not to {self.model!r}")
+            )
+
+    @classmethod
+    def named(cls, setting: str, **choices: Any) -> WorldModelConfig:
+        """Returns a named setting (reference, readme, paper) with some fields chosen."""
+        if setting not in SETTINGS:
+            raise UnknownNameError(unknown("setting", setting, SETTINGS))
+        return cls(**{**SETTINGS[setting], **choices})
+
+    @property
+    def actions(self) -> int:
+        """How many actions there are in all."""
+        return self.objects * self.actions_per_object
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether prediction needs a memory."""
+        return self.model in RECURRENT
+
+    @property
+    def vision(self) -> Vision:
+        """The encoder's and decoder's shape."""
+        return Vision(
+            objects=self.objects,
+            embedding=self.embedding,
+            size=self.encoder,
+            flat=self.model in FLAT,
+            hidden=self.hidden,
+            channels=self.encoder_channels,
+            decoder_width=self.decoder_width,
+            layer_norm=self.layer_norm,
+            norm_first=self.norm_first,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as plain JSON values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> WorldModelConfig:
+        """Returns the config that `to_dict` gave, also after a trip through JSON."""
+        fields = dict(fields)
+        if fields.get("graph") is not None:
+            fields["graph"] = tuple(tuple(row) for row in fields["graph"])
+        return cls(**fields)
+
+
+@final
+class WorldModel(nn.Module):
+    """Encoder, transition and (for nll) decoder.
+
+    A state is (B, slots, slot_width); flat models have one slot.
+    """
+
+    def __init__(self, config: WorldModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config.vision, parts=2 if config.model == "vae" else 1)
+        self.decoder = Decoder(config.vision) if config.loss == "nll" else None
+        self.transition = _transition(config)
+
+    @classmethod
+    def seeded(cls, config: WorldModelConfig, seed: int) -> WorldModel:
+        """Returns a model whose weights are a function of the seed alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(config)
+
+    def encode(self, images: Tensor) -> Tensor:
+        """Returns the states (B, slots, slot_width) of images (B, 3, 50, 50); a VAE's means."""
+        return self.posterior(images)[0] if self.config.model == "vae" else self.encoder(images)
+
+    def posterior(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns mean and log-variance of a VAE's states."""
+        mean, log_variance = self.encoder(images).chunk(2, dim=-1)
+        return mean, log_variance
+
+    def start(self, batch: int) -> Memory:
+        """Returns the empty memory of fresh episodes; models without one have no tensors in it."""
+        return self.transition.start(batch) if self.config.recurrent else ()
+
+    def step(self, state: Tensor, action: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Returns the predicted next states and the memory after actions (B,)."""
+        with full_precision(state):
+            if self.config.recurrent:
+                return self.transition(state, action, memory)
+            return self.transition(state, action), ()
+
+    def predict(self, state: Tensor, action: Tensor) -> Tensor:
+        """Returns the predicted next states, from an empty memory."""
+        return self.step(state, action, self.start(len(state)))[0]
+
+    def rollout(self, state: Tensor, actions: Tensor) -> Tensor:
+        """Returns (K, B, slots, slot_width): the states after 1..K of the actions (B, K)."""
+        memory, states = self.start(len(state)), []
+        for k in range(actions.shape[1]):
+            state, memory = self.step(state, actions[:, k], memory)
+            states.append(state)
+        return torch.stack(states)
+
+    def decode(self, state: Tensor) -> Tensor:
+        """Returns image logits (B, 3, 50, 50)."""
+        if self.decoder is None:
+            raise InvalidValueError(
+                explain("a contrastive model has no decoder", fix="Train it with loss='nll'")
+            )
+        return self.decoder(state)
+
+
+def _transition(config: WorldModelConfig) -> nn.Module:
+    """Returns the transition a config asks for."""
+    shape = {"hidden": config.hidden, "layer_norm": config.layer_norm}
+    if config.model in ("ae", "vae"):
+        return FlatTransition(config.vision.slot_width, config.actions, **shape)
+    if config.recurrent:
+        core = RECURRENT[config.model]()
+        return RecurrentTransition(config.vision.slot_width, config.actions, core)
+    if config.model == "gnn":
+        return GraphTransition(
+            config.objects,
+            config.embedding,
+            config.actions_per_object,
+            action_input=config.action_input,
+            **shape,
+        )
+    shape["hidden"] = config.width * (config.hidden // config.objects)
+    sizes = (config.objects, config.embedding, config.actions)
+    if config.model == "modular":
+        return ModularTransition(*sizes, **shape)
+    return LearnedGraphTransition(
+        ObjectNetworks(*sizes, **shape), config.objects, graph=config.graph
+    )

@@ -1,0 +1,272 @@
+"""One static HTML page from results: tables, plots, refusals, and what made them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from interverse._version import __version__
+from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
+from interverse.reports import PLOTS
+from interverse.results import Results, tables
+from interverse.results.provenance import command, versions
+from interverse.results.text import Estimate, TextTable, show
+
+try:
+    import jinja2
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise missing_extra(str(error.name), "report") from error
+
+IMAGES, VIDEOS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"), (".mp4", ".webm")
+_MOST_EFFECTS = 12  # rows of one experiment on the page; the CSV file holds all
+_PROVENANCE_SHOWN = ("command", "versions")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One part of the page: what it answers, its plots and its tables."""
+
+    title: str
+    text: str
+    plots: tuple[str, ...] = ()
+    tables: Mapping[str, TextTable] = field(default_factory=dict)
+    media: tuple[tuple[str, str], ...] = ()  # caption, path from the page
+
+
+def report(
+    results: Results | Mapping[str, Results],
+    folder: str | os.PathLike[str],
+    *,
+    metric: str | None = None,
+    media: Mapping[str, str | os.PathLike[str]] | None = None,
+    title: str = "Evaluation report",
+) -> Path:
+    """Writes the page into a folder and returns the path of its `index.html`.
+
+    The page opens from disk and needs no network. Plots stand beside it as SVG and PDF, tables as
+    CSV, Markdown and LaTeX, ready for a paper. What else the folder holds stays.
+
+    Args:
+        results: of any number of experiments; a mapping names them.
+        folder: where to write; made if it is not there.
+        metric: the score that is plotted; the first the results hold by default.
+        media: caption -> picture or video of episodes; copied into the folder.
+        title: the page's heading.
+    """
+    table = _one_table(results)
+    chosen = _metric(table, metric)
+    files = {caption: _media_file(caption, Path(path)) for caption, path in (media or {}).items()}
+    target = Path(folder)
+    for name in ("plots", "tables", "media"):
+        (target / name).mkdir(parents=True, exist_ok=True)
+    sections = _sections(table, chosen, _copy_media(files, target))
+    for section in sections:
+        for name in section.plots:
+            _save_plot(PLOTS.load(name)(table, chosen), target / "plots" / name)
+        for name, content in section.tables.items():
+            _save_table(content, target / "tables" / name)
+    page = _render(table, chosen, sections, title)
+    partial = target / ".index.html.partial"
+    partial.write_text(page, encoding="utf-8")
+    os.replace(partial, target / "index.html")
+    return target / "index.html"
+
+
+def _one_table(results: Results | Mapping[str, Results]) -> Results:
+    if isinstance(results, Results):
+        return results
+    if isinstance(results, Mapping):
+        return Results.concat([part.named(name) for name, part in results.items()])
+    raise InvalidValueError(
+        explain(
+            f"results is a {type(results).__name__}",
+            allowed="Results, or a mapping of names to Results",
+            fix="Read a file with Results.from_parquet",
+        )
+    )
+
+
+def _metric(results: Results, metric: str | None) -> str:
+    if metric is None:
+        return next(iter(results.metrics), "last_fractional_success")
+    if metric not in results.metrics:
+        raise UnknownNameError(unknown("metric", metric, results.metrics))
+    return metric
+
+
+def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...]) -> list[Section]:
+    """Returns the parts that these results have something to say in."""
+    several = len(results.final().protocols) > 2
+    sections = [
+        Section(
+            title="Scores",
+            text="Mean score under each protocol, with its 95% interval. The letters below a "
+            "protocol name the space from which it draws each variable: A is for training, B is "
+            "held out.",
+            plots=("bars",),
+            tables={"scores": tables.scores(results)},
+        ),
+        Section(
+            title="Over all protocols",
+            text="Aggregates with intervals that resample episodes within each protocol. IQM is "
+            "the mean of the middle half; the optimality gap is what is missing to 1. "
+            "The profile shows which share of episodes scores above each level.",
+            plots=("radar", "profiles") if several else ("profiles",),
+            tables={"aggregates": tables.aggregates(results, metric)},
+        ),
+    ]
+    if results.variables:
+        sections.append(_variables_section(results, metric))
+    if not np.isnan(results.column("step").astype(np.float64)).all() and len(results):
+        sections.append(
+            Section(
+                title="Learning curves",
+                text="Score against training steps. Thin lines are seeds; the band is the 95% "
+                "interval over them, or over episodes where there is one seed.",
+                plots=("curves",),
+            )
+        )
+    if len(results.experiments) > 1:
+        sections.append(
+            Section(
+                title="Comparison",
+                text="Experiments on the very same episodes. A difference is worth believing where "
+                "its interval leaves out zero and its corrected p-value is small.",
+                tables={"comparisons": tables.comparisons(results, metric)},
+            )
+        )
+    if media:
+        sections.append(Section(title="Episodes", text="Seen from outside.", media=media))
+    return [*sections, _refusals_section(results)]
+
+
+def _variables_section(results: Results, metric: str) -> Section:
+    found = {"effects": tables.effects(results, metric), "gaps": tables.gaps(results, metric)}
+    return Section(
+        title="Which variable hurts",
+        text="How the score changes with each variable that was set. Dots are episodes, lines are "
+        "means of equally filled bins; A and B are shaded.",
+        plots=("response",),
+        tables={name: table for name, table in found.items() if table.rows},
+    )
+
+
+def _refusals_section(results: Results) -> Section:
+    refused = int(results.refused.sum())
+    text = (
+        f"{refused} of {len(results)} episodes were refused their intervention. They are counted "
+        "here and enter no score."
+        if refused
+        else "No episode was refused its intervention."
+    )
+    content = {"refusals": tables.refusals(results)} if refused else {}
+    return Section(title="Refusals", text=text, tables=content)
+
+
+def _media_file(caption: str, path: Path) -> Path:
+    if path.suffix.lower() not in IMAGES + VIDEOS:
+        allowed = ", ".join(IMAGES + VIDEOS)
+        raise InvalidValueError(explain(f"media {caption!r} is {path.name!r}", allowed=allowed))
+    if not path.is_file():
+        raise InvalidValueError(explain(f"media {caption!r}: there is no file {str(path)!r}"))
+    return path
+
+
+def _copy_media(files: Mapping[str, Path], target: Path) -> tuple[tuple[str, str], ...]:
+    shown = []
+    for number, (caption, path) in enumerate(files.items()):
+        name = f"{number:02d}{path.suffix.lower()}"
+        shutil.copyfile(path, target / "media" / name)
+        shown.append((caption, f"media/{name}"))
+    return tuple(shown)
+
+
+def _save_plot(figure: Figure, path: Path) -> None:
+    for suffix, dated in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
+        figure.savefig(path.with_suffix(suffix), metadata=dated, dpi=150)
+
+
+def _save_table(table: TextTable, path: Path) -> None:
+    for suffix, format in ((".csv", "csv"), (".md", "markdown"), (".tex", "latex")):
+        path.with_suffix(suffix).write_text(table.render(format) + "\n", encoding="utf-8")  # type: ignore[arg-type]
+
+
+def _render(results: Results, metric: str, sections: list[Section], title: str) -> str:
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(cells=_cells, is_video=lambda path: path.endswith(VIDEOS))
+    provenance = results.provenance
+    rest = {name: v for name, v in provenance.items() if name not in _PROVENANCE_SHOWN}
+    return environment.get_template("page.html.j2").render(
+        title=title,
+        results=results,
+        refused=int(results.refused.sum()),
+        metric=metric,
+        sections=sections,
+        made_by=provenance.get("command", ""),
+        made_with=provenance.get("versions") or {},
+        page_by=command(),
+        page_with=versions(),
+        version=__version__,
+        rest=json.dumps(rest, indent=2, sort_keys=True) if rest else "",
+    )
+
+
+def _cells(name: str, table: TextTable) -> dict[str, Any]:
+    """Returns a table as the template needs it: heads, rows of cells, and how many were cut."""
+    lifted = table.lifted()
+    rows = _shortened(lifted) if name == "effects" else lifted.rows
+    numbers = [lifted.is_number(i) for i in range(len(lifted.header))]
+    widest = max((abs(c.value) for row in rows for c in row if _is_change(name, c)), default=0.0)
+    return {
+        "heads": list(zip(lifted.header, numbers, strict=True)),
+        "rows": [
+            [_cell(cell, widest if _is_change(name, cell) else 0.0) for cell in r] for r in rows
+        ],
+        "caption": lifted.caption,
+        "cut": len(lifted.rows) - len(rows),
+    }
+
+
+def _is_change(name: str, cell: object) -> bool:
+    return name == "effects" and isinstance(cell, Estimate)
+
+
+def _cell(cell: Any, widest: float) -> dict[str, Any]:
+    """Returns a cell's text, its interval, and for a change the bar's start and width in percent."""
+    text, _, ends = (
+        show(cell).partition(" [") if isinstance(cell, Estimate) else (show(cell), "", "")
+    )
+    shown = {"text": text, "ends": f"[{ends}" if ends else "", "number": not isinstance(cell, str)}
+    if widest:
+        width = 50 * abs(cell.value) / widest
+        shown |= {
+            "start": 50 - width if cell.value < 0 else 50,
+            "width": width,
+            "loss": cell.value < 0,
+        }
+    return shown
+
+
+def _shortened(table: TextTable) -> tuple[tuple[Any, ...], ...]:
+    """Returns the first rows of every experiment and task; they come sorted by size."""
+    keys = [i for i, name in enumerate(table.header) if name in ("experiment", "task")]
+    seen: dict[tuple[Any, ...], int] = {}
+    rows = []
+    for row in table.rows:
+        key = tuple(row[i] for i in keys)
+        seen[key] = seen.get(key, 0) + 1
+        if seen[key] <= _MOST_EFFECTS:
+            rows.append(row)
+    return tuple(rows)

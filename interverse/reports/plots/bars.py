@@ -1,0 +1,111 @@
+"""Bars of score per protocol, with what each protocol varies in a grid beneath."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from interverse.reports.grid import Grid, protocol_grid
+from interverse.reports.plots import style
+from interverse.results.tables import estimates
+from interverse.results.text import Estimate, decimals
+
+if TYPE_CHECKING:
+    from interverse.results.results import Results
+
+_BARS_INCHES, _ROW_INCHES = 2.6, 0.23
+_MOST_PRINTED = 26  # bars above which printed values would overlap
+
+
+@style.styled
+def bars(results: Results, metric: str = "last_fractional_success") -> Figure:
+    """Returns mean scores as bars with 95% intervals: one panel per task, one group per protocol.
+
+    As Figures 6 and 11 of the CausalWorld paper: the letters beneath a protocol name the space from
+    which it draws each variable.
+    """
+    last = results.final()
+    parts = [last.select(task=task) for task in last.tasks]
+    parts = [part for part in parts if not np.isnan(part.scores(metric)).all()]
+    if not parts:
+        return style.blank(f"No episode has a score named {metric}")
+    grids = [protocol_grid(part) for part in parts]
+    heights = [h for g in grids for h in (_BARS_INCHES, _ROW_INCHES * max(len(g.rows), 0.2))]
+    figure = style.new_figure(sum(heights) + 0.75 * len(parts) + 0.3)
+    panels = figure.subplots(2 * len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for part, grid, upper, lower in zip(parts, grids, panels[::2], panels[1::2], strict=True):
+        _draw_bars(upper, part, metric, last.experiments)
+        upper.set_title(part.tasks[0])
+        _draw_grid(lower, grid)
+    style.legend_above(figure, panels[0], len(last.experiments))
+    return figure
+
+
+def _draw_bars(axes: Axes, results: Results, metric: str, experiments: list[str]) -> None:
+    found = estimates(results, metric)
+    task, protocols = results.tasks[0], results.protocols
+    width = 0.84 / len(experiments)
+    for i, experiment in enumerate(experiments):
+        cells = [found.get((experiment, task, p), Estimate(np.nan)) for p in protocols]
+        x = np.arange(len(protocols)) + (i - (len(experiments) - 1) / 2) * width
+        look = style.look(i)
+        axes.bar(
+            x,
+            [c.value for c in cells],
+            width=0.94 * width,
+            yerr=np.transpose([_whisker(c) for c in cells]),
+            color=look.color,
+            hatch=look.hatch,
+            edgecolor="white",
+            linewidth=0.4,
+            error_kw={"ecolor": style.INK, "elinewidth": 0.9, "capsize": min(3.0, 14 * width)},
+            label=experiment,
+        )
+        if len(experiments) * len(protocols) <= _MOST_PRINTED:
+            _print_values(axes, x, cells)
+    axes.set_xticks(range(len(protocols)), protocols, fontweight="bold")
+    axes.set_xlim(-0.6, len(protocols) - 0.4)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel(style.metric_label(metric).replace(", ", ",\n"))
+    if style.is_share(metric):
+        axes.set(ylim=(0, 1.12), yticks=np.linspace(0, 1, 6))
+
+
+def _whisker(cell: Estimate) -> tuple[float, float]:
+    """Returns the lengths below and above the estimate; none where an end is not known."""
+    low, high = cell.value - cell.low, cell.high - cell.value
+    return (max(low, 0.0), max(high, 0.0)) if np.isfinite([low, high]).all() else (0.0, 0.0)
+
+
+def _print_values(axes: Axes, x: np.ndarray, cells: list[Estimate]) -> None:
+    for place, cell in zip(x, cells, strict=True):
+        if np.isfinite(cell.value):
+            top = max(cell.value, cell.value if np.isnan(cell.high) else cell.high)
+            text = f"{cell.value:.{min(decimals(cell.value), 2)}f}"
+            axes.annotate(
+                text, (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=7.5
+            )
+
+
+def _draw_grid(axes: Axes, grid: Grid) -> None:
+    """Draws one coloured letter per variable and protocol."""
+    for y, (_, cells) in enumerate(grid.rows):
+        axes.axhline(y + 0.5, color=style.GRID, linewidth=0.6)
+        for x, space in enumerate(cells):
+            if space:
+                color = style.SPACE_COLORS.get(space, style.GRID)
+                axes.add_patch(Rectangle((x - 0.42, y - 0.4), 0.84, 0.8, color=color, linewidth=0))
+                letters = space.replace("_", "+")
+                axes.text(x, y, letters, ha="center", va="center", fontsize=8, fontweight="bold")
+    axes.set_xlim(-0.6, len(grid.protocols) - 0.4)
+    axes.set_ylim(max(len(grid.rows), 1) - 0.5, -0.5)
+    axes.set_yticks(range(len(grid.rows)), [label for label, _ in grid.rows], fontsize=8)
+    axes.set_xticks([])
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)

@@ -1,0 +1,193 @@
+"""Response curves: score against the value a variable was set to."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from interverse.metrics import bootstrap
+from interverse.reports.plots import style
+from interverse.rng import generator
+
+if TYPE_CHECKING:
+    from interverse.results.results import Results
+
+_COLUMNS = 3
+_MOST_BINS, _FEWEST_IN_BIN = 8, 8
+_MOST_PANELS = 12
+_MOST_DOTS = 400
+_PARTS = {
+    "cylindrical_position": ("radius", "angle", "height"),
+    "color": ("red", "green", "blue", "alpha"),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Component:
+    """One number of one variable over all rows."""
+
+    label: str
+    values: NDArray[np.float64]
+    spaces: dict[str, tuple[float, float]]  # "A", "B" -> low, high
+
+
+@style.styled
+def response(
+    results: Results,
+    metric: str = "last_fractional_success",
+    *,
+    variables: list[str] | None = None,
+) -> Figure:
+    """Returns score against the value of each variable that was set, one panel per component.
+
+    Dots are episodes; lines are means of equally filled bins with 95% intervals. The spaces A and B
+    are shaded. Without `variables`, the components that go with the score most are drawn, up to 12.
+    """
+    last = results.final()
+    scores = last.scores(metric)
+    names = last.variables if variables is None else variables
+    components = [c for name in names for c in _components(last, name) if _varies(c, scores)]
+    if not components:
+        return style.blank("No variable was set to more than one value in a scored episode")
+    if variables is None:
+        order = {id(c): -_strength(c.values, scores) for c in components}
+        kept = sorted(components, key=lambda c: order[id(c)])[:_MOST_PANELS]
+        components = [c for c in components if any(c is k for k in kept)]
+    columns = min(len(components), _COLUMNS)
+    rows = -(-len(components) // columns)
+    figure = style.new_figure(2.5 * rows + 0.4)
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for axes in panels.flat[len(components) :]:
+        axes.set_visible(False)
+    for component, axes in zip(components, panels.flat, strict=False):
+        _draw(axes, last, scores, component)
+    for axes in panels[:, 0]:
+        axes.set_ylabel(style.metric_label(metric).replace(", ", ",\n"))
+    if style.is_share(metric):
+        panels[0, 0].set_ylim(-0.04, 1.08)
+    style.legend_above(figure, panels[0, 0], len(last.experiments))
+    return figure
+
+
+def _components(results: Results, variable: str) -> list[_Component]:
+    values = results.values(variable)
+    about = results.provenance.get("variables", {}).get(variable, {})
+    width = values.shape[1]
+    known = _PARTS.get(variable.rsplit("/", 1)[-1], ("x", "y", "z", "w"))
+    parts = known[:width] if width <= len(known) else tuple(map(str, range(width)))
+    units = str(about.get("unit") or "").split(", ")  # "m, rad, m" where components differ
+    units = units if len(units) == width else units[:1] * width
+    labels = [variable if width == 1 else f"{variable} {part}" for part in parts]
+    return [
+        _Component(
+            label=f"{label} ({unit})" if unit else label,
+            values=values[:, i],
+            spaces=_bounds(about, i),
+        )
+        for i, (label, unit) in enumerate(zip(labels, units, strict=True))
+    ]
+
+
+def _bounds(about: dict[str, Any], component: int) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name in ("A", "B"):
+        space = about.get(f"space_{name.lower()}")
+        if space is not None:
+            low, high = (np.ravel(np.asarray(end, dtype=np.float64)) for end in space)
+            found[name] = tuple(float(e[min(component, len(e) - 1)]) for e in (low, high))
+    return found
+
+
+def _varies(component: _Component, scores: NDArray[np.float64]) -> bool:
+    known = component.values[~np.isnan(component.values) & ~np.isnan(scores)]
+    return known.size > 1 and bool(np.ptp(known) > 0)
+
+
+def _strength(values: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
+    """Returns the share of the score's variance between bins: bent responses count too."""
+    known = ~np.isnan(values) & np.isfinite(scores)
+    if known.sum() < 2 * _FEWEST_IN_BIN or np.ptp(scores[known]) == 0:
+        return 0.0
+    bins = _bins(values[known])
+    means = [scores[known][b].mean() for b in bins]
+    sizes = [len(b) for b in bins]
+    return float(np.average((means - scores[known].mean()) ** 2, weights=sizes))
+
+
+def _bins(values: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Returns row numbers in bins of about equal size, in order of value; few values, few bins."""
+    distinct = np.unique(values)
+    count = max(1, min(_MOST_BINS, len(values) // _FEWEST_IN_BIN))
+    if len(distinct) <= count:
+        return [np.flatnonzero(values == value) for value in distinct]
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, count + 1)[1:-1]))
+    place = np.searchsorted(edges, values, side="right")
+    return [np.flatnonzero(place == i) for i in range(len(edges) + 1) if np.any(place == i)]
+
+
+def _draw(axes: Axes, results: Results, scores: NDArray[np.float64], component: _Component) -> None:
+    experiment = results.column("experiment")
+    for i, name in enumerate(results.experiments):
+        known = (experiment == name) & ~np.isnan(component.values) & np.isfinite(scores)
+        if not known.any():
+            continue
+        look = style.look(i)
+        x, y = component.values[known], scores[known]
+        every = max(1, len(x) // _MOST_DOTS)
+        axes.scatter(
+            x[::every], y[::every], s=5, color=look.color, alpha=0.18, linewidth=0, rasterized=True
+        )
+        bins = _bins(x)
+        rng = generator(seed=0, name=f"report|response|{name}|{component.label}")
+        found = [bootstrap.interval(y[b][:, None], rng=rng, resamples=500) for b in bins]
+        middle, mean = [x[b].mean() for b in bins], [float(f.estimate) for f in found]
+        ends = np.array([[float(f.low), float(f.high)] for f in found]).T
+        line = {"color": look.color, "linestyle": look.line, "marker": look.marker}
+        axes.plot(middle, mean, markersize=4, linewidth=1.6, label=name, **line)
+        axes.vlines(middle, ends[0], ends[1], color=look.color, linewidth=1.1)
+    _shade(axes, component)
+    axes.set_xlabel(component.label)
+
+
+def _shade(axes: Axes, component: _Component) -> None:
+    """Shades the spaces within the drawn range and names them along the top."""
+    limits = axes.get_xlim()
+    for name, low, high in _stretches(component.spaces):
+        left, right = max(low, limits[0]), min(high, limits[1])
+        if left < right:
+            color = style.SPACE_COLORS[name]
+            axes.axvspan(left, right, color=color, alpha=0.55, linewidth=0, zorder=0)
+            axes.text(
+                (left + right) / 2,
+                0.985,
+                name.replace("_", "+"),
+                transform=axes.get_xaxis_transform(),
+                ha="center",
+                va="top",
+                fontsize=8,
+                fontweight="bold",
+                color=style.SOFT,
+            )
+    axes.set_xlim(limits)
+
+
+def _stretches(spaces: dict[str, tuple[float, float]]) -> list[tuple[str, float, float]]:
+    """Returns (space, low, high) without overlap; what both hold is A_B.
+
+    >>> _stretches({"A": (0.0, 2.0), "B": (1.0, 3.0)})
+    [('A', 0.0, 1.0), ('A_B', 1.0, 2.0), ('B', 2.0, 3.0)]
+    """
+    edges = sorted({edge for ends in spaces.values() for edge in ends})
+    found = []
+    for low, high in itertools.pairwise(edges):
+        names = [n for n, (start, end) in spaces.items() if start <= low and high <= end]
+        if names:
+            found.append(("_".join(names), low, high))
+    return found

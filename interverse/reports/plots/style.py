@@ -1,0 +1,128 @@
+"""How every plot looks: colours all can tell apart, marks that do not need colour, one font.
+
+Colours are Okabe and Ito's. From the eighth experiment on they repeat with another line and hatch,
+so any number can be told apart in print too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ParamSpec, final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+Parameters = ParamSpec("Parameters")
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", ":", "-.")
+HATCHES = ("", "///", "...", "xxx")
+INK, SOFT, GRID = "#1f2933", "#616e7c", "#e4e7eb"
+SPACE_COLORS = {"A": "#dbeafe", "B": "#fde3cf", "A_B": "#e9e5f5"}
+WIDTH = 9.0  # inches: a full-width figure on the page, and across two columns of a paper
+
+_SETTINGS = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": SOFT,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 10,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",  # ships with matplotlib: the same picture on every machine
+    "font.size": 9.5,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # type 3 fonts are refused by some publishers
+    "svg.hashsalt": "interverse",  # equal figures give equal files
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.color": SOFT,
+    "ytick.labelcolor": INK,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one experiment is drawn, in every plot."""
+
+    color: str
+    marker: str
+    line: str
+    hatch: str
+
+
+def look(index: int) -> Look:
+    """Returns the look of the index-th experiment."""
+    turn, place = divmod(index, len(COLORS))
+    return Look(
+        color=COLORS[place],
+        marker=MARKERS[place],
+        line=LINES[turn % len(LINES)],
+        hatch=HATCHES[turn % len(HATCHES)],
+    )
+
+
+def styled(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
+    """Returns the plot function with the house's settings in force while it draws."""
+
+    @functools.wraps(draw)
+    def drawn(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
+        with mpl.rc_context(_SETTINGS):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """Returns an empty figure that lays itself out; pyplot and its global state are not used."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def blank(message: str) -> Figure:
+    """Returns a figure that says why there is nothing to draw."""
+    figure = new_figure(1.6)
+    figure.text(0.5, 0.5, message, ha="center", va="center", color=SOFT, fontsize=11)
+    return figure
+
+
+def legend_above(figure: Figure, axes: Axes, count: int) -> None:
+    """Puts the legend of one axes above the whole figure; none for a single experiment."""
+    handles, labels = axes.get_legend_handles_labels()
+    if count > 1 and handles:
+        laid_out = figure.get_layout_engine() is not None
+        place = "outside upper left" if laid_out else "upper left"
+        figure.legend(handles, labels, loc=place, ncols=min(count, 4))
+
+
+def metric_label(metric: str) -> str:
+    """Returns a metric's name as an axis label.
+
+    >>> metric_label("last20_fractional_success")
+    'Fractional success, last 20 steps'
+    """
+    known = {
+        "last_fractional_success": "Fractional success, last step",
+        "mean_fractional_success": "Fractional success, episode mean",
+        "last20_fractional_success": "Fractional success, last 20 steps",
+        "return": "Return",
+    }
+    return known.get(metric, metric.replace("_", " "))
+
+
+def is_share(metric: str) -> bool:
+    """Returns whether a metric runs from 0 to 1."""
+    return metric.endswith("fractional_success")

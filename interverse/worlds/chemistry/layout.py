@@ -1,0 +1,117 @@
+"""How a world of chemistry is laid out: which array holds which variable, what is seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, explain
+from interverse.scm import Variable, with_defaults
+from interverse.sim import raster
+from interverse.worlds.chemistry import feasible, graphs
+from interverse.worlds.chemistry.options import ChemistryOptions
+from interverse.worlds.chemistry.variables import declare, delay_of, edge_of, goal_of, name_of
+
+Place = tuple[str, tuple[int, ...]]  # a state array, and the index in one world's row of it
+
+
+def declared(
+    options: ChemistryOptions,
+) -> tuple[NDArray[np.int64], Mapping[str, Variable]]:
+    """Returns the adjacency and the variables, with the options' defaults laid over both."""
+    given = with_defaults(declare(options, options.adjacency()), options.defaults)
+    matrix = np.array(given["graph/adjacency"].default)
+    graphs.adjacency_of(graphs.edges_of(matrix), options.objects)  # raises for a cycle
+    for i in range(options.objects):
+        for j in range(i):
+            if edge_of(j, i) in options.defaults:
+                matrix[i, j] = given[edge_of(j, i)].default
+    _check_defaults(options, given, matrix)
+    rest = {n: v for n, v in options.defaults.items() if given[n].kind != "graph"}
+    return matrix, with_defaults(declare(options, matrix), rest)
+
+
+def _check_defaults(
+    options: ChemistryOptions, given: Mapping[str, Variable], matrix: NDArray[np.int64]
+) -> None:
+    for name in options.defaults:
+        if given[name].read_only:
+            raise InvalidValueError(
+                explain(f"{name} has a default, but can only be read", fix="Leave it out")
+            )
+    whole = given["graph/adjacency"].default
+    if "graph/adjacency" in options.defaults and not np.array_equal(whole, matrix):
+        raise InvalidValueError(
+            explain("defaults for graph/adjacency and for edges disagree", fix="Give one of them")
+        )
+    placed = [n for n in options.defaults if n.endswith("/position")]
+    if placed and options.moves:
+        raise InvalidValueError(
+            explain(
+                f"{placed[0]} has a default, but positions are drawn each episode",
+                fix="Pass movement='static', or intervene after the reset",
+            )
+        )
+    positions = [given[name_of(i, "position")].default for i in range(options.objects)]
+    clash = feasible.shared_cells(np.array(positions)[None])
+    if clash:
+        raise InvalidValueError(clash[0])
+
+
+def places(options: ChemistryOptions) -> dict[str, Place]:
+    """Returns where each variable that can be set lives."""
+    out: dict[str, Place] = {
+        "graph/adjacency": ("adjacency", ()),
+        "cpt/gain": ("gain", ()),
+        "cpt/bias": ("bias", ()),
+        "palette": ("palette", ()),
+    }
+    for i in range(options.objects):
+        out |= {name_of(i, field): (field, (i,)) for field in ("color", "position", "shape")}
+        if options.has_target:
+            out[goal_of(i, options)] = ("goal", (i,))
+        for j in range(i):
+            out[edge_of(j, i)] = ("adjacency", (i, j))
+            if options.mode == "delayed":
+                out[delay_of(j, i)] = ("delay", (i, j))
+    return out
+
+
+def blank_row(
+    variables: Mapping[str, Variable], where: Mapping[str, Place], options: ChemistryOptions
+) -> dict[str, NDArray[Any]]:
+    """Returns one world's state as declared, before anything is drawn."""
+    n = options.objects
+    row: dict[str, NDArray[Any]] = {}
+    for name, (key, index) in where.items():
+        default = variables[name].default
+        size = (n,) * len(index) + default.shape
+        row.setdefault(key, np.zeros(size, dtype=default.dtype))[index] = default
+    if options.has_target:
+        row["target_actions"] = np.zeros(options.target_steps, dtype=np.int64)
+    if options.mode == "delayed":
+        row["origin"] = np.zeros((n, 3), dtype=np.int64)
+        row |= {name: np.ones(n, dtype=np.int64) for name in ("elapsed", "duration")}
+        row.setdefault("delay", np.ones((n, n), dtype=np.int64))
+    return row
+
+
+def observation_space(options: ChemistryOptions) -> gym.spaces.Dict:
+    """Returns what one world shows: pictures, colours, and in mode moving the cells."""
+    size, count = (raster.SIZE, raster.SIZE, 3), len(options.seen)
+    state: gym.Space[Any] = gym.spaces.MultiDiscrete([options.colors] * count)
+    if options.mode == "delayed":
+        state = gym.spaces.Box(0, 255, (count, 3), np.uint8)
+    spaces: dict[str, gym.Space[Any]] = {
+        "image": gym.spaces.Box(0, 255, size, np.uint8),
+        "state": state,
+    }
+    if options.has_target:
+        spaces["target"] = gym.spaces.Box(0, 255, size, np.uint8)
+    if options.mode == "moving":
+        spaces["positions"] = gym.spaces.MultiDiscrete(np.full((count, 2), raster.GRID))
+    return gym.spaces.Dict(spaces)

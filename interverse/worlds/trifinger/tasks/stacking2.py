@@ -1,0 +1,113 @@
+"""Stack two blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from interverse.rng import Noise
+from interverse.scm import Box, Space, UnitQuaternion
+from interverse.worlds.trifinger.goals import draw
+from interverse.worlds.trifinger.scene import Block, Goal, Scene
+from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.variables import (
+    UNBOUNDED,
+    YAWS,
+    Declared,
+    Slot,
+    block_variables,
+    declare,
+    goal_variables,
+    ring,
+    to_cartesian,
+    to_cylindrical,
+)
+
+Array = Any
+_PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"
+_BLOCK_HEIGHT = 0.065
+
+
+@final
+class Stacking2(Task):
+    """Two blocks, and a tower of two goals that moves as one."""
+
+    name = "stacking2"
+    weights = (750.0, 250.0, 250.0, 125.0, 0.005)
+
+    def scene(self) -> Scene:
+        """Returns two blocks on the floor and two goals, one upon the other."""
+        return Scene(
+            blocks=(
+                Block(position=(0.0, 0.0, 0.0325), mass=0.02),
+                Block(position=(0.01, 0.08, 0.0325), mass=0.02),
+            ),
+            goals=(
+                Goal(position=(-0.06, -0.06, 0.0325)),
+                Goal(position=(-0.06, -0.06, 0.0975)),
+            ),
+        )
+
+    def variables(self, scene: Scene) -> list[Declared]:
+        """Returns the variables of blocks and goals, and the tower's place and turn."""
+        out = []
+        for i in range(2):
+            out += block_variables(scene, i, sizes=UNBOUNDED)
+            out += goal_variables(i, bounded=False, sizes=UNBOUNDED)
+        height = np.array(_BLOCK_HEIGHT)
+        return [
+            *out,
+            declare(
+                _PLACE,
+                "goal",
+                to_cylindrical(np.array((-0.06, -0.06, _BLOCK_HEIGHT))),
+                Box((0.0, -2 * np.pi, 0.02), (0.35, 2 * np.pi, 0.15), (3,)),
+                slot=Slot("goal_tower/place"),
+                spaces=(ring(0, height, height), ring(1, height, height)),
+                unit="m, rad, m",
+                doc="Radius and angle of the tower; the height of one of its blocks.",
+            ),
+            declare(
+                _TURN,
+                "goal",
+                (0.0, 0.0, 0.0, 1.0),
+                UnitQuaternion(),
+                slot=Slot("goal_tower/orientation"),
+                spaces=YAWS,
+                doc="Quaternion x, y, z, w of both goals.",
+            ),
+        ]
+
+    def edges(self, scene: Scene) -> Sequence[Edge]:
+        """Returns that the tower carries its goals, and that a size seats its block."""
+        out = []
+        for i in range(2):
+            out += [(_PLACE, f"goal_{i}/cartesian_position"), (_TURN, f"goal_{i}/orientation")]
+            out += [(f"block_{i}/size", f"block_{i}/cartesian_position")]
+        return out
+
+    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
+        """Moves both goals with the tower; keeps a resized block's lower face where it was."""
+        if _PLACE in given:
+            place = to_cartesian(rows["goal_tower/place"])
+            for i in range(2):
+                rows["goal/position"][:, i, :2] = place[:, :2]
+                rows["goal/position"][:, i, 2] = place[:, 2] * (i + 0.5)
+        if _TURN in given:
+            rows["goal/orientation"][:] = rows["goal_tower/orientation"][:, None]
+        for i in range(2):
+            if f"block_{i}/size" in given:
+                rows["block/position"][:, i, 2] = rows["block/size"][:, i, 2] / 2
+        return {}
+
+    def terms(self, before, after):
+        z = after.rates[:, 0] * 0
+        return (z,) * 5
+
+    def sample_goal(
+        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
+    ) -> Mapping[str, Array]:
+        """Returns a place for the tower, uniform in radius and angle, and a yaw."""
+        return {name: draw(name, spaces[name], noise) for name in (_PLACE, _TURN)}

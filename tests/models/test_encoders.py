@@ -1,0 +1,122 @@
+"""Encoders and decoders: published parameter counts, shapes, and the folded image head."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.models.deconvolution import PatchDecoder
+from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Vision
+from interverse.models.world_model import WorldModel, WorldModelConfig
+
+# Encoder, decoder and transition of the published code, embedding 32.
+MEDIUM = {
+    ("ae", 3): (477315, 250415, 1209440),
+    ("vae", 3): (526563, 250415, 1209440),
+    ("gnn", 3): (342083, 182631, 1121312),
+    ("modular", 3): (342083, 182631, 441756),
+    ("ae", 5): (614149, 330999, 1312928),
+    ("vae", 5): (696229, 330999, 1312928),
+    ("gnn", 5): (343685, 195431, 1121312),
+    ("modular", 5): (343685, 195431, 340840),
+}
+SMALL = {
+    ("ae", 3): (361635, 188238),
+    ("gnn", 3): (303203, 159004),
+    ("modular", 3): (303203, 159004),
+}
+
+
+def size(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
+@pytest.mark.parametrize(("model", "objects"), MEDIUM)
+def test_medium_models_have_the_published_number_of_parameters(model, objects):
+    made = WorldModel(WorldModelConfig(model=model, objects=objects, loss="nll"))
+    assert (size(made.encoder), size(made.decoder), size(made.transition)) == MEDIUM[model, objects]
+
+
+@pytest.mark.parametrize(("model", "objects"), SMALL)
+def test_small_models_have_the_published_number_of_parameters(model, objects):
+    config = WorldModelConfig(model=model, objects=objects, loss="nll", encoder="small")
+    made = WorldModel(config)
+    assert (size(made.encoder), size(made.decoder)) == SMALL[model, objects]
+    assert size(made.transition) == MEDIUM[model, objects][2]
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("size", MAP_EDGE)
+def test_images_become_states_and_states_images(size, flat):
+    vision = Vision(objects=4, embedding=3, size=size, flat=flat, channels=4, decoder_width=8)
+    images = torch.rand(2, 3, 50, 50)
+    state = Encoder(vision)(images)
+    assert state.shape == ((2, 1, 12) if flat else (2, 4, 3))
+    assert Decoder(vision)(state).shape == images.shape
+
+
+def test_a_slot_sees_its_own_map_alone():
+    vision = Vision(objects=3, embedding=2, size="small", channels=4)
+    encoder = Encoder(vision).eval()
+    images = torch.rand(2, 3, 50, 50)
+    before = encoder(images)
+    with torch.no_grad():
+        encoder.maps[3].bias[1] += 1.0  # the second object's map alone
+    changed = (encoder(images) != before).any(-1).any(0)
+    assert changed.tolist() == [False, True, False]
+
+
+def plain_head(head: PatchDecoder, maps: torch.Tensor) -> torch.Tensor:
+    """The same layers one after the other, as torch computes them."""
+    return head.image(functional.relu(head.norm(head.cells(maps))))
+
+
+@pytest.mark.parametrize("in_cache", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_folded_head_equals_the_plain_layers_and_their_gradients(training, in_cache):
+    torch.manual_seed(0)
+    heads = [PatchDecoder(3, 8).double().train(training) for _ in range(2)]
+    with torch.no_grad():
+        for part in (heads[0].norm.weight, heads[0].norm.bias, heads[0].norm.running_mean):
+            part.uniform_(0.5, 1.5)
+    heads[1].load_state_dict(heads[0].state_dict())
+    heads[0].in_cache = in_cache
+    maps = torch.rand(6, 3, 4, 4, dtype=torch.float64, requires_grad=True)
+    goal = torch.rand(6, 3, 20, 20, dtype=torch.float64)
+    gradients = []
+    for head, run in zip(heads, (heads[0], lambda m: plain_head(heads[1], m)), strict=True):
+        loss = (run(maps) - goal).square().sum()
+        wanted = [maps, head.cells.weight, *head.norm.parameters(), *head.image.parameters()]
+        gradients.append([loss, *torch.autograd.grad(loss, wanted)])
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+    for name, value in heads[0].norm.named_buffers():
+        torch.testing.assert_close(value, dict(heads[1].norm.named_buffers())[name])
+
+
+def test_norm_after_the_activation_is_another_network():
+    torch.manual_seed(0)
+    maps = torch.rand(2, 3, 10, 10)
+    first = PatchDecoder(3, 8)
+    second = PatchDecoder(3, 8, norm_first=False)
+    second.load_state_dict(first.state_dict())
+    assert not torch.allclose(first(maps), second(maps))
+
+
+def test_states_stay_in_full_precision_under_autocast():
+    encoder = Encoder(Vision(objects=2, embedding=3, channels=4)).eval()
+    images = torch.rand(2, 3, 50, 50)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        state = encoder(images)
+    assert state.dtype == torch.float32
+    assert not torch.equal(state, encoder(images))  # the convolutions did run in bf16
+
+
+def test_a_wrong_size_or_count_says_what_is_allowed():
+    with pytest.raises(UnknownNameError, match=r"unknown encoder size 'mediun'.*'medium'"):
+        Vision(objects=3, size="mediun")
+    with pytest.raises(InvalidValueError, match="objects must be at least 1, got 0"):
+        Vision(objects=0)

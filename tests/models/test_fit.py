@@ -1,0 +1,278 @@
+"""Training: it learns, it repeats, it resumes, and it touches only what a stage trains."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from interverse.errors import FileFormatError, InvalidValueError
+from interverse.models.draws import Needs
+from interverse.models.feeds import Feed
+from interverse.models.fit import Epoch, Fit, Stage
+from interverse.models.learner import Learner
+from interverse.models.run import Run
+from interverse.models.source import ArraySource
+from interverse.models.stages import STAGES
+from interverse.models.world_fit import STACKABLE, Fitted, fit_world_model
+
+TWO = Fit(epochs=2, batch_size=16)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def kill_after(epochs: int):
+    seen = []
+
+    def listener(epoch: Epoch) -> None:
+        seen.append(epoch)
+        if len(seen) == epochs:
+            raise Killed
+
+    return listener
+
+
+def same_weights(a: Fitted, b: Fitted) -> bool:
+    return all(
+        torch.equal(a.weights[stage][name], b.weights[stage][name])
+        for stage in a.weights
+        for name in a.weights[stage]
+    )
+
+
+def test_contrastive_training_learns_to_predict(squares, valid, tiny):
+    source = ArraySource(*squares(20, 10, seed=2)[:2])
+    how = Fit(epochs=10, batch_size=16, learning_rate=2e-3)
+    (fitted,) = fit_world_model(tiny(), how, source, valid)
+    losses = [row["train"] for row in fitted.history]
+    assert losses[-1] < 0.25 * losses[0]
+
+
+@pytest.mark.parametrize("model", ["ae", "vae", "gnn", "learned_graph", "lstm"])
+def test_likelihood_stages_each_lower_their_loss(model, train, valid, tiny):
+    how = Fit(epochs=2, batch_size=16, learning_rate=2e-3)
+    (fitted,) = fit_world_model(tiny(model, "nll"), how, train, valid)
+    for stage in STAGES["nll"]:
+        losses = [row["train"] for row in fitted.history if row["stage"] == stage]
+        assert losses[-1] < losses[0], stage
+
+
+@pytest.mark.parametrize("model", ["rim", "scoff"])
+def test_block_recurrent_models_train_through_all_stages(model, train, valid, tiny):
+    (fitted,) = fit_world_model(tiny(model, "nll"), Fit(epochs=1, batch_size=32), train, valid)
+    assert list(fitted.weights) == list(STAGES["nll"])
+    assert all(np.isfinite(row["valid"]) for row in fitted.history)
+
+
+def test_the_transition_stage_leaves_encoder_and_decoder_as_they_were(train, valid, tiny):
+    (fitted,) = fit_world_model(tiny("ae", "nll"), TWO, train, valid)
+    plain, tuned = fitted.weights["transition"], fitted.weights["finetune"]
+    # The last pretraining epoch was its best here, so both files hold the same encoder.
+    pretrain = [row["valid"] for row in fitted.history if row["stage"] == "pretrain"]
+    assert pretrain[-1] == min(pretrain)
+    for name, value in fitted.weights["pretrain"].items():
+        rests = not name.startswith("transition")
+        assert torch.equal(plain[name], value) == rests, name
+    assert not torch.equal(plain["encoder.maps.0.weight"], tuned["encoder.maps.0.weight"])
+
+
+class _Point(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.place = nn.Parameter(torch.zeros(()))
+
+
+class _Distance(nn.Module):
+    def __init__(self, model: _Point) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, goal, draw):
+        return (self.model.place - goal.mean()).abs()
+
+
+def test_the_best_weights_are_kept_not_the_last():
+    # Training walks from 0 to 1 in steps of 0.1; validation likes 0.3 best.
+    stage = Stage(
+        name="walk",
+        objective=_Distance,
+        parts=("place",),
+        feeds=lambda _: (
+            Feed(1, lambda chosen: torch.ones(1)),
+            Feed(1, lambda chosen: torch.full((1,), 0.3)),
+        ),
+        needs=Needs(),
+        batch_size=1,
+    )
+    learner = Learner([_Point()], torch.device("cpu"))
+    run = Run(learner, [stage], Fit(epochs=8, learning_rate=0.1), seeds=(0,))
+    best = run()["walk"]
+    assert float(best["place"][0]) == pytest.approx(0.3, abs=1e-4)
+    assert float(learner.parameters["place"]) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_training_repeats_and_leaves_the_global_generator_alone(train, valid, tiny):
+    before = torch.get_rng_state()
+    one = Fit(epochs=1, batch_size=32)
+    (first,) = fit_world_model(tiny("rim", "nll"), one, train, valid)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(3)
+    (second,) = fit_world_model(tiny("rim", "nll"), one, train, valid)
+    assert same_weights(first, second)
+
+
+@pytest.mark.parametrize(("model", "loss"), [("modular", "contrastive"), ("vae", "nll")])
+@pytest.mark.parametrize("killed_after", [1, 2, 3])
+def test_a_killed_run_ends_like_an_unbroken_one(model, loss, killed_after, squares, tmp_path, tiny):
+    train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
+    config, how = tiny(model, loss), Fit(epochs=3, batch_size=8, seeds=(4,))
+    (unbroken,) = fit_world_model(config, how, train, valid)
+    kept = Fit(epochs=3, batch_size=8, seeds=(4,), out=tmp_path)
+    with pytest.raises(Killed):
+        fit_world_model(config, kept, train, valid, listeners=[kill_after(killed_after)])
+    (resumed,) = fit_world_model(config, kept, train, valid)
+    assert same_weights(unbroken, resumed)
+    assert [r["valid"] for r in resumed.history] == [r["valid"] for r in unbroken.history]
+    assert same_weights(Fitted.load(tmp_path / "seed-4"), unbroken)
+
+
+_CHILD = """
+import os, sys
+import torch
+sys.path.insert(0, sys.argv[2])
+from tests.models.conftest import tiny_config, walk
+from interverse.models.fit import Fit
+from interverse.models.source import ArraySource
+from interverse.models.world_fit import fit_world_model
+torch.set_num_threads(1)
+def die(epoch):
+    if epoch.epoch == 2:
+        os.kill(os.getpid(), 9)
+train, valid = (ArraySource(*walk(4, 5, seed=s)[:2]) for s in (0, 1))
+how = Fit(epochs=3, batch_size=8, out=sys.argv[1])
+fit_world_model(tiny_config(), how, train, valid, listeners=[die])
+"""
+
+
+def test_a_run_killed_by_the_system_goes_on(squares, tmp_path, tiny):
+    root = Path(__file__).parents[2]
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(tmp_path), str(root)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert child.returncode == -9
+    train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
+    (unbroken,) = fit_world_model(tiny(), Fit(epochs=3, batch_size=8), train, valid)
+    (resumed,) = fit_world_model(tiny(), Fit(epochs=3, batch_size=8, out=tmp_path), train, valid)
+    assert same_weights(unbroken, resumed)
+
+
+def test_a_half_written_record_is_not_used(squares, tmp_path, tiny):
+    train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
+    how = Fit(epochs=2, batch_size=8, out=tmp_path)
+    with pytest.raises(Killed):
+        fit_world_model(tiny(), how, train, valid, listeners=[kill_after(1)])
+    (tensors,) = (tmp_path / "training-0").glob("progress-*.safetensors")
+    tensors.with_name("progress-0-2.safetensors.part").write_bytes(b"half")
+    (resumed,) = fit_world_model(tiny(), how, train, valid)
+    (unbroken,) = fit_world_model(tiny(), Fit(epochs=2, batch_size=8), train, valid)
+    assert same_weights(unbroken, resumed)
+
+
+def test_a_corrupt_checkpoint_and_another_run_are_refused(squares, tmp_path, tiny):
+    train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
+    how = Fit(epochs=1, batch_size=8, out=tmp_path)
+    fit_world_model(tiny(), how, train, valid)
+    with pytest.raises(InvalidValueError, match=r"another run: fit was .*'epochs': 1"):
+        fit_world_model(tiny(), Fit(epochs=2, batch_size=8, out=tmp_path), train, valid)
+    (tensors,) = (tmp_path / "training-0").glob("progress-*.safetensors")
+    tensors.write_bytes(b"not a file of tensors")
+    with pytest.raises(FileFormatError, match="cannot be read as safetensors"):
+        fit_world_model(tiny(), how, train, valid)
+
+
+@pytest.mark.parametrize("encoder", ["small", "medium"])
+@pytest.mark.parametrize(
+    ("model", "loss"), [("modular", "contrastive"), ("gnn", "contrastive"), ("vae", "nll")]
+)
+def test_seeds_trained_at_once_equal_seeds_trained_alone(model, loss, encoder, squares, tiny):
+    train, valid = (ArraySource(*squares(4, 4, seed=s)[:2]) for s in (0, 1))
+    config = tiny(model, loss, encoder=encoder)
+    runs = {
+        mode: fit_world_model(
+            config, Fit(epochs=2, batch_size=8, seeds=(1, 2), at_once=mode), train, valid
+        )
+        for mode in ("never", "always")
+    }
+    for alone, together in zip(runs["never"], runs["always"], strict=True):
+        assert alone.seed == together.seed
+        expected = [row["valid"] for row in alone.history]
+        assert [row["valid"] for row in together.history] == pytest.approx(expected, rel=2e-3)
+    first, second = ([row["valid"] for row in run.history] for run in runs["always"])
+    assert first != second
+
+
+def test_models_that_cannot_train_at_once_say_so(train, valid, tiny):
+    how = Fit(epochs=1, seeds=(1, 2), at_once="always")
+    with pytest.raises(InvalidValueError, match=f"cannot train at once.*{', '.join(STACKABLE)}"):
+        fit_world_model(tiny("lstm", "nll"), how, train, valid)
+
+
+def test_reference_sampling_of_latents_changes_the_vae_transition(train, valid, tiny):
+    means = fit_world_model(tiny("vae", "nll"), TWO, train, valid)[0]
+    sampled = Fit(epochs=2, batch_size=16, sample_latents=True)
+    drawn = fit_world_model(tiny("vae", "nll"), sampled, train, valid)[0]
+    assert same_weights_of(means, drawn, "pretrain")
+    assert not same_weights_of(means, drawn, "transition")
+
+
+def same_weights_of(a: Fitted, b: Fitted, stage: str) -> bool:
+    return all(torch.equal(a.weights[stage][n], b.weights[stage][n]) for n in a.weights[stage])
+
+
+def test_order_of_samples_and_of_validation_are_choices(train, valid, tiny):
+    base = fit_world_model(tiny(), TWO, train, valid)[0].history
+    other = fit_world_model(tiny(), Fit(epochs=2, batch_size=16, order_seed=1), train, valid)[0]
+    mixed = Fit(epochs=2, batch_size=16, validation_order="shuffled")
+    shuffled = fit_world_model(tiny(), mixed, train, valid)[0].history
+    assert base[0]["train"] != other.history[0]["train"]
+    assert [r["train"] for r in base] == [r["train"] for r in shuffled]
+    assert [r["valid"] for r in base] != [r["valid"] for r in shuffled]
+
+
+def test_a_diverged_run_says_so(train, valid, tiny):
+    how = Fit(epochs=1, batch_size=16, learning_rate=1e30)
+    with pytest.raises(InvalidValueError, match=r"never a number.*learning_rate"):
+        fit_world_model(tiny(), how, train, valid)
+
+
+def test_bar_and_curves_are_written(squares, tmp_path, tiny, capsys):
+    train, valid = (ArraySource(*squares(3, 4, seed=s)[:2]) for s in (0, 1))
+    how = Fit(epochs=1, batch_size=8, out=tmp_path, progress=True, tensorboard=True)
+    fit_world_model(tiny(), how, train, valid)
+    assert "contrastive" in capsys.readouterr().err
+    assert list((tmp_path / "tensorboard").glob("events.*"))
+
+
+@pytest.mark.parametrize(
+    ("choices", "text"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be > 0"),
+        ({"seeds": ()}, "seeds must be distinct"),
+        ({"seeds": (1, 1)}, "seeds must be distinct"),
+        ({"tensorboard": True}, "tensorboard=True needs a folder"),
+    ],
+)
+def test_bad_settings_are_refused(choices, text):
+    with pytest.raises(InvalidValueError, match=text):
+        Fit(**choices)

@@ -1,0 +1,106 @@
+"""Ranking: against a sort, and the rank that a collapsed encoder cannot win."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interverse.errors import InvalidValueError
+from interverse.models import ranking
+from interverse.models.ranking import evaluate_ranking, ranks
+from interverse.models.source import ArraySource
+from interverse.models.world_model import WorldModel
+
+
+@given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 4))
+def test_ranks_equal_those_of_a_stable_sort(seed, count, width):
+    rng = np.random.default_rng(seed)
+    # Whole numbers: distances are exact, and ties are common.
+    true, predicted = rng.integers(-3, 4, (2, count, width)).astype(np.float32)
+    found = ranks(torch.as_tensor(true), torch.as_tensor(predicted))
+    distances = ((true[:, None] - predicted[None]) ** 2).sum(-1)
+    for i, row in enumerate(distances):
+        first = np.insert(np.delete(row, i), 0, row[i])  # ties favour the own prediction
+        last = np.append(np.delete(row, i), row[i])  # ties count against it
+        assert found.strict[i] == 1 + np.argsort(first, kind="stable").tolist().index(0)
+        assert found.guarded[i] == 1 + np.argsort(last, kind="stable").tolist().index(count - 1)
+
+
+def test_chunks_do_not_change_ranks(monkeypatch):
+    true, predicted = torch.randn(2, 57, 8, generator=torch.Generator().manual_seed(0))
+    whole = ranks(true, predicted)
+    monkeypatch.setattr(ranking, "_ROWS", 10)
+    for a, b in zip(whole, ranks(true, predicted), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_collapsed_encoder_wins_the_strict_rank_and_loses_the_guarded_one():
+    same = torch.ones(50, 3, 2)
+    found = ranks(same, same)
+    assert found.strict.tolist() == [1] * 50
+    assert found.guarded.tolist() == [50] * 50
+
+
+def test_equal_pictures_are_not_held_against_a_perfect_model():
+    true = torch.tensor([[0.0], [1.0], [0.0], [1.0]])
+    assert ranks(true, true).guarded.tolist() == [2, 2, 2, 2]
+    found = ranks(true, true, pictures=torch.tensor([7, 8, 7, 8]))
+    assert found.guarded.tolist() == [1, 1, 1, 1]
+
+
+class _Collapsed(torch.nn.Module):
+    def forward(self, images):
+        return torch.zeros(len(images), 3, 4)
+
+
+def test_evaluation_takes_first_frame_actions_and_kth_frame(squares, tiny):
+    images, actions, _ = squares(30, 10, seed=3)
+    source = ArraySource(images, actions)
+    model = WorldModel.seeded(tiny("ae", "nll"), seed=0).eval()
+    scores = evaluate_ranking(model, source, horizons=(1, 5))
+    for k, score in scores.items():
+        frames = torch.as_tensor(images).movedim(-1, 2).float() / 255
+        state = model.encode(frames[:, 0])
+        for t in range(k):
+            state = model.predict(state, torch.as_tensor(actions[:, t]))
+        distances = torch.cdist(model.encode(frames[:, k]).flatten(1), state.flatten(1))
+        best = (distances.argmin(1) == torch.arange(30)).double().mean()
+        assert score.hits == pytest.approx(100 * float(best))
+        logits = model.decode(state)
+        bce = torch.nn.functional.binary_cross_entropy_with_logits(logits, frames[:, k])
+        assert score.reconstruction == pytest.approx(float(bce), rel=1e-5)
+        assert score.references == 30
+
+
+def test_a_collapsed_model_shows_in_the_guarded_score(squares, tiny):
+    source = ArraySource(*squares(30, 2, seed=3)[:2])
+    model = WorldModel.seeded(tiny(), seed=0)
+    model.encoder = _Collapsed()
+    for parameter in model.transition.parameters():
+        parameter.data.zero_()
+    score = evaluate_ranking(model, source, horizons=(1,))[1]
+    assert score.hits == 100.0
+    assert score.guarded_hits == 0.0
+    assert score.guarded_mrr < 10.0
+
+
+def test_a_horizon_beyond_the_data_is_refused(squares, tiny):
+    source = ArraySource(*squares(3, 4, seed=0)[:2])
+    with pytest.raises(InvalidValueError, match=r"horizons are \(1, 5\).*1 to 4"):
+        evaluate_ranking(WorldModel.seeded(tiny(), 0), source, horizons=(1, 5))
+
+
+def test_scores_are_rounded_as_the_tables_do():
+    score = ranking.RankingScore(
+        hits=12.3456,
+        mrr=23.4567,
+        guarded_hits=1.005,
+        guarded_mrr=2.0,
+        reconstruction=0.0436127,
+        references=10,
+    )
+    assert score.rounded().hits == 12.35
+    assert score.rounded().reconstruction * 7500 == pytest.approx(327.1, abs=0.005)

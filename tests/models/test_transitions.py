@@ -1,0 +1,184 @@
+"""Transitions: what each kind can and cannot see, and what was mended in the recurrent ones."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional
+
+from interverse.errors import InvalidValueError
+from interverse.models.attention import Communication, most_attentive, speak_and_settle
+from interverse.models.gnn import GraphTransition
+from interverse.models.learned_graph import LearnedGraphTransition, structural_loss
+from interverse.models.modular import ObjectNetworks
+from interverse.models.recurrent import LSTMCore, RecurrentTransition
+from interverse.models.rim import BlockGRU, RIMCore
+from interverse.models.scoff import SCOFFCore, SharedRules
+
+CORES = {"lstm": LSTMCore, "rim": RIMCore, "scoff": SCOFFCore}
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def test_modular_networks_equal_one_network_per_object():
+    networks = ObjectNetworks(3, 2, 15, hidden=7, layer_norm=True)
+    state, action = torch.rand(4, 3, 2), torch.tensor([0, 5, 14, 3])
+    stacked = networks(state.flatten(1)[None], action)
+    for i in range(3):
+        parts = {name: p[i] for name, p in networks.named_parameters()}
+        x = torch.cat(
+            [
+                functional.one_hot(action, 15).float() @ parts["from_action.weight"]
+                + parts["from_action.bias"],
+                state.flatten(1) @ parts["from_state.weight"] + parts["from_state.bias"],
+            ],
+            dim=1,
+        ).relu()
+        for linear, norm in (("inner", "inner_norm"), ("outer", "outer_norm")):
+            x = x @ parts[f"{linear}.weight"] + parts[f"{linear}.bias"]
+            scale, shift = parts[f"{norm}.weight"][0], parts[f"{norm}.bias"][0]
+            x = functional.layer_norm(x, x.shape[-1:], scale, shift).relu()
+        x = x @ parts["change.weight"] + parts["change.bias"]
+        torch.testing.assert_close(stacked[:, i], x)
+
+
+def test_graph_network_does_not_care_how_objects_are_numbered():
+    model = GraphTransition(4, 3, 5, hidden=16, layer_norm=True)
+    state, order = torch.rand(6, 4, 3), torch.tensor([2, 0, 3, 1])
+    action = torch.arange(6) * 3
+    place = torch.argsort(order)[action // 5]  # where the acted object went
+    moved = model(state[:, order], place * 5 + action % 5)
+    torch.testing.assert_close(moved, model(state, action)[:, order])
+
+
+@pytest.mark.parametrize(("kind", "slots"), [("own", [1]), ("all", [0, 1, 2]), ("none", [])])
+def test_action_input_decides_who_sees_the_action(kind, slots):
+    model = GraphTransition(3, 2, 5, hidden=8, layer_norm=True, action_input=kind)
+    with torch.no_grad():
+        for part in model.edge.parameters():
+            part.zero_()
+    state = torch.rand(1, 3, 2)
+    first, second = (model(state, torch.tensor([a])) for a in (6, 8))  # both of object 1
+    assert (first != second).any(-1)[0].nonzero().flatten().tolist() == slots
+
+
+def test_one_object_has_nobody_to_talk_to():
+    model = GraphTransition(1, 2, 5, hidden=8, layer_norm=True)
+    assert model(torch.rand(2, 1, 2), torch.tensor([0, 1])).shape == (2, 1, 2)
+
+
+def learned(graph=None, objects=3) -> LearnedGraphTransition:
+    networks = ObjectNetworks(objects, 2, 5 * objects, hidden=8, layer_norm=True)
+    return LearnedGraphTransition(networks, objects, graph=graph)
+
+
+def test_an_object_reads_its_parents_and_itself_alone():
+    model = learned(graph=((0, 0, 0), (1, 0, 0), (0, 0, 0)))
+    state, action = torch.rand(1, 3, 2), torch.tensor([4])
+    for cause in range(3):
+        other = state.clone()
+        other[0, cause] += 1.0
+        moved = (model(other, action) - other) - (model(state, action) - state)
+        reached = (moved.abs() > 1e-6).any(-1)[0].nonzero().flatten().tolist()
+        assert reached == {0: [0, 1], 1: [1], 2: [2]}[cause]
+
+
+def test_structural_steps_find_the_graph_that_predicts():
+    model = learned()
+    truth = torch.tensor([[0.0, 0, 0], [1, 0, 0], [1, 1, 0]])
+    optimizer = torch.optim.Adam([model.logits], lr=0.05)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        graphs = model.sample(torch.rand(10, 3, 3, generator=generator))
+        losses = (graphs != truth).float().sum(-1) * 1e-3  # the loss's scale must not matter
+        optimizer.zero_grad()
+        structural_loss(model, graphs, losses, sparsity=0.0).backward()
+        optimizer.step()
+    torch.testing.assert_close(model.graph(), truth)
+
+
+def test_sparsity_removes_edges_that_do_not_help():
+    model = learned()
+    graphs = model.sample(torch.rand(10, 3, 3))
+    structural_loss(model, graphs, torch.ones(10, 3), sparsity=100.0).backward()
+    off_diagonal = ~torch.eye(3, dtype=torch.bool)
+    assert bool((model.logits.grad[off_diagonal] > 0).all())
+    assert model.logits.grad.diagonal().tolist() == [0, 0, 0]
+
+
+def test_a_graph_of_the_wrong_shape_is_refused():
+    with pytest.raises(InvalidValueError, match="graph must be 3 x 3 of 0 and 1"):
+        learned(graph=((0, 1), (0, 0)))
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_recurrent_models_train_every_weight_and_draw_nothing_at_test_time(name):
+    model = RecurrentTransition(6, 15, CORES[name]())
+    state, action = torch.rand(8, 1, 6), torch.arange(8)
+    following, memory = model(state, action, model.start(8))
+    following, memory = model(following, action, memory)
+    following.square().sum().backward()
+    idle = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert idle == []
+    model.eval()
+    first, second = (model(state, action, model.start(8))[0] for _ in range(2))
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_memory_carries_the_past(name):
+    model = RecurrentTransition(6, 15, CORES[name]()).eval()
+    state = torch.rand(2, 1, 6)
+    _, one = model(state, torch.tensor([0, 0]), model.start(2))
+    _, two = model(state, torch.tensor([9, 9]), model.start(2))
+    now = torch.tensor([3, 3])
+    assert not torch.equal(model(state, now, one)[0], model(state, now, two)[0])
+
+
+def test_lstm_has_the_published_number_of_parameters():
+    model = RecurrentTransition(160, 25, LSTMCore())
+    counted = (*model.core.parameters(), *model.read.parameters())
+    assert sum(p.numel() for p in counted) == 3_998_560
+
+
+def test_block_gru_equals_torch_gru_cells():
+    blocks = BlockGRU(2, 3, 4)
+    x, hidden = torch.rand(5, 2, 3), torch.rand(5, 2, 4)
+    ours = blocks(x, hidden)
+    for b in range(2):
+        cell = torch.nn.GRUCell(3, 4)
+        with torch.no_grad():
+            cell.weight_ih.copy_(blocks.from_input.weight[b].T)
+            cell.weight_hh.copy_(blocks.from_hidden.weight[b].T)
+            cell.bias_ih.copy_(blocks.from_input.bias[b, 0])
+            cell.bias_hh.copy_(blocks.from_hidden.bias[b, 0])
+        torch.testing.assert_close(ours[:, b], cell(x[:, b], hidden[:, b]))
+
+
+def test_the_blocks_that_attend_most_are_the_ones_that_move():
+    weight = torch.tensor([[0.1, 0.9, 0.5, 0.2]])
+    active = most_attentive(weight, 2)
+    assert active.flatten().tolist() == [0, 1, 1, 0]
+    old, new = torch.zeros(1, 4, 3), torch.ones(1, 4, 3)
+    out = speak_and_settle(Communication(4, 3).eval(), old, new, active)
+    assert (out != old).any(-1)[0].tolist() == [False, True, True, False]
+
+
+def test_no_gradient_passes_through_a_block_at_rest():
+    new = torch.rand(1, 3, 4, requires_grad=True)
+    active = torch.tensor([[[1.0], [0.0], [1.0]]])
+    speak_and_settle(Communication(3, 4), torch.zeros(1, 3, 4), new, active).sum().backward()
+    assert new.grad[0].abs().sum(-1).gt(0).tolist() == [True, False, True]
+
+
+def test_shared_rules_draw_in_training_and_take_the_best_otherwise():
+    rules = SharedRules(2, inputs=6, size=4)
+    seen, hidden = torch.rand(64, 6), torch.rand(64, 3, 4)
+    assert not torch.equal(rules(seen, hidden), rules(seen, hidden))
+    rules.eval()
+    assert torch.equal(rules(seen, hidden), rules(seen, hidden))

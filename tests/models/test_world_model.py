@@ -1,0 +1,91 @@
+"""World models: configs that check themselves, named settings, rollouts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.models import MODELS
+from interverse.models.world_model import SETTINGS, WorldModel, WorldModelConfig
+from interverse.registry import Entry
+
+EVERY = [
+    (name, loss)
+    for name in MODELS
+    for loss in ("nll", "contrastive")
+    if loss == "nll" or name in ("ae", "gnn", "modular", "learned_graph")
+]
+
+
+@pytest.mark.parametrize(("name", "loss"), EVERY)
+def test_every_model_encodes_predicts_rolls_out_and_decodes(name, loss, tiny):
+    model = WorldModel.seeded(tiny(name, loss), seed=3).eval()
+    images, actions = torch.rand(4, 3, 50, 50), torch.randint(0, 15, (4, 3))
+    state = model.encode(images)
+    states = model.rollout(state, actions)
+    assert states.shape == (3, *state.shape)
+    torch.testing.assert_close(states[0], model.predict(state, actions[:, 0]))
+    if loss == "nll":
+        assert model.decode(states[-1]).shape == images.shape
+    else:
+        with pytest.raises(InvalidValueError, match=r"has no decoder.*loss='nll'"):
+            model.decode(state)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_table_names_classes_that_exist(name):
+    assert isinstance(Entry(MODELS[name]).load(), type)
+
+
+def test_weights_are_a_function_of_the_seed_alone(tiny):
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    first = WorldModel.seeded(tiny(), seed=1)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(7)
+    same, other = WorldModel.seeded(tiny(), seed=1), WorldModel.seeded(tiny(), seed=2)
+    for a, b in zip(first.parameters(), same.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert any(
+        not torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True)
+    )
+
+
+def test_named_settings_differ_as_paper_and_code_do():
+    paper = WorldModelConfig.named("paper", model="ae", objects=3, loss="nll")
+    code = WorldModelConfig.named("reference", model="ae", objects=3, loss="nll")
+    shown = WorldModelConfig.named("readme", model="ae", objects=3, loss="nll")
+    assert (code.encoder_channels, code.decoder_width, code.embedding) == (32, 256, 32)
+    assert (paper.encoder_channels, paper.decoder_width, paper.embedding) == (512, 512, 32)
+    assert (paper.layer_norm, paper.norm_first, paper.negatives) == (False, False, "next")
+    assert shown.embedding == 128
+    assert set(SETTINGS) == {"reference", "readme", "paper"}
+    with pytest.raises(UnknownNameError, match="unknown setting 'papers'"):
+        WorldModelConfig.named("papers", model="ae", objects=3)
+
+
+def test_a_config_survives_json():
+    graph = ((0, 0), (1, 0))
+    config = WorldModelConfig(model="learned_graph", objects=2, graph=graph)
+    assert WorldModelConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "text"),
+    [
+        ({"model": "modulr"}, UnknownNameError, "unknown model 'modulr'. Did you mean 'modular'"),
+        ({"objects": 0}, InvalidValueError, "objects must be at least 1, got 0"),
+        ({"loss": "l2"}, UnknownNameError, "unknown loss 'l2'"),
+        ({"encoder": "huge"}, UnknownNameError, "unknown encoder size 'huge'"),
+        ({"model": "vae"}, InvalidValueError, "no contrastive loss.*loss='nll'"),
+        ({"model": "rim"}, InvalidValueError, "no contrastive loss"),
+        ({"action_input": "all"}, InvalidValueError, "action_input belongs to the gnn"),
+        ({"graph": ((0,),)}, InvalidValueError, "graph belongs to the learned_graph"),
+    ],
+)
+def test_a_config_refuses_what_it_would_ignore_or_cannot_be(choices, error, text):
+    with pytest.raises(error, match=text):
+        WorldModelConfig(**{"model": "modular", "objects": 3, **choices})

@@ -1,0 +1,272 @@
+"""tutorial/slider-v1: its physics against closed forms, its interventions, NumPy against Torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import interverse as iv
+from interverse.worlds.tutorial import dynamics
+from interverse.worlds.tutorial.variables import START_SPREAD, TABLE
+
+ID = "tutorial/slider-v1"
+STEP = 0.04  # s
+STILL = np.zeros(2, dtype=np.float32)
+EAST = np.array([1.0, 0.0], dtype=np.float32)
+
+
+def make(**do: Any) -> Any:
+    env = iv.make(ID, threads=1)
+    env.reset(seed=0, options={"do": do})
+    return env
+
+
+def run(env: Any, action: np.ndarray, steps: int) -> None:
+    for _ in range(steps):
+        env.step(action)
+
+
+# -------------------------------------------------------------------------------- physics
+
+
+@pytest.mark.parametrize("friction", [0.2, 0.5])
+@pytest.mark.parametrize("mass", [0.3, 0.9])
+@pytest.mark.parametrize("gravity", [-9.81, -5.0])
+def test_slides_as_coulomb_says(friction: float, mass: float, gravity: float) -> None:
+    env = make(**{"box/friction": friction, "box/mass": mass, "gravity": gravity, "push": 8.0})
+    run(env, STILL, 10)
+    heights = []
+    net = 3.0 * mass  # of the push, after friction, N
+    action = np.array([(net - friction * mass * gravity) / 8.0, 0.0], dtype=np.float32)
+    for _ in range(10):
+        env.step(action)
+        heights.append(env.values["box/position"][2])
+    np.testing.assert_allclose(env.values["box/velocity"][0], 3.0 * 10 * STEP, rtol=0.03)
+    np.testing.assert_allclose(heights, 0.05, atol=1e-3)  # it neither hops nor sinks
+
+
+@pytest.mark.parametrize("friction", [0.2, 0.4, 0.6])
+def test_brakes_as_coulomb_says(friction: float) -> None:
+    env = make(**{"box/friction": friction})
+    run(env, STILL, 10)
+    start = env.values["box/position"][1]
+    env.do({"box/velocity": [0.0, -1.0, 0.0]}, check=False)
+    run(env, STILL, 40)
+    way = start - env.values["box/position"][1]
+    np.testing.assert_allclose(way, 1.0 / (2 * friction * 9.81), rtol=0.03)
+    assert np.all(np.abs(env.values["box/velocity"]) < 1e-3)
+
+
+def test_rests_below_the_friction_limit() -> None:
+    env = make(**{"box/friction": 0.6, "box/mass": 0.9, "push": 4.0})
+    run(env, STILL, 10)
+    before = env.values["box/position"]
+    run(env, EAST, 50)
+    assert np.all(np.abs(env.values["box/position"] - before) < 1e-3)
+
+
+def test_falls_as_galileo_says() -> None:
+    env = make(**{"gravity": -6.0})
+    place = env.values["box/position"] + [0.0, 0.0, 0.5]
+    env.do({"box/position": place}, check=False)
+    run(env, STILL, 8)
+    substeps, dt = 80, 0.004
+    # semi-implicit Euler: z = z0 + g dt^2 n (n + 1) / 2
+    expected = place[2] - 6.0 * dt * dt * substeps * (substeps + 1) / 2
+    np.testing.assert_allclose(env.values["box/position"][2], expected, rtol=1e-12)
+    np.testing.assert_allclose(env.values["box/velocity"], [0, 0, -6.0 * substeps * dt], atol=1e-12)
+
+
+# ------------------------------------------------------------------ episodes and observation
+
+
+def test_starts_are_spread_around_the_default_and_addressed() -> None:
+    venv = iv.make_vec(ID, num_envs=64)
+    venv.reset(seed=5)
+    places = venv.values["box/position"]
+    assert np.all(np.abs(places[:, :2]) <= START_SPREAD)
+    assert np.ptp(places[:, 0]) > START_SPREAD
+    np.testing.assert_array_equal(places[:, 2], 0.05)
+    env = iv.make(ID)
+    env.reset(seed=5 + 17)
+    np.testing.assert_array_equal(env.values["box/position"], places[17])
+
+
+def test_the_layout_names_every_entry_of_the_observation() -> None:
+    env = make()
+    observation, reward, terminated, truncated, info = env.step(EAST)
+    assert env.observation_space.contains(observation)
+    covered = sorted(i for part in env.layout.values() for i in range(part.start, part.stop))
+    assert covered == list(range(len(observation)))
+    for name, part in env.layout.items():
+        np.testing.assert_array_equal(observation[part], env.values[name])
+    away = env.values["box/position"][:2] - env.values["goal/position"]
+    np.testing.assert_allclose(reward, -np.hypot(*away), rtol=1e-15)
+    assert (terminated, truncated, info["success"]) == (False, False, False)
+
+
+def test_an_episode_is_a_hundred_steps_and_the_goal_can_be_reached() -> None:
+    env = make()
+    for step in range(100):
+        gap = env.values["goal/position"] - env.values["box/position"][:2]
+        wish = 20.0 * gap - 5.0 * env.values["box/velocity"][:2]
+        action = np.clip(wish, -1.0, 1.0).astype(np.float32)
+        _, _, terminated, truncated, info = env.step(action)
+        assert not terminated
+        assert truncated == (step == 99)
+    assert info["success"]
+
+
+# -------------------------------------------------------------------------- interventions
+
+
+def test_a_new_size_reseats_the_box() -> None:
+    env = make()
+    x, y, _ = env.values["box/position"]
+    outcome = env.do({"box/size": [0.1, 0.12, 0.16]})
+    assert outcome.changed == {"box/size", "box/position"}
+    np.testing.assert_array_equal(env.values["box/position"], [x, y, 0.08])
+    assert env.unwrapped.graph.effects_now("box/size") == {"box/position"}
+
+
+def test_a_given_place_wins_over_the_reseating() -> None:
+    env = make()
+    env.do({"box/size": [0.1, 0.1, 0.12], "box/position": [0.1, 0.1, 0.2]}, check=False)
+    np.testing.assert_array_equal(env.values["box/position"], [0.1, 0.1, 0.2])
+
+
+INFEASIBLE = [
+    {"box/position": [TABLE, 0.0, 0.05]},  # over the edge
+    {"box/position": [0.0, 0.0, 0.02]},  # sunk
+    {"box/position": [0.5, 0.0, 0.2], "box/size": [0.3, 0.3, 0.3], "box/mass": 2.0},
+]
+
+
+@pytest.mark.parametrize("values", INFEASIBLE)
+def test_a_refused_intervention_leaves_every_bit(values: dict[str, Any]) -> None:
+    env, twin = make(), make()
+    run(env, EAST, 3)
+    run(twin, EAST, 3)
+    before = env.snapshot().to_bytes()
+    with pytest.raises(iv.InterventionError, match="hang over the table's edge or be sunk"):
+        env.do(values, check=False)
+    assert env.snapshot().arrays.keys() >= twin.snapshot().arrays.keys()
+    run(env, EAST, 20)
+    run(twin, EAST, 20)
+    for name, rows in twin.snapshot().arrays.items():
+        np.testing.assert_array_equal(env.snapshot().arrays[name], rows)
+    assert len(before) > 0
+
+
+def test_infeasible_worlds_of_a_batch_stay_and_the_others_change() -> None:
+    venv = iv.make_vec(ID, num_envs=3)
+    venv.reset(seed=0)
+    before = venv.values["box/position"]
+    places = np.array([[0.1, 0.0, 0.05], [0.59, 0.0, 0.05], [-0.1, 0.0, 0.05]])
+    outcome = venv.do({"box/position": places}, check=False)
+    np.testing.assert_array_equal(outcome.applied, [True, False, True])
+    assert list(outcome.reasons) == [1]
+    after = venv.values["box/position"]
+    np.testing.assert_array_equal(after[[0, 2]], places[[0, 2]])
+    np.testing.assert_array_equal(after[1], before[1])
+
+
+def test_an_infeasible_start_is_refused() -> None:
+    env, start = iv.make(ID), {"box/size": [0.16, 0.16, 0.16], "box/position": [0.53, 0.0, 0.08]}
+    with pytest.raises(iv.InterventionError, match="hang over the table's edge"):
+        env.reset(seed=0, options={"do": start})
+    with pytest.raises(iv.InterverseError, match="reset"):
+        env.step(EAST)
+    fresh = make()
+    again, _ = env.reset(seed=0)
+    np.testing.assert_array_equal(again, fresh.reset(seed=0)[0])
+
+
+OTHER = {
+    "gravity": -5.0,
+    "push": 6.0,
+    "box/mass": 0.8,
+    "box/friction": 0.55,
+    "box/size": [0.15, 0.09, 0.13],
+    "box/color": [0.1, 0.2, 0.3],
+    "goal/position": [-0.3, 0.1],
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_edited_equals_rebuilt(name: str) -> None:
+    edited = make(**{name: OTHER[name]})
+    rebuilt = iv.make(ID, defaults={name: OTHER[name]})
+    rebuilt.reset(seed=0)
+    for _ in range(40):
+        for mine, theirs in zip(edited.step(EAST), rebuilt.step(EAST), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    models = [env.world._engine._batch.get_model(0) for env in (edited, rebuilt)]
+    for field in ("body_mass", "body_inertia", "geom_size", "geom_rgba", "geom_rbound", "site_pos"):
+        np.testing.assert_array_equal(*(getattr(model, field) for model in models))
+
+
+def test_colour_and_goal_do_not_touch_the_motion() -> None:
+    plain, other = make(), make(**{"box/color": [0.1, 0.2, 0.3], "goal/position": [0.0, 0.0]})
+    run(plain, EAST, 30)
+    run(other, EAST, 30)
+    for name in ("box/position", "box/velocity"):
+        np.testing.assert_array_equal(plain.values[name], other.values[name])
+
+
+def test_a_picture_shows_size_and_colour() -> None:
+    pytest.importorskip("OpenGL")
+    env = iv.make(ID, render_mode="rgb_array")
+    env.reset(seed=0)
+    before = env.render()
+    env.do({"box/color": [0.1, 0.2, 0.45], "box/size": [0.16, 0.16, 0.16]})
+    after = env.render()
+    assert before.shape == (240, 320, 3)
+    assert before.dtype == np.uint8
+    blue = [int(np.sum(p[..., 2].astype(int) - p[..., 0] > 15)) for p in (before, after)]
+    assert blue[1] > blue[0] + 300
+
+
+# ------------------------------------------------------------------------ NumPy and Torch
+
+FLOATS = st.floats(-1.0, 1.0)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_dynamics_on_torch_are_numpys(seed: int) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(seed)
+    place, size = rng.normal(size=(5, 3)), rng.uniform(0.1, 0.3, (5, 3))
+    uniform, goal, push = rng.random((5, 2)), rng.normal(size=(5, 2)), rng.random(5)
+    calls = [
+        (dynamics.seat, (place, size)),
+        (dynamics.start, (place, size, uniform)),
+        (dynamics.infeasible, (place, size)),
+        (dynamics.force, (uniform.astype(np.float32), push)),
+        (dynamics.observation, (place, size, goal)),
+        (dynamics.distance, (place, goal)),
+        (dynamics.reward, (place, goal)),
+    ]
+    for function, arguments in calls:
+        mine = function(*arguments)
+        theirs = function(*(torch.from_numpy(a) for a in arguments))
+        np.testing.assert_allclose(theirs.numpy(), mine, rtol=0, atol=1e-12)
+
+
+def test_the_whole_world_runs_on_torch() -> None:
+    torch = pytest.importorskip("torch")
+    mine, theirs = (iv.make_vec(ID, num_envs=3, device=d) for d in ("cpu", "torch"))
+    for venv in (mine, theirs):
+        venv.reset(seed=3, options={"do": {"box/mass": np.array([0.3, 0.4, 0.5])}})
+        venv.do({"box/size": [0.12, 0.12, 0.12]}, worlds=[2, 0])
+    for _ in range(10):
+        a, b = mine.step(np.tile(EAST, (3, 1))), theirs.step(np.tile(EAST, (3, 1)))
+        assert isinstance(b[0], torch.Tensor)
+        np.testing.assert_allclose(b[0].numpy(), a[0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(b[1], a[1], rtol=0, atol=1e-12)
+    for name in mine.values:
+        np.testing.assert_allclose(theirs.values[name], mine.values[name], rtol=0, atol=1e-12)
