@@ -74,6 +74,20 @@ class CurriculumMeddler:
         self._count(self.curriculum.intervene(driver, np.flatnonzero(~ended)))
         return {"refused_interventions": self.refused.copy()}
 
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Returns the memory of past episodes, as arrays."""
+        out: dict[str, NDArray[Any]] = {"refused": self.refused.copy(), "ended": self._ended.copy()}
+        for name, rows in self._carried.items():
+            out[f"carried:{name}"], out[f"has:{name}"] = rows.copy(), self._has[name].copy()
+        return out
+
+    def load(self, held: Mapping[str, NDArray[Any]]) -> None:
+        """Takes back what `save` returned."""
+        self.refused, self._ended = held["refused"].copy(), held["ended"].copy()
+        names = [name.removeprefix("carried:") for name in held if name.startswith("carried:")]
+        self._carried = {name: held[f"carried:{name}"].copy() for name in names}
+        self._has = {name: held[f"has:{name}"].copy() for name in names}
+
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.refused[list(refusals)] += 1
 

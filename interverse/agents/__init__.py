@@ -1,1 +1,1 @@
-"""Policies and planners."""
+"""Agents: baselines to train, and planners that use a world model."""

@@ -1,0 +1,27 @@
+"""Data sets: collected in grid worlds, kept in HDF5, with the published splits."""
+
+from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
+from interverse.data.generate import Collect, collect
+from interverse.data.minari import to_minari
+from interverse.data.original import export_original, import_original
+from interverse.data.schema import Header, Scene, SceneWorld
+from interverse.data.splits import SPLITS, Split, load_dataset, splits
+
+__all__ = [
+    "SPLITS",
+    "Collect",
+    "Dataset",
+    "Header",
+    "Scene",
+    "SceneWorld",
+    "Split",
+    "Transitions",
+    "collect",
+    "draw_frames",
+    "export_original",
+    "import_original",
+    "load_dataset",
+    "open_dataset",
+    "splits",
+    "to_minari",
+]

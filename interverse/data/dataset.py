@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.data.schema import Array, Header, Scene
+from interverse.data.schema import Array, Header, Scene, variable_at
 from interverse.data.store import read_dataset, read_pixels
 from interverse.errors import InvalidValueError, explain
 from interverse.scm.graph import CausalGraph
@@ -127,7 +127,7 @@ class Dataset:
 
 
 def draw_frames(rows: Mapping[str, Array]) -> Array:
-    """Returns pictures, uint8 (B, 50, 50, 3), of rows of `Dataset.scene_arrays`, on their device."""
+    """Returns uint8 pictures (B, 50, 50, 3) of rows of `Dataset.scene_arrays`, on their device."""
     return Scene(**rows).draw()
 
 
@@ -144,7 +144,7 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
         episodes=arrays["episodes"],
         scene=_scene(arrays, "scene"),
         target=_scene(arrays, "target"),
-        values={n.removeprefix("values/"): a for n, a in arrays.items() if n.startswith("values/")},
+        values={v: a for path, a in arrays.items() if (v := variable_at(path)) is not None},
     )
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse.data.schema import Header, Scene, SceneWorld, plain
+from interverse.data.schema import Drawn, Header, Scene, SceneWorld, plain, value_path
 from interverse.data.store import read_header, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.errors import InvalidValueError, explain
@@ -30,7 +30,7 @@ from interverse.rng import Noise, check_seed
 from interverse.worlds.world import World
 
 _UNIT_FRAMES = 60_000  # scenes of a unit take some megabytes, pixels 7.5 kB a frame:
-_UNIT_PICTURES = 20_000
+_UNIT_PICTURES = 20_000  # what is lost when it is killed while pixels are written
 _ACTION = "policy/action"  # the address `rollout`'s random policy draws at
 _NOT_SHAPING = ("threads", "device")  # options that change no result
 
@@ -82,9 +82,11 @@ def collect(config: Collect) -> Path:
     with _locked(config.out):
         if config.out.exists() and not _may_replace(config, header):
             return config.out
-        parts = config.out.with_name(f".{config.out.name}.{header.short_hash}.parts")
+        # Parts of other code or other units must not be taken for these: both are in the names.
+        what = f"{header.short_hash}-{header.version}"
+        parts = config.out.with_name(f".{config.out.name}.{what}.parts")
         units = list(_units(config, images=header.images))
-        files = [parts / f"{unit.start:09d}.h5" for unit in units]
+        files = [parts / f"{unit.start:09d}-{unit.stop:09d}.h5" for unit in units]
         with _bar(config, sum(map(len, units))) as advance:
             for unit, file in zip(units, files, strict=True):
                 if not file.exists():
@@ -155,7 +157,7 @@ def _units(config: Collect, *, images: bool) -> Iterator[range]:
 # --------------------------------------------------------------------------- playing
 
 
-def _play(config: Collect, unit: range, *, images: bool) -> dict[str, NDArray[Any]]:
+def _play(config: Collect, unit: range, *, images: bool) -> dict[str, Any]:
     """Returns the arrays of some episodes of random play."""
     world = _build(config, len(unit))
     everyone = np.arange(len(unit))
@@ -165,7 +167,7 @@ def _play(config: Collect, unit: range, *, images: bool) -> dict[str, NDArray[An
         np.zeros(len(unit), dtype=np.int64),
     )
     world.reset(everyone, noise, {})
-    values = {f"values/{name}": _numpy(world.read(name)) for name in world.variables}
+    values = {value_path(name): _numpy(world.read(name)) for name in world.variables}
     film = _Film(world, images=images)
     actions = np.empty((len(unit), config.steps), dtype=np.int64)
     rewards = np.empty((len(unit), config.steps))
@@ -236,14 +238,15 @@ class _Film:
                 out[f"{group}/{part}"] = _numpy(array).astype(np.uint8)
         return out
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Any]:
         """Returns (E, T + 1, ...) arrays of the frames and (E, ...) arrays of the targets."""
-        out = {name: np.stack(frames, axis=1) for name, frames in self._frames.items()}
+        out: dict[str, Any] = {n: np.stack(seen, axis=1) for n, seen in self._frames.items()}
         out |= self._still
         if self._images and "scene/positions" in out:
             for group, name in (("scene", "images"), ("target", "target_images")):
                 if f"{group}/positions" in out:
-                    out[name] = Scene(*(out[f"{group}/{part}"] for part in Scene._fields)).draw()
+                    parts = (out[f"{group}/{part}"] for part in Scene._fields)
+                    out[name] = Drawn(Scene(*parts))
         return out
 
 

@@ -22,6 +22,7 @@ from interverse.sim import raster
 
 Array = Any  # a NumPy array or a Torch tensor
 FORMAT = "interverse-dataset-1"
+_VALUES = "values/"
 
 
 class Scene(NamedTuple):
@@ -37,6 +38,21 @@ class Scene(NamedTuple):
         flat = [part.reshape(-1, *part.shape[len(lead) :]) for part in self]
         drawn = raster.draw(_whole(flat[0]), _whole(flat[1]), flat[2])
         return drawn.reshape(*lead, *drawn.shape[1:])
+
+
+@final
+class Drawn:
+    """The pictures of a scene as rows that are drawn when asked for."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.shape = (*scene.shapes.shape[:-1], raster.SIZE, raster.SIZE, 3)
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, row: int) -> NDArray[np.uint8]:
+        return np.asarray(Scene(*(part[row : row + 1] for part in self._scene)).draw()[0])
 
 
 def _whole(array: Array) -> Array:
@@ -103,9 +119,7 @@ class Header:
     @property
     def key(self) -> str:
         """What the content depends on, as JSON: everything but who wrote it."""
-        return json.dumps(
-            {n: v for n, v in asdict(self).items() if n != "version"}, sort_keys=True
-        )
+        return json.dumps({n: v for n, v in asdict(self).items() if n != "version"}, sort_keys=True)
 
     @property
     def short_hash(self) -> str:
@@ -138,6 +152,22 @@ def fingerprint(header: Header, arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.data if array.size else b"")
     return digest.hexdigest()
+
+
+def value_path(variable: str) -> str:
+    """Returns where a variable's values lie in the file.
+
+    A slash would make a folder, and `edge_0_1` cannot be one beside `edge_0_1/delay`.
+
+    >>> value_path("block_0/weight")
+    'values/block_0:weight'
+    """
+    return _VALUES + variable.replace("/", ":")
+
+
+def variable_at(path: str) -> str | None:
+    """Returns the variable whose values lie at a path; None if other things do."""
+    return path[len(_VALUES) :].replace(":", "/") if path.startswith(_VALUES) else None
 
 
 def plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -89,7 +89,7 @@ def splits(id: str, **options: Any) -> Mapping[str, Split]:
     )
 
 
-def load_dataset(  # noqa: PLR0913 - three of them say where and how, not what
+def load_dataset(
     id: str,
     split: str = "train",
     *,
@@ -110,25 +110,48 @@ def load_dataset(  # noqa: PLR0913 - three of them say where and how, not what
         progress: show a bar on standard error while it is made.
         **options: options of the world, as for `make`.
 
-    >>> data = load_dataset("blocks/observed-3-v1", split="test", episodes=4)
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = load_dataset("blocks/observed-3-v1", "test", folder=folder, episodes=4)
     >>> data.images().shape, data.actions.shape
     ((4, 11, 50, 50, 3), (4, 10))
     """
-    config = split_config(id, split, episodes=episodes, images=images, progress=progress, **options)
-    where = default_folder() if folder is None else Path(folder)
-    header = header_of(config)
-    name = f"{id.replace('/', '-')}.{split}.{header.short_hash}.h5"
-    path = where / name
-    collect(
-        Collect(
-            id=config.id,
-            out=path,
-            episodes=config.episodes,
-            steps=config.steps,
-            seed=config.seed,
-            images=config.images,
-            options=config.options,
-            progress=config.progress,
-        )
+    config = _config(id, split, options)
+    config = replace(
+        config,
+        images=images,
+        progress=progress,
+        episodes=config.episodes if episodes is None else episodes,
     )
-    return open_dataset(path)
+    name = f"{id.replace('/', '-')}.{split}.{header_of(config).short_hash}.h5"
+    path = (default_folder() if folder is None else Path(folder)) / name
+    return open_dataset(collect(replace(config, out=path)))
+
+
+def _config(id: str, split: str, options: Mapping[str, Any]) -> Collect:
+    table = splits(id, **options)
+    if split not in table:
+        raise UnknownNameError(unknown("split", split, table, fix=f"These are the splits of {id}"))
+    chosen = table[split]
+    for name, value in chosen.options.items():
+        if options.get(name, value) != value:
+            raise InvalidValueError(
+                explain(
+                    f"{name} is {options[name]!r}, but split {split!r} is {name} {value!r}",
+                    fix=f"Leave {name} out, or choose another split",
+                )
+            )
+    return Collect(
+        id=id,
+        out=Path(),
+        episodes=chosen.episodes,
+        steps=chosen.steps,
+        seed=chosen.seed,
+        options={**options, **chosen.options},
+    )
+
+
+def default_folder() -> Path:
+    """Returns the folder data sets are kept in unless another is given."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "interverse" / "datasets"

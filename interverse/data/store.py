@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.data.schema import FORMAT, Header, fingerprint
+from interverse.data.schema import FORMAT, Drawn, Header, fingerprint
 from interverse.errors import FileFormatError, explain
 
 PIXELS = ("images", "target_images")
@@ -38,15 +38,15 @@ def atomic(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def write_part(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes the arrays of some episodes."""
+def write_part(path: Path, arrays: Mapping[str, NDArray[Any] | Drawn]) -> None:
+    """Writes the arrays of some episodes; pixels may be drawn while they are written."""
     with atomic(path) as partial, h5py.File(partial, "w") as file:
         for name, array in arrays.items():
             if name in PIXELS:
                 pixels = _create_pixels(file, name, array.shape)
                 _write_pixels(pixels, array)
             else:
-                _write_small(file, name, array)
+                _write_small(file, name, np.asarray(array))
 
 
 def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
@@ -78,9 +78,7 @@ def _join_small(parts: Sequence[Path]) -> dict[str, NDArray[Any]]:
 def _write_small(file: h5py.File, name: str, array: NDArray[Any]) -> None:
     packed = {}
     if array.size:
-        packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} | {
-            "fletcher32": True
-        }
+        packed = dict(compression="gzip", compression_opts=1, shuffle=True, fletcher32=True)
     file.create_dataset(name, data=array, **packed)
 
 
@@ -95,12 +93,13 @@ def _create_pixels(file: h5py.File, name: str, shape: tuple[int, ...]) -> h5py.D
     )
 
 
-def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8]) -> None:
-    threads = min(os.cpu_count() or 1, 8)
-    with ThreadPoolExecutor(threads) as pool:
-        packed = pool.map(lambda row: zlib.compress(np.ascontiguousarray(row), _LEVEL), rows)
-        chunks, origin = pixels.id, (0,) * (rows.ndim - 1)
-        for i, data in enumerate(packed):
+def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8] | Drawn) -> None:
+    def pack(row: int) -> bytes:
+        return zlib.compress(np.ascontiguousarray(rows[row]).data, _LEVEL)
+
+    chunks, origin = pixels.id, (0,) * (len(rows.shape) - 1)
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        for i, data in enumerate(pool.map(pack, range(len(rows)))):
             chunks.write_direct_chunk((i, *origin), data)
 
 
@@ -160,7 +159,7 @@ def _header(file: h5py.File) -> Header:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[h5py.File]:
+def opened(path: Path, wanted: str = f"format {FORMAT}") -> Iterator[h5py.File]:
     """Yields an open file; what is missing, corrupt or foreign raises with its name."""
     if not path.is_file():
         raise FileNotFoundError(
@@ -173,7 +172,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
         raise FileFormatError(
             explain(
                 f"{path} is no data set, or is corrupt: {error}",
-                allowed=f"an HDF5 file of format {FORMAT}",
+                allowed=f"an HDF5 file of {wanted}",
                 fix="Delete it and collect it again",
             )
         ) from error

@@ -196,7 +196,8 @@ class Driver:
         reasons = self._outside(rows, index, check=check, differs=differs)
         reasons |= self._apply(rows, index, differs, reasons)
         applied = np.zeros(len(self.steps), dtype=bool)
-        applied[index] = [i not in reasons for i in index.tolist()]
+        applied[index] = True
+        applied[list(reasons)] = False
         changed = frozenset(n for n, old in before.items() if np.any(_differs(old, self.values[n])))
         self._log.append(LogEntry(index, self.steps[index].copy(), rows, reasons, at_reset=False))
         outcome = Outcome(applied, reasons, changed, self.world.observe())
@@ -252,9 +253,10 @@ class Driver:
         """Hands the world what really changes: worlds with the same set of changes together."""
         names = sorted(rows)
         pattern = np.stack([differs[name] for name in names], axis=1)
-        allowed = np.array([i not in reasons for i in index.tolist()], dtype=bool)
+        allowed = ~np.isin(index, list(reasons))
         refused: dict[int, str] = {}
-        for key in np.unique(pattern, axis=0):
+        alike = bool(np.all(pattern == pattern[:1]))  # the usual case; np.unique sorts, slowly
+        for key in pattern[:1] if alike else np.unique(pattern, axis=0):
             chosen = np.flatnonzero(allowed & np.all(pattern == key, axis=1))
             values = {name: rows[name][chosen] for name, on in zip(names, key, strict=True) if on}
             if values and len(chosen):

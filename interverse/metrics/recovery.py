@@ -22,14 +22,14 @@ Graph = NDArray[Any]  # (n, n) of 0 and 1
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeScores:
-    """Edges at the threshold that serves the model best.
+    """Edges at one threshold: the one that serves the model best, unless it was given.
 
     Attributes:
         threshold: effects above it count as edges.
         precision: share of found edges that are true (1 where none is found).
         recall: share of true edges that are found (1 where there are none).
-        f1: their harmonic mean, which the threshold maximises.
-        shd: structural Hamming distance at that threshold.
+        f1: their harmonic mean, which the best threshold maximises.
+        shd: structural Hamming distance at the threshold.
         average_precision: area under precision over recall, which needs no threshold.
     """
 
@@ -44,9 +44,17 @@ class EdgeScores:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryScores:
-    """What a model knows of a graph."""
+    """What a model knows of a graph.
+
+    Attributes:
+        edges: direct edges at the best threshold, which is chosen with the truth in hand.
+        fixed: the same at a threshold fixed beforehand.
+        ancestors: who has any effect on whom, at the best threshold.
+        total_effect_error: mean absolute error of the total effects.
+    """
 
     edges: EdgeScores
+    fixed: EdgeScores
     ancestors: EdgeScores
     total_effect_error: float
 
@@ -162,23 +170,24 @@ def edges_above(effects: Floats, threshold: float) -> NDArray[np.bool_]:
     return (effects > threshold) & ~np.eye(len(effects), dtype=bool)
 
 
-def edge_scores(true: Graph, effects: Floats) -> EdgeScores:
-    """Returns the scores at the threshold with the highest F1 (the highest of several).
+def edge_scores(true: Graph, effects: Floats, *, threshold: float | None = None) -> EdgeScores:
+    """Returns how well effects above a threshold match the true edges.
 
-    A model whose effects are all zero has the empty graph at every threshold.
+    Without a threshold, the one with the highest F1 is taken (the highest of several). A model
+    whose effects are all zero has the empty graph at every threshold.
     """
     truth = _graph(true, "true")
     off = ~np.eye(len(truth), dtype=bool)
-    thresholds = np.unique(np.append(effects[off], 0.0))[::-1]
-    scored = [(_f1(truth, edges_above(effects, t)), t) for t in thresholds if t >= 0.0]
-    f1, low = max(scored)
-    found = edges_above(effects, low)
+    if threshold is None:
+        levels = np.unique(np.append(effects[off], 0.0))
+        threshold = max((_f1(truth, edges_above(effects, t)), t) for t in levels if t >= 0.0)[1]
+    found = edges_above(effects, threshold)
     hits = int((found & truth).sum())
     return EdgeScores(
-        threshold=float(low),
-        precision=hits / found.sum() if found.any() else 1.0,
-        recall=hits / truth.sum() if truth.any() else 1.0,
-        f1=f1,
+        threshold=float(threshold),
+        precision=hits / int(found.sum()) if found.any() else 1.0,
+        recall=hits / int(truth.sum()) if truth.any() else 1.0,
+        f1=_f1(truth, found),
         shd=structural_hamming(truth, found),
         average_precision=_average_precision(truth[off], effects[off]),
     )
@@ -191,11 +200,17 @@ def total_effect_error(true: Floats, found: Floats) -> float:
 
 
 def recovery(
-    graph: Graph, *, true_totals: Floats, found_totals: Floats, found_direct: Floats
+    graph: Graph,
+    *,
+    true_totals: Floats,
+    found_totals: Floats,
+    found_direct: Floats,
+    threshold: float = 0.1,
 ) -> RecoveryScores:
     """Returns all scores of a model's effects against the truth."""
     return RecoveryScores(
         edges=edge_scores(graph, found_direct),
+        fixed=edge_scores(graph, found_direct, threshold=threshold),
         ancestors=edge_scores(ancestors(graph), found_totals),
         total_effect_error=total_effect_error(true_totals, found_totals),
     )

@@ -117,7 +117,12 @@ def effects(respondent: Respondent, trials: Trials, *, floor: float = 0.0) -> Ef
 
 
 def score_effects(
-    graph: NDArray[np.generic], *, truth: Effects, found: Effects, one_step: bool = False
+    graph: NDArray[np.generic],
+    *,
+    truth: Effects,
+    found: Effects,
+    one_step: bool = False,
+    threshold: float = 0.1,
 ) -> RecoveryScores:
     """Returns how well a model's effects match the world's.
 
@@ -126,12 +131,14 @@ def score_effects(
         truth: the world's own effects, on the same trials.
         found: the model's.
         one_step: effects do not travel within a step (blocks), so total effects are the edges.
+        threshold: of the score that does not choose its own.
     """
     return recovery.recovery(
         graph,
         true_totals=truth.total,
         found_totals=found.total,
         found_direct=found.total if one_step else found.direct,
+        threshold=threshold,
     )
 
 

@@ -41,6 +41,8 @@ class Fit:
     """tf32 and bf16 concern a GPU; bf16 the convolutions alone."""
     compile: bool = False
     """Fuses kernels with torch.compile: a minute per stage first, so for long runs."""
+    cuda_graphs: bool = True
+    """On a GPU, records an update once and replays it; turn it off to find a failing kernel."""
     at_once: Literal["auto", "always", "never"] = "auto"
     """Whether seeds train together as stacked weights; auto: on a GPU."""
     out: Path | None = None

@@ -3,13 +3,13 @@
 For each episode the true state after K steps is compared with every episode's prediction. Two
 ranks stand side by side. The *strict* one counts predictions that are strictly nearer than the
 own one, as the original does: ties favour the model, so an encoder that maps everything to one
-point scores 100 %. The *guarded* one counts ties against the model, unless the two true frames
+point scores 100 %. The *guarded* one also counts equally near ones, unless the two true frames
 are the same picture: a collapsed encoder gets nothing, a perfect one still gets 100 %.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -61,13 +61,14 @@ class RankingScore:
         )
 
 
-def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ranks:
+def ranks(true: Tensor, predicted: Tensor, pictures: Callable[[], Tensor] | None = None) -> Ranks:
     """Returns the rank of each prediction among all, seen from its true state.
 
     Args:
         true: (N, ...) true states.
         predicted: (N, ...) predictions, in the same order.
-        pictures: (N,) numbers, equal where the true frames are the same picture.
+        pictures: gives (N,) numbers, equal where the true frames are the same picture; it is
+            called only if there are ties.
 
     >>> own = torch.tensor([[0.0], [1.0], [2.0]])
     >>> ranks(own, own).strict.tolist(), ranks(own * 0, own * 0).guarded.tolist()
@@ -78,18 +79,20 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
         raise InvalidValueError(
             explain(f"{tuple(true.shape)} true states, {tuple(predicted.shape)} predictions")
         )
-    count = len(true)
-    pictures = torch.arange(count, device=true.device) if pictures is None else pictures
     lengths = predicted.square().sum(1)
-    strict, guarded = [], []
-    for start in range(0, count, _ROWS):
+    strict, guarded, names = [], [], None
+    for start in range(0, len(true), _ROWS):
         rows = true[start : start + _ROWS]
         distances = torch.addmm(lengths[None], rows, predicted.T, alpha=-2)
         distances += rows.square().sum(1, keepdim=True)
-        own = distances.diagonal(offset=start)[:, None]
-        strict.append((distances < own).sum(1))
-        other = pictures[start : start + _ROWS, None] != pictures[None]
-        guarded.append(((distances <= own) & other).sum(1))
+        own = distances.diagonal(offset=start)[:, None].clone()
+        nearer, as_near = (distances < own).sum(1), (distances <= own).sum(1) - 1
+        if pictures is not None and bool((as_near > nearer).any()):
+            names = pictures() if names is None else names
+            same = names[start : start + _ROWS, None] == names[None]
+            as_near -= ((distances == own) & same).sum(1) - 1
+        strict.append(nearer)
+        guarded.append(as_near)
     return Ranks(torch.cat(strict) + 1, torch.cat(guarded) + 1)
 
 
@@ -118,7 +121,7 @@ def _score(
 ) -> RankingScore:
     frames = starts * (source.num_steps + 1) + horizon
     true = _encode(model, source, starts, horizon)
-    found = ranks(true, predicted, _pictures(source, frames))
+    found = ranks(true, predicted, lambda: _pictures(source, frames))
     error = None
     if model.decoder is not None:
         error = _reconstruction(model, source, frames, predicted)
@@ -143,14 +146,14 @@ def _actions(source: TransitionSource, starts: Tensor, count: int) -> Tensor:
 
 
 def _pictures(source: TransitionSource, numbers: Tensor) -> Tensor:
-    """Returns 64-bit hashes of frames: sorting whole frames would cost more than the ranking."""
+    """Returns hashes of frames: sorting whole frames would cost more than the ranking."""
     hashes, weights = [], None
     for part in numbers.split(_IMAGES):
-        levels = source.frames(part).flatten(1).mul(255).round().to(torch.int64)
+        levels = source.frames(part).flatten(1).mul(255).round().to(torch.int32)
         if weights is None:
-            drawn = generator(seed=0, name="ranking/pictures").integers(2**62, size=levels.shape[1])
-            weights = torch.as_tensor(drawn, device=levels.device)
-        hashes.append((levels * weights).sum(1))  # wraps, exactly
+            drawn = generator(seed=0, name="ranking/pictures").integers(2**31, size=levels.shape[1])
+            weights = torch.as_tensor(drawn.astype("int32"), device=levels.device)
+        hashes.append((levels * weights).sum(1))  # products wrap, exactly; their sum is 64-bit
     return torch.cat(hashes)
 
 

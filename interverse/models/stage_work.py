@@ -48,7 +48,8 @@ class StageWork:
             torch.compiler.reset()  # else earlier models' versions count against its limit
         train = training_step(self.learner, self.objective, self.train_feed, self.optimizer, **kind)
         valid = validation_step(self.learner, self.objective, self.valid_feed, **kind)
-        if self.device.type == "cuda" and self.stage.needs.graphs is None:
+        replays = self.how.cuda_graphs and self.stage.needs.graphs is None
+        if self.device.type == "cuda" and replays:
             return GraphedStep(train), GraphedStep(valid)
         return train, valid
 

@@ -16,12 +16,16 @@ from interverse._version import __version__
 from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
 from interverse.reports import PLOTS
 from interverse.results import Results, tables
+from interverse.results.comparisons import comparisons
+from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
 from interverse.results.text import Estimate, TextTable, show
 
 try:
     import jinja2
     from matplotlib.figure import Figure
+
+    from interverse.reports.plots import style
 except ImportError as error:
     raise missing_extra(str(error.name), "report") from error
 
@@ -141,11 +145,13 @@ def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...])
                 title="Comparison",
                 text="Experiments on the very same episodes. A difference is worth believing where "
                 "its interval leaves out zero and its corrected p-value is small.",
-                tables={"comparisons": tables.comparisons(results, metric)},
+                tables={"comparisons": comparisons(results, metric)},
             )
         )
     if media:
-        sections.append(Section(title="Episodes", text="Seen from outside.", media=media))
+        sections.append(
+            Section(title="Episodes", text="Chosen episodes, as a camera saw them.", media=media)
+        )
     return [*sections, _refusals_section(results)]
 
 
@@ -191,8 +197,10 @@ def _copy_media(files: Mapping[str, Path], target: Path) -> tuple[tuple[str, str
 
 
 def _save_plot(figure: Figure, path: Path) -> None:
-    for suffix, dated in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
-        figure.savefig(path.with_suffix(suffix), metadata=dated, dpi=150)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not again for every file
+    for suffix in (".svg", ".pdf"):
+        style.save(figure, path.with_suffix(suffix))
 
 
 def _save_table(table: TextTable, path: Path) -> None:
@@ -205,7 +213,7 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(cells=_cells, is_video=lambda path: path.endswith(VIDEOS))
+    environment.globals.update(table_view=table_view, is_video=lambda path: path.endswith(VIDEOS))
     provenance = results.provenance
     rest = {name: v for name, v in provenance.items() if name not in _PROVENANCE_SHOWN}
     return environment.get_template("page.html.j2").render(
@@ -223,39 +231,31 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
     )
 
 
-def _cells(name: str, table: TextTable) -> dict[str, Any]:
+def table_view(name: str, table: TextTable) -> dict[str, Any]:
     """Returns a table as the template needs it: heads, rows of cells, and how many were cut."""
     lifted = table.lifted()
     rows = _shortened(lifted) if name == "effects" else lifted.rows
     numbers = [lifted.is_number(i) for i in range(len(lifted.header))]
-    widest = max((abs(c.value) for row in rows for c in row if _is_change(name, c)), default=0.0)
+    changes = [c for row in rows for c in row if name == "effects" and isinstance(c, Estimate)]
+    widest = max((abs(change.value) for change in changes), default=0.0)
     return {
-        "heads": list(zip(lifted.header, numbers, strict=True)),
-        "rows": [
-            [_cell(cell, widest if _is_change(name, cell) else 0.0) for cell in r] for r in rows
-        ],
+        "heads": list(zip(map(metric_label, lifted.header), numbers, strict=True)),
+        "rows": [[_cell(cell, widest if cell in changes else 0.0) for cell in r] for r in rows],
         "caption": lifted.caption,
         "cut": len(lifted.rows) - len(rows),
     }
 
 
-def _is_change(name: str, cell: object) -> bool:
-    return name == "effects" and isinstance(cell, Estimate)
-
-
 def _cell(cell: Any, widest: float) -> dict[str, Any]:
-    """Returns a cell's text, its interval, and for a change the bar's start and width in percent."""
+    """Returns a cell's text and interval, and for a change its bar, in percent of the track."""
     text, _, ends = (
         show(cell).partition(" [") if isinstance(cell, Estimate) else (show(cell), "", "")
     )
     shown = {"text": text, "ends": f"[{ends}" if ends else "", "number": not isinstance(cell, str)}
     if widest:
         width = 50 * abs(cell.value) / widest
-        shown |= {
-            "start": 50 - width if cell.value < 0 else 50,
-            "width": width,
-            "loss": cell.value < 0,
-        }
+        start = 50 - width if cell.value < 0 else 50
+        shown |= {"start": start, "width": width, "loss": cell.value < 0}
     return shown
 
 

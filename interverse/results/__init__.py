@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interverse.results.highlights import Highlight, highlights
 from interverse.results.results import Results
 
-__all__ = ["Results"]
+__all__ = ["Highlight", "Results", "highlights"]

@@ -41,5 +41,10 @@ def versions() -> Mapping[str, str]:
 
 def command() -> str:
     """Returns the command line of this process, to be pasted into a shell."""
-    program = Path(sys.argv[0]).name or "python"
-    return shlex.join([program, *sys.argv[1:]])
+    module = getattr(sys.modules["__main__"], "__spec__", None)
+    if module is not None:
+        return shlex.join(["python", "-m", module.name.removesuffix(".__main__"), *sys.argv[1:]])
+    program = Path(sys.argv[0]).name if sys.argv else ""
+    if program in ("", "-c"):
+        return shlex.join(["python", *sys.orig_argv[1:]])
+    return shlex.join([*(["python"] if program.endswith(".py") else []), program, *sys.argv[1:]])

@@ -1,6 +1,6 @@
 """Results: one tidy table of episodes with what made it.
 
-A row is an episode. Its columns are fixed: those of `CONTRACT`, then `experiment` (what was
+A row is an episode. Its columns are fixed: those of `schema.CONTRACT`, then `experiment` (what was
 evaluated) and `step` (training steps behind the policy), then `score:<metric>` for further scores
 and `value:<variable>` for the values intervened on. What a world lacks is null. A refused episode
 is a row with a reason and without a score.
@@ -22,33 +22,10 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
 from interverse.results import parquet, tables
+from interverse.results.schema import SCORES, checked, is_score
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-CONTRACT: Mapping[str, pa.DataType] = {
-    "task": pa.string(),
-    "protocol": pa.string(),
-    "seed": pa.int64(),
-    "episode": pa.int64(),
-    "last_fractional_success": pa.float64(),
-    "mean_fractional_success": pa.float64(),
-    "last20_fractional_success": pa.float64(),
-    "return": pa.float64(),
-    "length": pa.int64(),
-    "refused": pa.bool_(),
-    "reason": pa.string(),
-}
-_EXTRA: Mapping[str, pa.DataType] = {"experiment": pa.string(), "step": pa.int64()}
-KEY = ("experiment", "step", "task", "protocol", "seed", "episode")
-_REQUIRED = ("task", "protocol", "seed", "episode")
-_DEFAULTS: Mapping[str, Any] = {"experiment": "policy", "refused": False}
-SCORES = (
-    "last_fractional_success",
-    "mean_fractional_success",
-    "last20_fractional_success",
-    "return",
-)
+    import pandas as pd  # type: ignore[import-untyped]
 
 
 @final
@@ -78,7 +55,7 @@ class Results:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", _checked(self.data))
+        object.__setattr__(self, "data", checked(self.data))
         object.__setattr__(self, "provenance", _json(self.provenance))
 
     @classmethod
@@ -205,7 +182,7 @@ class Results:
 
     def scores(self, metric: str) -> NDArray[np.float64]:
         """Returns (row,) one metric's scores; NaN where refused or missing."""
-        names = [n.removeprefix("score:") for n in self.data.column_names if _is_score(n)]
+        names = [n.removeprefix("score:") for n in self.data.column_names if is_score(n)]
         if metric not in names:
             raise UnknownNameError(unknown("metric", metric, names))
         column = metric if metric in SCORES else f"score:{metric}"
@@ -248,89 +225,12 @@ class Results:
         return replace(self, data=self.data.set_column(place, "experiment", column))
 
 
-def _is_score(name: str) -> bool:
-    return name in SCORES or name.startswith("score:")
-
-
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _by_number(name: str) -> list[tuple[bool, int, str]]:
     return [(not p.isdigit(), int(p) if p.isdigit() else 0, p) for p in re.split(r"(\d+)", name)]
-
-
-def _checked(data: pa.Table) -> pa.Table:
-    """Returns the table with all columns, in order and of the right types, or raises."""
-    if not isinstance(data, pa.Table):
-        raise InvalidValueError(
-            explain(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
-        )
-    fixed = CONTRACT | _EXTRA
-    extra = sorted(set(data.column_names) - set(fixed))
-    wrong = [name for name in extra if not name.startswith(("score:", "value:"))]
-    if wrong:
-        allowed = f"{', '.join(fixed)}, score:<metric>, value:<variable>"
-        raise InvalidValueError(explain(f"unknown result columns {wrong}", allowed=allowed))
-    columns = {name: _fixed_column(data, name, kind) for name, kind in fixed.items()}
-    for name in extra:
-        kind = pa.float64()
-        if name.startswith("value:") and pa.types.is_nested(data[name].type):
-            kind = pa.list_(pa.float64())
-        columns[name] = _cast(data[name], name, kind)
-    table = pa.table(columns)
-    _check_rows(table)
-    return table
-
-
-def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    if name not in data.column_names:
-        if name in _REQUIRED and data.num_rows:
-            raise InvalidValueError(
-                explain(f"the results lack the column {name!r}", fix=f"Give every row a {name}")
-            )
-        return pa.array([_DEFAULTS.get(name)] * data.num_rows, kind)
-    column = _cast(data[name], name, kind)
-    if name in _DEFAULTS:
-        column = pc.fill_null(column, _DEFAULTS[name])
-    if name in _REQUIRED and column.null_count:
-        raise InvalidValueError(
-            explain(f"{name} is null in {column.null_count} rows", fix=f"Give every row a {name}")
-        )
-    return column
-
-
-def _cast(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    try:
-        return column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise InvalidValueError(
-            explain(f"column {name!r} is {column.type} ({error})", allowed=str(kind))
-        ) from None
-
-
-def _check_rows(table: pa.Table) -> None:
-    """Raises where a refused episode has a score, or where an episode stands twice."""
-    refused = table.filter(table["refused"])
-    for name in (n for n in table.column_names if _is_score(n)):
-        if refused[name].null_count < refused.num_rows:
-            raise InvalidValueError(
-                explain(
-                    f"a refused episode has a {name}: an episode without its intervention is "
-                    "never scored",
-                    fix="Leave the scores of refused episodes null",
-                )
-            )
-    groups = table.group_by(list(KEY)).aggregate([([], "count_all")])
-    if groups.num_rows < table.num_rows:
-        twice = groups.filter(pc.greater(groups["count_all"], 1)).slice(0, 1).to_pylist()[0]
-        shown = ", ".join(f"{name}={twice[name]!r}" for name in KEY if twice[name] is not None)
-        raise InvalidValueError(
-            explain(
-                f"an episode stands in the results more than once: {shown}",
-                fix="Give each experiment its own name with results.named(...)",
-            )
-        )
 
 
 def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables a paper needs, from the tidy table: scores, aggregates, comparisons, refusals, effects.
+"""Tables a paper needs, from the tidy table: scores, aggregates, refusals, effects, gaps.
 
 Each is one function of the results and returns a `TextTable`. Intervals are 95% bootstrap
 intervals; their draws are addressed by what they are about, so a row never depends on another.
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, explain
-from interverse.metrics import bootstrap, comparison, generalisation, statistics
-from interverse.results.text import MISSING, Estimate, Format, Text, TextTable
+from interverse.metrics import bootstrap, generalisation, statistics
+from interverse.results.labels import component_names
+from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rng import generator
 
 if TYPE_CHECKING:
@@ -48,18 +49,18 @@ def scores(
     names = list(results.metrics if metrics is None else metrics)
     columns = [estimates(last, name, unit) for name in names]
     refused = last.refused
-    rows = tuple(
-        (*key, int((~refused[at]).sum()), int(refused[at].sum()), *(c[key] for c in columns))
-        for key, at in groups(last).items()
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for key, at in groups(last).items():
+        lost = int(refused[at].sum())
+        rows.append((*key, len(at) - lost, lost, *(column[key] for column in columns)))
     header = ("experiment", "task", "protocol", "scored", "refused", *names)
-    return TextTable(header=header, rows=rows, caption=_NOTES[unit])
+    return TextTable(header=header, rows=tuple(rows), caption=_NOTES[unit])
 
 
 def aggregates(results: Results, metric: str) -> TextTable:
     """Returns one row per experiment and task: aggregates over all protocols' episodes."""
     last = results.final()
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for experiment, task in itertools.product(last.experiments, last.tasks):
         part = last.select(experiment=experiment, task=task)
         matrix = score_matrix(part, metric)
@@ -67,7 +68,9 @@ def aggregates(results: Results, metric: str) -> TextTable:
             continue
         cells = [
             Estimate.of(
-                bootstrap.interval(matrix, statistic, rng=_rng(f"{experiment}|{task}|{name}"))
+                bootstrap.interval(
+                    matrix, statistic, rng=interval_rng(f"{experiment}|{task}|{name}")
+                )
             )
             for name, statistic in _AGGREGATES.items()
         ]
@@ -76,37 +79,6 @@ def aggregates(results: Results, metric: str) -> TextTable:
         header=("experiment", "task", "scored", *_AGGREGATES),
         rows=tuple(rows),
         caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols]",
-    )
-
-
-def comparisons(results: Results, metric: str) -> TextTable:
-    """Returns each pair of experiments on the episodes they share, Holm-corrected over all rows."""
-    last = results.final()
-    found = []
-    for first, second in itertools.combinations(last.experiments, 2):
-        for task in last.tasks:
-            a, b, protocols = _shared(last.select(task=task), first, second, metric)
-            if len(protocols):
-                rng = _rng(f"{first}|{second}|{task}|{metric}")
-                found.append((first, second, task, protocols, comparison.compare(a, b, rng=rng)))
-    raw = [float(p) for *_, result in found for p in result.p_value]
-    adjusted = iter(comparison.holm(raw))
-    rows = []
-    for first, second, task, protocols, result in found:
-        for i, protocol in enumerate(protocols):
-            difference = Estimate(
-                float(result.difference.estimate[i]),
-                float(result.difference.low[i]),
-                float(result.difference.high[i]),
-            )
-            p = float(next(adjusted))
-            pair = f"{first} vs {second}"
-            rows.append((pair, task, protocol, int(result.pairs[i]), difference, p_text(p)))
-    return TextTable(
-        header=("pair", "task", "protocol", "episodes", f"{metric}, difference", "p (Holm)"),
-        rows=tuple(rows),
-        caption="Mean of the first minus the second on the same episodes [95% interval]; "
-        "Wilcoxon's signed-rank test, corrected over all rows",
     )
 
 
@@ -126,11 +98,13 @@ def effects(results: Results, metric: str) -> TextTable:
     rows = []
     for experiment, task, part in _parts(results):
         scored = part.scores(metric)
-        values = {name: part.values(name) for name in part.variables}
-        components = sum(v.shape[1] for v in values.values())
-        if np.sum(~np.isnan(scored)) < 3 * components + 10:
+        values: dict[str, NDArray[np.float64]] = {}
+        for name in part.variables:
+            numbers = part.values(name)
+            values |= dict(zip(component_names(name, numbers.shape[1]), numbers.T, strict=True))
+        if np.sum(~np.isnan(scored)) < 3 * len(values) + 10:
             continue  # too few episodes to say anything
-        rng = _rng(f"{experiment}|{task}|{metric}|effects")
+        rng = interval_rng(f"{experiment}|{task}|{metric}|effects")
         found = generalisation.effects(scored, values, rng=rng)
         rows += [(experiment, task, effect) for effect in found]
     rows.sort(key=lambda row: (row[0], row[1], -abs(float(row[2].change.estimate))))
@@ -155,7 +129,7 @@ def gaps(results: Results, metric: str) -> TextTable:
             for name in part.variables
             if name in spaces
         }
-        rng = _rng(f"{experiment}|{task}|gaps")
+        rng = interval_rng(f"{experiment}|{task}|gaps")
         for gap in generalisation.gaps(part.scores(metric), labels, rng=rng):
             if gap.episodes_a and gap.episodes_b:
                 numbers = (gap.mean_a, gap.mean_b, Estimate.of(gap.loss))
@@ -197,19 +171,19 @@ def _mean_interval(
     Episodes are drawn within each seed, or, with unit "seed", the seeds' means are drawn.
     """
     known = ~np.isnan(values)
-    matrix = _columns([values[known & (seeds == seed)] for seed in np.unique(seeds)])
+    matrix = side_by_side([values[known & (seeds == seed)] for seed in np.unique(seeds)])
     if unit == "seed":
         matrix = statistics.mean_known(matrix, axis=0)[:, None]
     if np.isinf(matrix).any():
-        return Estimate.of(bootstrap.interval(matrix, statistics.median, rng=_rng(address)))
-    return Estimate.of(bootstrap.interval(matrix, rng=_rng(address), method="bca"))
+        return Estimate.of(bootstrap.interval(matrix, statistics.median, rng=interval_rng(address)))
+    return Estimate.of(bootstrap.interval(matrix, rng=interval_rng(address), method="bca"))
 
 
 def score_matrix(results: Results, metric: str) -> NDArray[np.float64]:
     """Returns (run, protocol) of every scored episode, NaN where a protocol has fewer."""
     values, protocol = results.scores(metric), results.column("protocol")
     parts = [values[(protocol == name) & ~np.isnan(values)] for name in results.protocols]
-    return _columns(parts)
+    return side_by_side(parts)
 
 
 def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
@@ -223,39 +197,13 @@ def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
     return labels
 
 
-def p_text(p: float) -> str:
-    """Returns a p-value as papers print it."""
-    if np.isnan(p):
-        return MISSING
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _parts(results: Results) -> list[tuple[str, str, Results]]:
     last = results.final()
     pairs = itertools.product(last.experiments, last.tasks)
     return [(e, t, last.select(experiment=e, task=t)) for e, t in pairs]
 
 
-def _shared(
-    results: Results, first: str, second: str, metric: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
-    """Returns two (episode, protocol) arrays of the episodes both have, and the protocols."""
-    values = results.scores(metric)
-    keys = [results.column(name) for name in ("experiment", "protocol", "seed", "episode")]
-    held: dict[str, dict[Any, float]] = {first: {}, second: {}}
-    for experiment, *key, value in zip(*keys, values, strict=True):
-        if experiment in held and not np.isnan(value):
-            held[experiment][tuple(key)] = value
-    both = sorted(set(held[first]) & set(held[second]))
-    protocols = [p for p in results.protocols if any(key[0] == p for key in both)]
-    tables = [
-        _columns([np.array([held[e][k] for k in both if k[0] == p]) for p in protocols])
-        for e in (first, second)
-    ]
-    return tables[0], tables[1], protocols
-
-
-def _columns(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def side_by_side(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Returns columns of unequal length side by side, NaN below the shorter ones."""
     table = np.full((max((len(p) for p in parts), default=0), len(parts)), np.nan)
     for i, part in enumerate(parts):
@@ -263,5 +211,6 @@ def _columns(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return table
 
 
-def _rng(address: str) -> np.random.Generator:
+def interval_rng(address: str) -> np.random.Generator:
+    """Returns the generator of one interval's draws, by what the interval is about."""
     return generator(seed=0, name=f"report|{address}")

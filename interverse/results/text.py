@@ -33,14 +33,14 @@ _LATEX = {
 class Text(str):
     """A string that a console shows as it prints, line by line."""
 
-    __slots__ = ()
+    table: RichTable | None = None
 
     def __repr__(self) -> str:
         return str(self)
 
-    def __rich__(self) -> RichText:
-        """Returns the lines as they are: rich would wrap them and colour their numbers."""
-        return RichText(str(self), no_wrap=True, overflow="ignore")
+    def __rich__(self) -> RichTable | RichText:
+        """Returns what rich prints: the table fitted to the console, or the lines uncoloured."""
+        return RichText(str(self)) if self.table is None else self.table
 
 
 @final
@@ -85,7 +85,10 @@ class TextTable:
             raise InvalidValueError(
                 explain(f"unknown table format {format!r}", allowed=", ".join(_RENDERERS))
             )
-        return Text(_RENDERERS[format](self if format == "csv" else self.lifted()))
+        table = self if format == "csv" else self.lifted()
+        text = Text(_RENDERERS[format](table))
+        text.table = _rich_table(table) if format == "rich" else None
+        return text
 
     def lifted(self) -> TextTable:
         """Returns the table with an experiment or task that is the same in all rows as title."""
@@ -127,18 +130,27 @@ def show(cell: Cell) -> str:
     return str(cell)
 
 
-def _rich(table: TextTable) -> str:
-    drawn = RichTable(box=box.SIMPLE_HEAD)
+def _rich_table(table: TextTable) -> RichTable:
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD,
+        title=table.title or None,
+        caption=table.caption or None,
+        title_justify="left",
+        caption_justify="left",
+    )
     for i, name in enumerate(table.header):
-        drawn.add_column(name, justify="right" if table.is_number(i) else "left", no_wrap=True)
+        drawn.add_column(name, justify="right" if table.is_number(i) else "left")
     for row in table.rows:
-        drawn.add_row(*(show(cell) for cell in row))
-    # A fixed width: the text must not depend on the terminal it was made in.
-    console = Console(file=io.StringIO(), width=240, color_system=None, markup=False)
-    console.print(drawn)
-    body = console.file.getvalue().strip("\n").splitlines()  # type: ignore[attr-defined]
-    lines = [f"  {table.title}"] * bool(table.title) + body + [f"  {table.caption}"]
-    return "\n".join(line.rstrip() for line in lines).rstrip("\n")
+        drawn.add_row(*(RichText(show(cell)) for cell in row))
+    return drawn
+
+
+def _rich(table: TextTable) -> str:
+    # Wide enough for all: the text must not depend on the terminal it was made in.
+    console = Console(file=io.StringIO(), width=400, color_system=None)
+    console.print(_rich_table(table))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _markdown(table: TextTable) -> str:

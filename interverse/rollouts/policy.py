@@ -6,7 +6,9 @@ Baselines3 models and Torch modules are recognised by their methods, so neither 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
 
 import gymnasium as gym
@@ -96,10 +98,13 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """Returns the policy meant by a name, a model or a callable, for this world.
 
     Args:
-        given: "random", "scripted" (where the world has one), a Stable-Baselines3 model, a Torch
-            module on float32 observations, or any callable on batched observations.
+        given: "random", "scripted" (where the world has one), the path of a folder that
+            `interverse train` exported, a Stable-Baselines3 model, a Torch module on float32
+            observations, or any callable on batched observations.
         world: the world it will act in.
     """
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and Path(given).is_dir()):
+        return CallablePolicy(_exported(Path(given)))
     if isinstance(given, str):
         return _named_policy(given, world)
     if callable(getattr(given, "predict", None)):
@@ -123,7 +128,15 @@ def _named_policy(name: str, world: World) -> Policy:
     if name == "scripted" and scripted is not None:
         return CallablePolicy(scripted)
     known = ["random"] if scripted is None else ["random", "scripted"]
-    raise UnknownNameError(unknown("policy", name, known))
+    raise UnknownNameError(
+        unknown("policy", name, known, fix="Or pass the folder of an exported policy")
+    )
+
+
+def _exported(folder: Path) -> Callable[[Any], Any]:
+    from interverse.rollouts.exported import ExportedPolicy  # loads Torch
+
+    return ExportedPolicy.load(folder)
 
 
 def _torch_function(module: Any) -> Callable[[Any], Any]:

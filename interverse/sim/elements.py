@@ -114,6 +114,31 @@ def find_rule(model: mujoco.MjModel, rule: Solid | ScaledInertia) -> Rule:
     return Rule(body, (("body_mass", body), ("geom_size", geom)), SOLIDS[kind])
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Bodies:
+    """Some bodies: where their state starts if all are free, which mocap bodies if all are."""
+
+    ids: Columns
+    qpos: Columns | None
+    qvel: Columns | None
+    mocap: Columns | None
+    centred: bool  # whether centres of mass and frames' origins coincide
+
+
+def find_bodies(model: mujoco.MjModel, ids: Columns) -> Bodies:
+    """Returns where the state of some bodies lives."""
+    qpos = qvel = None
+    joints = model.body_jntadr[ids]
+    if np.all(model.body_jntnum[ids] == 1) and np.all(
+        model.jnt_type[joints] == int(mujoco.mjtJoint.mjJNT_FREE)
+    ):
+        qpos, qvel = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+    mocap = model.body_mocapid[ids]
+    moved = not np.all(mocap >= 0)
+    return Bodies(ids, qpos, qvel, None if moved else mocap, not np.any(model.body_ipos[ids]))
+
+
 def template(model: mujoco.MjModel, field: str) -> NDArray[Any]:
     """Returns a field's values in the model, as an array."""
     if field.startswith("opt."):

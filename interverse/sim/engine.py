@@ -223,6 +223,13 @@ def make_engine(scene: Scene, *, num_worlds: int, device: str = "cpu", threads: 
         num_worlds: how many copies.
         device: a name in `ENGINES`, with or without an index ("cuda:1").
         threads: threads of a CPU engine, 0 for every core; they never change a result.
+
+    >>> ball = "<body name='ball'><freejoint/><geom size='0.1'/></body>"
+    >>> scene = Scene(model=f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+    >>> engine = make_engine(scene, num_worlds=2)
+    >>> engine.step(np.arange(2), substeps=10)
+    >>> engine.positions(("ball",)).shape
+    (2, 1, 3)
     """
     kind: Callable[..., Engine] = ENGINES.load(device.partition(":")[0])
     return kind(scene, num_worlds=num_worlds, device=device, threads=threads)

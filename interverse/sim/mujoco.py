@@ -9,8 +9,7 @@ the batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, Literal, NoReturn, final
 
 import mujoco
 import numpy as np
@@ -21,10 +20,12 @@ from interverse.errors import InvalidValueError, explain
 from interverse.scm.variable import Binding
 from interverse.sim.arrays import giver
 from interverse.sim.elements import (
+    Bodies,
     Columns,
     element_id,
     element_ids,
     element_names,
+    find_bodies,
     find_rule,
 )
 from interverse.sim.engine import (
@@ -67,7 +68,7 @@ class MujocoEngine(Engine):
         self._fields = Fields(self.model, self._batch, rules)
         self._ids: dict[tuple[str, tuple[str, ...]], Columns] = {}
         self._known_joints: dict[tuple[str, ...], tuple[Columns, Columns]] = {}
-        self._known_bodies: dict[tuple[str, ...], _Bodies] = {}
+        self._known_bodies: dict[tuple[str, ...], Bodies] = {}
         self._outputs: dict[str, NDArray[Any]] = {}  # derived fields that somebody reads
         self._stage = _NONE  # up to which they are computed
         self._stale = np.zeros(num_worlds, dtype=bool)  # worlds where they are out of date
@@ -132,21 +133,23 @@ class MujocoEngine(Engine):
         np.copyto(self._before, self._batch.state)
         try:
             if before is None:
-                self._batch.step(ids, substeps, self._stage)
+                self._advance(ids, substeps)
             else:
                 for _ in range(substeps):
                     before()
-                    self._batch.step(ids, 1, self._stage)
+                    self._advance(ids, 1)
         except mujoco_batch.SimulationError as error:
             self._broke_down(error.ids, str(error))
-        else:
-            if self._batch.warning.any():
-                counts = self._batch.warning[:, :, 1]
-                kinds = [mujoco.mjtWarning(k).name for k in np.flatnonzero(counts.any(axis=0))]
-                self._broke_down(np.flatnonzero(counts.any(axis=1)), ", ".join(kinds))
-        self._stale[worlds] = False
+        if self._batch.warning.any():
+            counts = self._batch.warning[:, :, 1]
+            kinds = [mujoco.mjtWarning(k).name for k in np.flatnonzero(counts.any(axis=0))]
+            self._broke_down(np.flatnonzero(counts.any(axis=1)), ", ".join(kinds))
 
-    def _broke_down(self, worlds: NDArray[Any], problem: str) -> None:
+    def _advance(self, ids: NDArray[np.int32] | None, substeps: int) -> None:
+        self._batch.step(ids, substeps, self._stage)
+        self._stale[slice(None) if ids is None else ids] = False
+
+    def _broke_down(self, worlds: NDArray[Any], problem: str) -> NoReturn:
         np.copyto(self._batch.state, self._before)
         self._batch.warning[:] = 0
         self._stale[:] = True
@@ -241,10 +244,10 @@ class MujocoEngine(Engine):
             self._ids[key] = element_ids(self.model, kind, names)
         return self._ids[key]
 
-    def _bodies(self, bodies: Names) -> _Bodies:
+    def _bodies(self, bodies: Names) -> Bodies:
         key = tuple(bodies)
         if key not in self._known_bodies:
-            self._known_bodies[key] = _find_bodies(self.model, self._named("body", key))
+            self._known_bodies[key] = find_bodies(self.model, self._named("body", key))
         return self._known_bodies[key]
 
     def _joints(self, joints: Names) -> tuple[Columns, Columns]:
@@ -375,27 +378,6 @@ class MujocoEngine(Engine):
         if self._camera is not None:
             self._camera.close()
             self._camera = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Bodies:
-    """Some bodies: where their state starts if all are free, which mocap bodies if all are."""
-
-    ids: Columns
-    qpos: Columns | None
-    qvel: Columns | None
-    mocap: Columns | None
-    centred: bool  # whether centres of mass and frames' origins coincide
-
-
-def _find_bodies(model: mujoco.MjModel, ids: Columns) -> _Bodies:
-    qpos = qvel = None
-    joints = model.body_jntadr[ids]
-    if np.all(model.body_jntnum[ids] == 1) and np.all(model.jnt_type[joints] == _FREE):
-        qpos, qvel = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-    mocap = model.body_mocapid[ids]
-    moved = not np.all(mocap >= 0)
-    return _Bodies(ids, qpos, qvel, None if moved else mocap, not np.any(model.body_ipos[ids]))
 
 
 def _compile(model: Any) -> mujoco.MjModel:

@@ -64,7 +64,7 @@ def shade(intensities: Array, name: str) -> Array:
     if name not in SEQUENTIAL:
         raise UnknownNameError(unknown("sequential colormap", name, SEQUENTIAL))
     xp = array_namespace(intensities)
-    table = xp.asarray(SEQUENTIAL[name], device=device(intensities))
+    table = xp.asarray(SEQUENTIAL[name].copy(), device=device(intensities))
     entry = xp.astype(xp.floor(intensities * _ENTRIES), xp.int64)
     return table[xp.clip(entry, 0, _ENTRIES - 1)]
 

@@ -116,7 +116,7 @@ def test_the_best_weights_are_kept_not_the_last():
     run = Run(learner, [stage], Fit(epochs=8, learning_rate=0.1), seeds=(0,))
     best = run()["walk"]
     assert float(best["place"][0]) == pytest.approx(0.3, abs=1e-4)
-    assert float(learner.parameters["place"]) == pytest.approx(0.8, abs=1e-4)
+    assert float(learner.state()["place"]) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_training_repeats_and_leaves_the_global_generator_alone(train, valid, tiny):
@@ -205,11 +205,11 @@ def test_a_corrupt_checkpoint_and_another_run_are_refused(squares, tmp_path, tin
     ("model", "loss"), [("modular", "contrastive"), ("gnn", "contrastive"), ("vae", "nll")]
 )
 def test_seeds_trained_at_once_equal_seeds_trained_alone(model, loss, encoder, squares, tiny):
-    train, valid = (ArraySource(*squares(4, 4, seed=s)[:2]) for s in (0, 1))
+    train, valid = (ArraySource(*squares(3, 4, seed=s)[:2]) for s in (0, 1))
     config = tiny(model, loss, encoder=encoder)
     runs = {
         mode: fit_world_model(
-            config, Fit(epochs=2, batch_size=8, seeds=(1, 2), at_once=mode), train, valid
+            config, Fit(epochs=1, batch_size=6, seeds=(1, 2), at_once=mode), train, valid
         )
         for mode in ("never", "always")
     }

@@ -14,18 +14,26 @@ from interverse.models.world_model import WorldModel
 
 
 def data(squares, seed: int, episodes: int) -> RewardData:
-    images, actions, cells = squares(episodes, 6, seed=seed)
+    images, actions, cells = squares(episodes, 6, seed=seed, objects=1)
     goal = cells[:, -1:]
     apart = np.abs(cells // 5 - goal // 5) + np.abs(cells % 5 - goal % 5)
     rewards = -apart[:, 1:].mean(-1)
     return RewardData(source=ArraySource(images, actions), rewards=rewards, targets=images[:, -1])
 
 
+class Cells(torch.nn.Module):
+    """Encodes an image as its red cells."""
+
+    def forward(self, images):
+        return torch.nn.functional.avg_pool2d(images, 10)[:, :1].flatten(2)
+
+
 def test_it_beats_the_best_constant_and_leaves_the_encoder_alone(squares, tiny):
-    model = WorldModel.seeded(tiny("modular", embedding=8), seed=0)
+    model = WorldModel.seeded(tiny("ae", objects=1, embedding=25), seed=0)
+    model.encoder = Cells()
     before = {k: v.clone() for k, v in model.state_dict().items()}
-    train, valid = data(squares, 0, 60), data(squares, 1, 20)
-    how = Fit(epochs=25, batch_size=32, learning_rate=2e-3)
+    train, valid = data(squares, 0, 100), data(squares, 1, 20)
+    how = Fit(epochs=15, batch_size=32, learning_rate=3e-3)
     predictor = fit_reward(model, how, train, valid)
     frames = (
         np.asarray(valid.source._frames).reshape(20, 7, 50, 50, 3)[:, 1:].reshape(-1, 50, 50, 3)
@@ -34,7 +42,7 @@ def test_it_beats_the_best_constant_and_leaves_the_encoder_alone(squares, tiny):
     targets = encode_images(model, torch.as_tensor(valid.targets)).repeat_interleave(6, 0)
     error = np.abs(predictor(states, targets).detach().numpy() - valid.rewards.ravel()).mean()
     constant = np.abs(valid.rewards - np.median(valid.rewards)).mean()
-    assert error < 0.85 * constant
+    assert error < 0.6 * constant
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
 
 

@@ -74,6 +74,36 @@ def test_torch_draws_the_same_bytes():
     np.testing.assert_array_equal(image.numpy(), raster.draw(*scene))
 
 
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_canvas_shows_what_draw_would_after_any_change(kind):
+    as_kind = np.asarray if kind == "numpy" else pytest.importorskip("torch").as_tensor
+    canvas, rng = raster.Canvas(), np.random.default_rng(1)
+    positions, shapes, colors = scenes(6, 5)
+    given = []
+    for turn in range(6):
+        seen = canvas.draw(*(as_kind(part) for part in (positions, shapes, colors)))
+        seen = seen if kind == "numpy" else seen.numpy()
+        given.append((seen, seen.copy()))
+        np.testing.assert_array_equal(given[-1][1], raster.draw(positions, shapes, colors))
+        colors = np.where(rng.random((6, 5, 1)) < 0.3, rng.integers(0, 256, (6, 5, 3)), colors)
+        colors = colors.astype(np.uint8)
+        if turn == 1:
+            positions = positions[:, ::-1].copy()  # objects swap cells
+        if turn == 2:
+            positions = scenes(6, 5, seed=9)[0]
+        if turn == 3:
+            shapes = rng.integers(0, 8, shapes.shape)
+    for picture, as_it_was in given:  # earlier pictures are the caller's own
+        np.testing.assert_array_equal(picture, as_it_was)
+
+
+def test_a_canvas_takes_another_number_of_objects():
+    canvas = raster.Canvas()
+    canvas.draw(*scenes(4, 5))
+    np.testing.assert_array_equal(canvas.draw(*scenes(4, 2)), raster.draw(*scenes(4, 2)))
+    np.testing.assert_array_equal(canvas.draw(*scenes(3, 2)), raster.draw(*scenes(3, 2)))
+
+
 def test_enlarge_repeats_pixels():
     image = raster.draw(*scenes(1, 5))[0]
     big = raster.enlarge(image, 5)

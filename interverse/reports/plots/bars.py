@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 
 from interverse.reports.grid import Grid, protocol_grid
 from interverse.reports.plots import style
+from interverse.results.labels import is_share, metric_label
 from interverse.results.tables import estimates
 from interverse.results.text import Estimate, decimals
 
@@ -71,8 +72,8 @@ def _draw_bars(axes: Axes, results: Results, metric: str, experiments: list[str]
     axes.set_xlim(-0.6, len(protocols) - 0.4)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
-    axes.set_ylabel(style.metric_label(metric).replace(", ", ",\n"))
-    if style.is_share(metric):
+    axes.set_ylabel(metric_label(metric).replace(", ", ",\n"))
+    if is_share(metric):
         axes.set(ylim=(0, 1.12), yticks=np.linspace(0, 1, 6))
 
 

@@ -11,6 +11,7 @@ from matplotlib.ticker import EngFormatter
 
 from interverse.metrics import bootstrap, statistics
 from interverse.reports.plots import style
+from interverse.results.labels import is_share, metric_label
 from interverse.rng import generator
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ def curves(results: Results, metric: str = "last_fractional_success") -> Figure:
             _draw(axes, part.select(experiment=experiment), metric, i)
         axes.set(title=task, xlabel="Training steps")
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        if style.is_share(metric):
+        if is_share(metric):
             axes.set_ylim(-0.02, 1.02)
     for axes in panels[:, 0]:
-        axes.set_ylabel(style.metric_label(metric))
+        axes.set_ylabel(metric_label(metric))
     style.legend_above(figure, panels[0, 0], len(results.experiments))
     return figure
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from interverse.metrics import bootstrap, statistics
 from interverse.reports.plots import style
+from interverse.results.labels import is_share, metric_label
 from interverse.results.tables import score_matrix
 from interverse.rng import generator
 
@@ -53,9 +54,7 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
             )
             line = {"color": look.color, "linestyle": look.line, "linewidth": 1.8}
             axes.plot(levels, band.estimate, label=experiment, **line)
-        axes.set(
-            title=part.tasks[0], xlabel=f"{style.metric_label(metric)}: level", ylim=(-0.02, 1.02)
-        )
+        axes.set(title=part.tasks[0], xlabel=f"{metric_label(metric)}: level", ylim=(-0.02, 1.02))
     for axes in panels[:, 0]:
         axes.set_ylabel("Share of episodes above")
     style.legend_above(figure, panels[0, 0], len(last.experiments))
@@ -63,7 +62,7 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
 
 
 def _levels(results: Results, metric: str) -> np.ndarray:
-    if style.is_share(metric):
+    if is_share(metric):
         return np.linspace(0, 1, _LEVELS)
     scores = results.scores(metric)
     known = scores[np.isfinite(scores)]

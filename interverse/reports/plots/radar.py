@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.projections.polar import PolarAxes
 
 from interverse.reports.plots import style
+from interverse.results.labels import is_share
 from interverse.results.tables import estimates
 from interverse.results.text import Estimate
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from interverse.results.results import Results
 
 _COLUMNS = 3
-_PANEL_INCHES, _LEGEND_INCHES = 3.9, 0.25
+_PANEL_INCHES, _LEGEND_INCHES = 3.9, 0.32
 
 
 @style.styled
@@ -76,7 +77,7 @@ def _draw(axes: PolarAxes, results: Results, metric: str, experiments: list[str]
     axes.set_xticks(angles, protocols, fontweight="bold")
     axes.spines["polar"].set_visible(False)
     axes.set_title(task, pad=16)
-    if style.is_share(metric):
+    if is_share(metric):
         axes.set_ylim(0, 1)
         axes.set_yticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1"])
     axes.tick_params(axis="y", labelsize=7.5, labelcolor=style.SOFT)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from interverse.metrics import bootstrap
 from interverse.reports.plots import style
+from interverse.results.labels import component_names, is_share, metric_label
 from interverse.rng import generator
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ _COLUMNS = 3
 _MOST_BINS, _FEWEST_IN_BIN = 8, 8
 _MOST_PANELS = 12
 _MOST_DOTS = 400
-_PARTS = {
-    "cylindrical_position": ("radius", "angle", "height"),
-    "color": ("red", "green", "blue", "alpha"),
-}
 
 
 @final
@@ -69,8 +66,8 @@ def response(
     for component, axes in zip(components, panels.flat, strict=False):
         _draw(axes, last, scores, component)
     for axes in panels[:, 0]:
-        axes.set_ylabel(style.metric_label(metric).replace(", ", ",\n"))
-    if style.is_share(metric):
+        axes.set_ylabel(metric_label(metric).replace(", ", ",\n"))
+    if is_share(metric):
         panels[0, 0].set_ylim(-0.04, 1.08)
     style.legend_above(figure, panels[0, 0], len(last.experiments))
     return figure
@@ -80,11 +77,9 @@ def _components(results: Results, variable: str) -> list[_Component]:
     values = results.values(variable)
     about = results.provenance.get("variables", {}).get(variable, {})
     width = values.shape[1]
-    known = _PARTS.get(variable.rsplit("/", 1)[-1], ("x", "y", "z", "w"))
-    parts = known[:width] if width <= len(known) else tuple(map(str, range(width)))
     units = str(about.get("unit") or "").split(", ")  # "m, rad, m" where components differ
     units = units if len(units) == width else units[:1] * width
-    labels = [variable if width == 1 else f"{variable} {part}" for part in parts]
+    labels = component_names(variable, width)
     return [
         _Component(
             label=f"{label} ({unit})" if unit else label,
@@ -101,7 +96,7 @@ def _bounds(about: dict[str, Any], component: int) -> dict[str, tuple[float, flo
         space = about.get(f"space_{name.lower()}")
         if space is not None:
             low, high = (np.ravel(np.asarray(end, dtype=np.float64)) for end in space)
-            found[name] = tuple(float(e[min(component, len(e) - 1)]) for e in (low, high))
+            found[name] = (float(low[component % len(low)]), float(high[component % len(high)]))
     return found
 
 
@@ -149,7 +144,7 @@ def _draw(axes: Axes, results: Results, scores: NDArray[np.float64], component: 
         found = [bootstrap.interval(y[b][:, None], rng=rng, resamples=500) for b in bins]
         middle, mean = [x[b].mean() for b in bins], [float(f.estimate) for f in found]
         ends = np.array([[float(f.low), float(f.high)] for f in found]).T
-        line = {"color": look.color, "linestyle": look.line, "marker": look.marker}
+        line: Any = {"color": look.color, "linestyle": look.line, "marker": look.marker}
         axes.plot(middle, mean, markersize=4, linewidth=1.6, label=name, **line)
         axes.vlines(middle, ends[0], ends[1], color=look.color, linewidth=1.1)
     _shade(axes, component)

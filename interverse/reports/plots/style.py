@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ParamSpec, final
+from pathlib import Path
+from typing import Any, ParamSpec, final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ INK, SOFT, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 SPACE_COLORS = {"A": "#dbeafe", "B": "#fde3cf", "A_B": "#e9e5f5"}
 WIDTH = 9.0  # inches: a full-width figure on the page, and across two columns of a paper
 
-_SETTINGS = {
+_SETTINGS: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": SOFT,
     "axes.grid": True,
@@ -99,30 +100,20 @@ def blank(message: str) -> Figure:
     return figure
 
 
+def save(figure: Figure, path: Path) -> None:
+    """Writes a figure as SVG, PDF or PNG, by the path's suffix; equal figures give equal files."""
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+    with mpl.rc_context(_SETTINGS):
+        figure.savefig(path, metadata=undated, dpi=150)
+
+
 def legend_above(figure: Figure, axes: Axes, count: int) -> None:
     """Puts the legend of one axes above the whole figure; none for a single experiment."""
     handles, labels = axes.get_legend_handles_labels()
     if count > 1 and handles:
-        laid_out = figure.get_layout_engine() is not None
-        place = "outside upper left" if laid_out else "upper left"
-        figure.legend(handles, labels, loc=place, ncols=min(count, 4))
-
-
-def metric_label(metric: str) -> str:
-    """Returns a metric's name as an axis label.
-
-    >>> metric_label("last20_fractional_success")
-    'Fractional success, last 20 steps'
-    """
-    known = {
-        "last_fractional_success": "Fractional success, last step",
-        "mean_fractional_success": "Fractional success, episode mean",
-        "last20_fractional_success": "Fractional success, last 20 steps",
-        "return": "Return",
-    }
-    return known.get(metric, metric.replace("_", " "))
-
-
-def is_share(metric: str) -> bool:
-    """Returns whether a metric runs from 0 to 1."""
-    return metric.endswith("fractional_success")
+        by_hand = figure.get_layout_engine() is None
+        columns = min(count, 4)
+        if by_hand:
+            figure.legend(handles, labels, loc="upper left", ncols=columns)
+        else:
+            figure.legend(handles, labels, loc="outside upper left", ncols=columns)

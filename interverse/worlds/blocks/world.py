@@ -96,7 +96,7 @@ class Blocks(World):
         rows = self._draw(here, {**spread, **given})
         refused = self._clashes(rows, worlds)
         if refused:
-            bad = np.array([world in refused for world in worlds.tolist()])
+            bad = self._array(np.array([world in refused for world in worlds.tolist()]))
             _assign(rows, self._draw(here.take(bad), {}), bad)
         self._write(rows, worlds)
         return refused

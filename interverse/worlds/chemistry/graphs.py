@@ -118,8 +118,9 @@ def disorder(adjacency: NDArray[Any]) -> str:
         return ""
     graph = nx.DiGraph(edges)
     if not nx.is_directed_acyclic_graph(graph):
-        cycle = [a for a, _ in nx.find_cycle(graph, source=backward[0][0])]
-        path = " -> ".join(str(node) for node in [*cycle, cycle[0]])
+        cycle = [a for a, _ in nx.find_cycle(graph)]
+        first = cycle.index(min(cycle))
+        path = " -> ".join(str(n) for n in [*cycle[first:], *cycle[:first], min(cycle)])
         return explain(f"the graph has a cycle: {path}", allowed="edges to higher indices only")
     named = ", ".join(f"{j}->{i}" for j, i in backward)
     return explain(

@@ -23,7 +23,7 @@ Array = Any  # a NumPy array or a Torch tensor
 # then 8% of the depth a substep (5000/s2): read off the recorded drops.
 SOLREF = (-5000.0, -250.0)
 SOLIMP = (0.99, 0.99, 0.001)
-IMPRATIO = 100.0  # friction this much stiffer than the normal force: pinched blocks do not creep
+IMPRATIO = 10.0  # friction this much stiffer than the normal force: pinched blocks do not creep
 TORSION = 0.001  # m; the original's spinning friction of blocks
 WALL_SIDES = 24
 

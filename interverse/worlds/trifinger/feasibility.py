@@ -1,99 +1,25 @@
-"""Whether a scene can be: how deep things stand in each other, and where goals may be.
+"""Whether a scene can be: the rules by which an intervention is refused, and what they say.
 
-Everything is closed array code over a leading world axis: boxes against boxes (separating axes),
-capsules against boxes and capsules, floor and wall. An intervention is refused for what it makes
-worse: a pair that was as deep before, or a goal that did not move, is no reason.
+An intervention is refused for what it makes worse: a pair that was as deep before, or a goal that
+did not move, is no reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from interverse.worlds.trifinger.robot import HEIGHT, LINKS
-from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, hinge_origins
-from interverse.worlds.trifinger.rotation import conjugate, matrix, rotate
-from interverse.worlds.trifinger.scene import WALL_HEIGHT, WALL_RADIUS
+from interverse.worlds.trifinger.overlap import bounds
+from interverse.worlds.trifinger.penetration import Depths
 
 Array = Any  # a NumPy array or a Torch tensor
 
-STAGE_DEPTH = 0.030  # how far blocks may stand in each other, the floor, the wall or an obstacle, m
-ROBOT_DEPTH = 0.0095  # how far a finger may stand in anything, m
 ARENA = ((-0.15, -0.15, 0.0), (0.15, 0.15, 0.3))  # the box that goals must be in, m
 GOAL_SHARE = 0.5  # of a goal's volume that must be in the arena
 GOAL_FLOOR = -0.01  # the lowest point a goal may have, m
 _WORSE = 1e-9  # m by which a depth must grow to count
-_GOLDEN = 0.6180339887498949
-_SEARCH_STEPS = 22  # of the golden section: the place on a link is known to a hundredth of a mm
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Capsules:
-    """The links' collision shapes in their own frames, and which may touch what.
-
-    Attributes:
-        names: of the four shapes of a finger: upper, middle, lower, tip.
-        ends: both ends in the link's frame, (4, 2, 3), m; a sphere has two equal ones.
-        radii: (4,), m.
-    """
-
-    names: tuple[str, ...]
-    ends: Array
-    radii: Array
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Solids:
-    """Boxes of N worlds: centres (N, K, 3), quaternions (N, K, 4), full edges (N, K, 3).
-
-    `present` (N, K) says which ones are there.
-    """
-
-    names: tuple[str, ...]
-    position: Array
-    orientation: Array
-    size: Array
-    present: Array
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Depths:
-    """How deep pairs stand in each other, (N, P), m; negative where they are apart."""
-
-    pairs: tuple[tuple[str, str], ...]
-    depth: Array
-    limit: Array  # (P,)
-
-
-def penetrations(
-    capsules: Capsules, joints: Array, height: Array, blocks: Solids, obstacles: Solids
-) -> Depths:
-    """Returns the depth of every pair of things that may touch.
-
-    Args:
-        capsules: the links' shapes.
-        joints: (N, 9), rad.
-        height: of the hinges, (N,), m.
-        blocks: what can move.
-        obstacles: what cannot.
-    """
-    xp = array_namespace(joints)
-    parts = [
-        *_block_depths(xp, blocks, obstacles),
-        *_robot_depths(xp, capsules, link_segments(capsules, joints, height), blocks, obstacles),
-    ]
-    return Depths(
-        pairs=tuple(pair for pairs, _, _ in parts for pair in pairs),
-        depth=xp.concat([depth for _, depth, _ in parts], axis=1),
-        limit=np.concatenate([np.full(len(pairs), limit) for pairs, _, limit in parts]),
-    )
 
 
 def worse(after: Depths, before: Depths) -> dict[int, str]:
@@ -112,14 +38,14 @@ def worse(after: Depths, before: Depths) -> dict[int, str]:
     return reasons
 
 
-def goal_faults(names: tuple[str, ...], position: Array, orientation: Array, size: Array) -> Array:
+def goal_place(position: Array, orientation: Array, size: Array) -> tuple[Array, Array]:
     """Returns the share of each goal in the arena and its lowest point, two arrays (N, G).
 
     The share compares the part of its bounding box in the arena with its own volume.
     """
-    del names
-    low, high = bounding_box(position, orientation, size)
     xp = array_namespace(position)
+    box = bounds(position, orientation, size)
+    low, high = box[..., 0, :], box[..., 1, :]
     least, most = xp.asarray(ARENA[0]), xp.asarray(ARENA[1])
     edges = xp.clip(xp.minimum(high, most) - xp.maximum(low, least), 0.0, None)
     inside = edges[..., 0] * edges[..., 1] * edges[..., 2]
@@ -136,7 +62,7 @@ def goal_reasons(
         goals: positions (N, G, 3), orientations (N, G, 4) and sizes (N, G, 3).
         moved: (N, G), which ones to look at.
     """
-    share, lowest = (np.asarray(x) for x in goal_faults(names, *goals))
+    share, lowest = (np.asarray(x) for x in goal_place(*goals))
     outside, sunk = moved & (share < GOAL_SHARE), moved & (lowest < GOAL_FLOOR)
     reasons = {}
     for row in np.flatnonzero((outside | sunk).any(axis=1)).tolist():
@@ -153,247 +79,3 @@ def goal_reasons(
                 f"Allowed: {-GOAL_FLOOR * 1e3:.0f} mm."
             )
     return reasons
-
-
-def bounding_box(position: Array, orientation: Array, size: Array) -> tuple[Array, Array]:
-    """Returns the lowest and highest corner of boxes' bounding boxes, (..., 3) each."""
-    half = _reach(array_namespace(position), matrix(orientation), size)
-    return position - half, position + half
-
-
-# --- blocks --------------------------------------------------------------------------------------
-
-
-def _block_depths(xp: Any, blocks: Solids, obstacles: Solids) -> list[Any]:
-    count = len(blocks.names)
-    if count == 0:
-        return []
-    axes = matrix(blocks.orientation)
-    half = _reach(xp, axes, blocks.size)
-    floor = half[..., 2] - blocks.position[..., 2]
-    wall = _wall_depth(xp, blocks, axes)
-    out = [
-        ([(name, "floor") for name in blocks.names], _there(xp, floor, blocks.present), STAGE_DEPTH),
-        ([(name, "stage") for name in blocks.names], _there(xp, wall, blocks.present), STAGE_DEPTH),
-    ]
-    pairs = list(combinations(range(count), 2))
-    if pairs:
-        i, j = (np.array(side) for side in zip(*pairs, strict=True))
-        depth = _box_depth(xp, _take(blocks, i), _take(blocks, j))
-        names = [(blocks.names[a], blocks.names[b]) for a, b in pairs]
-        out.append((names, depth, STAGE_DEPTH))
-    if obstacles.names:
-        i, j = (a.ravel() for a in np.indices((count, len(obstacles.names))))
-        depth = _box_depth(xp, _take(blocks, i), _take(obstacles, j))
-        names = [(blocks.names[a], obstacles.names[b]) for a, b in zip(i, j, strict=True)]
-        out.append((names, depth, STAGE_DEPTH))
-    return out
-
-
-def _reach(xp: Any, axes: Array, size: Array) -> Array:
-    """Returns how far boxes reach along x, y and z from their centres, (..., 3)."""
-    half = size / 2
-    return sum(xp.abs(axes[..., :, k]) * half[..., None, k] for k in range(3))
-
-
-def _wall_depth(xp: Any, blocks: Solids, axes: Array) -> Array:
-    """Returns by how much the corner furthest from the middle is beyond the wall, (N, K)."""
-    half = blocks.size / 2
-    furthest = None
-    for sx in (-1.0, 1.0):
-        for sy in (-1.0, 1.0):
-            for sz in (-1.0, 1.0):
-                signs = (sx, sy, sz)
-                x, y = (
-                    blocks.position[..., i]
-                    + sum(signs[k] * axes[..., i, k] * half[..., k] for k in range(3))
-                    for i in range(2)
-                )
-                radius = xp.sqrt(x * x + y * y)
-                furthest = radius if furthest is None else xp.maximum(furthest, radius)
-    return furthest - WALL_RADIUS
-
-
-def _take(solids: Solids, index: Array) -> Solids:
-    return Solids(
-        tuple(solids.names[k] for k in index),
-        solids.position[:, index],
-        solids.orientation[:, index],
-        solids.size[:, index],
-        solids.present[:, index],
-    )
-
-
-def _box_depth(xp: Any, a: Solids, b: Solids) -> Array:
-    """Returns the depth of box pairs, (N, P): the least overlap over the separating axes."""
-    ra, rb = matrix(a.orientation), matrix(b.orientation)
-    apart = b.position - a.position
-    ha, hb = a.size / 2, b.size / 2
-    axes = [ra[..., :, k] for k in range(3)] + [rb[..., :, k] for k in range(3)]
-    axes += [_cross(xp, ra[..., :, i], rb[..., :, j]) for i in range(3) for j in range(3)]
-    least = None
-    for axis in axes:
-        length = xp.sqrt(_dot(axis, axis))
-        parallel = length < 1e-6  # the cross product of parallel edges is no axis
-        unit = axis / xp.where(parallel, 1.0, length)[..., None]
-        reach = sum(xp.abs(_dot(unit, ra[..., :, k])) * ha[..., k] for k in range(3))
-        reach = reach + sum(xp.abs(_dot(unit, rb[..., :, k])) * hb[..., k] for k in range(3))
-        overlap = xp.where(parallel, np.inf, reach - xp.abs(_dot(unit, apart)))
-        least = overlap if least is None else xp.minimum(least, overlap)
-    return _there(xp, least, a.present & b.present)
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
-
-
-def _cross(xp: Any, a: Array, b: Array) -> Array:
-    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
-    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
-    return xp.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
-
-
-def _there(xp: Any, depth: Array, present: Array) -> Array:
-    return xp.where(present, depth, -np.inf)
-
-
-# --- robot ---------------------------------------------------------------------------------------
-
-
-def link_segments(capsules: Capsules, joints: Array, height: Array | float = HEIGHT) -> Array:
-    """Returns both ends of every link's capsule, (N, 3 fingers, 4 links, 2, 3), from the datum."""
-    xp = array_namespace(joints)
-    q = xp.reshape(joints, (-1, 3, 3))
-    upper, lean, bend = q[..., 0], q[..., 1], q[..., 1] + q[..., 2]
-    arm, leg = LINKS[1].origin[1], LINKS[2].origin
-    placed = []
-    for part in range(len(capsules.names)):
-        x, y, z = (capsules.ends[part, :, i] for i in range(3))  # (2,) each
-        if part == 1:
-            x, y, z = _turned(xp, lean, x, y + arm, z)
-        elif part > 1:
-            x, y, z = _turned(xp, bend, x, y + arm + leg[1], z)
-            x = x + (leg[2] * xp.sin(lean))[..., None]
-            z = z + (leg[2] * xp.cos(lean))[..., None]
-        placed.append(_in_world(xp, upper, (x, y, z), height))
-    return xp.stack(placed, axis=2)
-
-
-def _turned(xp: Any, angle: Array, x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
-    """Returns points turned about the y axis by angles (N, 3), each (N, 3, 2)."""
-    cos, sin = xp.cos(angle)[..., None], xp.sin(angle)[..., None]
-    return x * cos + z * sin, y + 0.0 * cos, z * cos - x * sin
-
-
-def _in_world(
-    xp: Any, upper: Array, point: tuple[Array, Array, Array], height: Array | float
-) -> Array:
-    """Returns points of the upper links' frames in the world, (N, 3, 2, 3)."""
-    x, y, z = point
-    cos, sin = xp.cos(upper)[..., None], xp.sin(upper)[..., None]
-    x, side, rise = x + 0.0 * cos, cos * y + sin * z, cos * z - sin * y
-    yaw_cos, yaw_sin = (xp.asarray(f(FINGER_YAWS))[:, None] for f in (np.cos, np.sin))
-    base = xp.asarray(hinge_origins())
-    level = height - DATUM if isinstance(height, float) else (height - DATUM)[:, None, None]
-    return xp.stack(
-        [
-            yaw_cos * x - yaw_sin * side + base[:, 0, None],
-            yaw_sin * x + yaw_cos * side + base[:, 1, None],
-            rise + level,
-        ],
-        axis=-1,
-    )
-
-
-def _robot_depths(
-    xp: Any, capsules: Capsules, segments: Array, blocks: Solids, obstacles: Solids
-) -> list[Any]:
-    fingers, links = segments.shape[1:3]
-    names = [f"finger_{f}/{link}" for f in range(fingers) for link in capsules.names]
-    flat = xp.reshape(segments, (segments.shape[0], fingers * links, 2, 3))
-    radii = np.tile(np.asarray(capsules.radii), fingers)
-    low = np.array([k for k in range(len(names)) if k % links])  # all but the upper links
-    floor = radii[low] - xp.minimum(flat[:, low, 0, 2], flat[:, low, 1, 2])
-    out = [
-        ([(names[k], "floor") for k in low], floor, ROBOT_DEPTH),
-        ([(names[k], "stage") for k in low], _wall_reach(xp, flat[:, low], radii[low]), ROBOT_DEPTH),
-        _finger_depths(xp, names, flat, radii, low, links),
-    ]
-    for solids, who in ((blocks, np.arange(len(names))), (obstacles, low)):
-        if solids.names:
-            i, j = (a.ravel() for a in np.indices((len(who), len(solids.names))))
-            depth = radii[who[i]] - _segment_box(xp, flat[:, who[i]], _take(solids, j))
-            depth = _there(xp, depth, solids.present[:, j])
-            pairs = [(names[who[a]], solids.names[b]) for a, b in zip(i, j, strict=True)]
-            out.append((pairs, depth, ROBOT_DEPTH))
-    return out
-
-
-def _wall_reach(xp: Any, segments: Array, radii: Array) -> Array:
-    """Returns how deep links stand in the wall: their part below its top, (N, L)."""
-    a, b = segments[..., 0, :], segments[..., 1, :]
-    rise = b[..., 2] - a[..., 2]
-    level = xp.where(xp.abs(rise) < 1e-9, 1e-9, rise)
-    cut = xp.clip((WALL_HEIGHT - a[..., 2]) / level, 0.0, 1.0)[..., None]
-    top = a + cut * (b - a)
-    reach = None
-    for point in (a, b, top):
-        radius = xp.sqrt(point[..., 0] ** 2 + point[..., 1] ** 2) + radii - WALL_RADIUS
-        below = point[..., 2] <= WALL_HEIGHT + 1e-6
-        part = xp.where(below, radius, -np.inf)
-        reach = part if reach is None else xp.maximum(reach, part)
-    return reach
-
-
-def _finger_depths(
-    xp: Any, names: list[str], flat: Array, radii: Array, low: Array, links: int
-) -> Any:
-    pairs = [(a, b) for a, b in combinations(low.tolist(), 2) if a // links != b // links]
-    i, j = (np.array(side) for side in zip(*pairs, strict=True))
-    depth = radii[i] + radii[j] - _segment_segment(xp, flat[:, i], flat[:, j])
-    return [(names[a], names[b]) for a, b in pairs], depth, ROBOT_DEPTH
-
-
-def _segment_segment(xp: Any, p: Array, q: Array) -> Array:
-    """Returns the distance of segments, (..., 2, 3) each."""
-    d1, d2 = p[..., 1, :] - p[..., 0, :], q[..., 1, :] - q[..., 0, :]
-    r = p[..., 0, :] - q[..., 0, :]
-    a, e, b = _dot(d1, d1) + 1e-18, _dot(d2, d2) + 1e-18, _dot(d1, d2)
-    c, f = _dot(d1, r), _dot(d2, r)
-    spread = a * e - b * b
-    s = xp.where(spread > 1e-12, (b * f - c * e) / xp.where(spread > 1e-12, spread, 1.0), 0.0)
-    s = xp.clip(s, 0.0, 1.0)
-    t = xp.clip((b * s + f) / e, 0.0, 1.0)
-    s = xp.clip((b * t - c) / a, 0.0, 1.0)
-    gap = r + s[..., None] * d1 - t[..., None] * d2
-    return xp.sqrt(_dot(gap, gap))
-
-
-def _segment_box(xp: Any, segments: Array, boxes: Solids) -> Array:
-    """Returns the signed distance of segments and boxes, (N, P): negative inside.
-
-    The signed distance to a box is convex, so along a segment a golden section finds the least.
-    """
-    turn = conjugate(boxes.orientation)
-    a = rotate(turn, segments[..., 0, :] - boxes.position)
-    b = rotate(turn, segments[..., 1, :] - boxes.position)
-    half, along = boxes.size / 2, b - a
-
-    def distance(t: Array) -> Array:
-        q = xp.abs(a + t[..., None] * along) - half
-        out = xp.clip(q, 0.0, None)
-        inside = xp.clip(xp.maximum(xp.maximum(q[..., 0], q[..., 1]), q[..., 2]), None, 0.0)
-        return xp.sqrt(_dot(out, out)) + inside
-
-    low, high = xp.zeros_like(a[..., 0]), xp.ones_like(a[..., 0])
-    left, right = high - _GOLDEN, low + _GOLDEN
-    at_left, at_right = distance(left), distance(right)
-    least = xp.minimum(distance(low), distance(high))
-    for _ in range(_SEARCH_STEPS):
-        fall = at_left > at_right
-        low, high = xp.where(fall, left, low), xp.where(fall, high, right)
-        fresh = xp.where(fall, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
-        value = distance(fresh)
-        left, right = xp.where(fall, right, fresh), xp.where(fall, fresh, left)
-        at_left, at_right = xp.where(fall, at_right, value), xp.where(fall, value, at_left)
-    return xp.minimum(least, xp.minimum(at_left, at_right))

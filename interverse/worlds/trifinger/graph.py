@@ -53,7 +53,10 @@ def causal_graph(
         edges: what the task adds within a moment; they hold in the next one too.
         constraints: pairs of variables that describe one thing.
     """
-    block_names, goal_names = [f"block_{i}" for i in range(blocks)], [f"goal_{i}" for i in range(goals)]
+    block_names, goal_names = (
+        [f"block_{i}" for i in range(blocks)],
+        [f"goal_{i}" for i in range(goals)],
+    )
     obstacle = [n for n in names if n in ("obstacle/size", "obstacles/count")]
     causes = [*_ARENA, *_ROBOT, *(f"{b}/{q}" for b in block_names for q in _BLOCK), *obstacle]
     out = [(cause, "joint_velocities'") for cause in causes]
@@ -65,7 +68,10 @@ def causal_graph(
             out += [(f"{block}/{place}", f"{block}/{place}'")]
         out.append((f"{block}/cartesian_position'", f"{block}/cylindrical_position'"))
     out += [*_score_edges(block_names, goal_names), *edges]
-    twins = [(f"{o}/cartesian_position", f"{o}/cylindrical_position") for o in (*block_names, *goal_names)]
+    twins = [
+        (f"{o}/cartesian_position", f"{o}/cylindrical_position")
+        for o in (*block_names, *goal_names)
+    ]
     return CausalGraph.build(names, out, [*twins, *constraints])
 
 

@@ -13,7 +13,7 @@ from interverse.worlds.trifinger.scene import WALL_HEIGHT, WALL_RADIUS, WALL_THI
 
 Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3), triangles (m, 3)
 
-_SIDES = 28  # corners of a cover's cross section
+_SIDES = 20  # corners of a cover's cross section
 _WALL_SIDES = 72
 
 
@@ -36,7 +36,10 @@ def loft(sections: Sequence[Section], axis: int) -> Surface:
         u = s.centre[0] + s.half[0] * np.sign(cos) * np.abs(cos) ** (2 / s.roundness)
         v = s.centre[1] + s.half[1] * np.sign(sin) * np.abs(sin) ** (2 / s.roundness)
         rings.append(_place(axis, s.at, u, v))
-    ends = [_place(axis, s.at, np.array([s.centre[0]]), np.array([s.centre[1]])) for s in (sections[0], sections[-1])]
+    ends = [
+        _place(axis, s.at, np.array([s.centre[0]]), np.array([s.centre[1]]))
+        for s in (sections[0], sections[-1])
+    ]
     vertices = np.concatenate([*rings, *ends])
     faces = _bands(len(sections))
     first, last = len(sections) * _SIDES, len(sections) * _SIDES + 1
@@ -53,18 +56,27 @@ def tube() -> Surface:
     rings = []
     for radius in (WALL_RADIUS, WALL_RADIUS + WALL_THICKNESS):
         for z in (0.0, WALL_HEIGHT):
-            rings.append(np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, z)], 1))
+            rings.append(
+                np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, z)], 1)
+            )
     n = _WALL_SIDES
     low_in, high_in, low_out, high_out = 0, n, 2 * n, 3 * n
     faces = []
     for i in range(n):
         j = (i + 1) % n
-        for a, b in ((high_in, low_in), (low_out, high_out), (high_out, high_in), (low_in, low_out)):
+        for a, b in (
+            (high_in, low_in),
+            (low_out, high_out),
+            (high_out, high_in),
+            (low_in, low_out),
+        ):
             faces += [(a + i, b + i, b + j), (a + i, b + j, a + j)]
     return np.concatenate(rings), np.array(faces)
 
 
-def _place(axis: int, along: float, u: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+def _place(
+    axis: int, along: float, u: NDArray[np.float64], v: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Returns points with the given coordinate along an axis and u, v across it, (n, 3)."""
     columns = [u, v]
     columns.insert(axis, np.full_like(u, along))
@@ -101,18 +113,65 @@ def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[Secti
 def cover(part: str) -> Surface:
     """Returns the cover of a link: upper, middle, lower or tip, in that link's frame."""
     if part == "upper":
-        waist = [(-0.180, 0.60), (-0.176, 0.86), (-0.166, 0.97), (-0.150, 1.0), (-0.112, 1.0), (-0.104, 0.86), (-0.030, 0.86), (-0.022, 0.96), (0.010, 0.96), (0.0175, 0.84), (0.0195, 0.6)]
+        waist = [
+            (-0.180, 0.60),
+            (-0.176, 0.86),
+            (-0.166, 0.97),
+            (-0.150, 1.0),
+            (-0.112, 1.0),
+            (-0.104, 0.86),
+            (-0.030, 0.86),
+            (-0.022, 0.96),
+            (0.010, 0.96),
+            (0.0175, 0.84),
+            (0.0195, 0.6),
+        ]
         sections = [Section(x, (0.0185 * s, 0.0205 * s), (0.0040, 0.0), 4.0) for x, s in waist]
         return loft(sections, axis=0)
     if part == "middle":
-        rows = [(0.0155, 0.6), (0.012, 0.85), (0.004, 1.0), (-0.018, 1.0), (-0.034, 0.8), (-0.126, 0.74), (-0.142, 0.98), (-0.170, 1.0), (-0.178, 0.88), (-0.182, 0.62)]
-        sections = [Section(z, (0.0205 * s, 0.0165 * (0.35 + 0.65 * s)), (0.0, -0.0185), 3.4) for z, s in rows]
+        rows = [
+            (0.0155, 0.6),
+            (0.012, 0.85),
+            (0.004, 1.0),
+            (-0.018, 1.0),
+            (-0.034, 0.8),
+            (-0.126, 0.74),
+            (-0.142, 0.98),
+            (-0.170, 1.0),
+            (-0.178, 0.88),
+            (-0.182, 0.62),
+        ]
+        sections = [
+            Section(z, (0.0205 * s, 0.0165 * (0.35 + 0.65 * s)), (0.0, -0.0185), 3.4)
+            for z, s in rows
+        ]
         return loft(sections, axis=2)
     if part == "lower":
-        rows = [(0.0140, 0.004, 0.0045), (0.0120, 0.0078, 0.0060), (0.007, 0.0124, 0.0066), (0.0, 0.0140, 0.0068), (-0.008, 0.0136, 0.0066), (-0.020, 0.0124, 0.0060), (-0.07, 0.0092, 0.0052), (-0.13, 0.0060, 0.0045), (-0.142, 0.0058, 0.0044)]
-        sections = [Section(z, (a, b), (0.0, -0.0062 - 0.0018 * min(1.0, -z / 0.13 if z < 0 else 0.0)), 2.3) for z, a, b in rows]
+        rows = [
+            (0.0140, 0.004, 0.0045),
+            (0.0120, 0.0078, 0.0060),
+            (0.007, 0.0124, 0.0066),
+            (0.0, 0.0140, 0.0068),
+            (-0.008, 0.0136, 0.0066),
+            (-0.020, 0.0124, 0.0060),
+            (-0.07, 0.0092, 0.0052),
+            (-0.13, 0.0060, 0.0045),
+            (-0.142, 0.0058, 0.0044),
+        ]
+        sections = [
+            Section(z, (a, b), (0.0, -0.0062 - 0.0018 * min(1.0, -z / 0.13 if z < 0 else 0.0)), 2.3)
+            for z, a, b in rows
+        ]
         return loft(sections, axis=2)
-    bulb = [(-0.1372, 0.0052), (-0.1385, 0.0072), (-0.140, 0.0088), (-0.1425, 0.0102), (-0.145, 0.0109), (-0.150, 0.0105), (-0.156, 0.0099)]
+    bulb = [
+        (-0.1372, 0.0052),
+        (-0.1385, 0.0072),
+        (-0.140, 0.0088),
+        (-0.1425, 0.0102),
+        (-0.145, 0.0109),
+        (-0.150, 0.0105),
+        (-0.156, 0.0099),
+    ]
     sections = [Section(z, (r, r), (0.0, -0.008)) for z, r in bulb]
     return loft(sections + _sphere_cap(-0.160, -0.1695, 0.0095, -0.008), axis=2)
 
@@ -125,12 +184,16 @@ def texture(name: str, edge: int = 256) -> NDArray[np.uint8]:
         shade = np.where((np.floor(x * 8) + np.floor(y * 8)) % 2 == 0, 1.0, 0.72)
     elif name == "wood":
         plank = np.floor(y * 6)
-        grain = np.sin(2 * math.pi * (9 * (y * 6 - plank) + 0.6 * np.sin(6 * x + 2.1 * plank) + 1.7 * plank))
+        grain = np.sin(
+            2 * math.pi * (9 * (y * 6 - plank) + 0.6 * np.sin(6 * x + 2.1 * plank) + 1.7 * plank)
+        )
         seam = np.where((y * 6) % 1 < 0.03, 0.25, 0.0)
         shade = 0.86 + 0.07 * grain + 0.06 * np.sin(12.9 * plank) - seam
     elif name == "felt":
         shade = 0.86 + 0.12 * rng.standard_normal((edge, edge))
     else:
         gap = np.minimum((x * 5) % 1, (y * 5) % 1)
-        shade = np.where(gap < 0.04, 0.6, 0.95 + 0.03 * np.sin(40 * np.floor(x * 5) + 17 * np.floor(y * 5)))
+        shade = np.where(
+            gap < 0.04, 0.6, 0.95 + 0.03 * np.sin(40 * np.floor(x * 5) + 17 * np.floor(y * 5))
+        )
     return np.repeat((np.clip(shade, 0, 1) * 255).astype(np.uint8)[..., None], 3, axis=2)

@@ -119,11 +119,12 @@ def _add_options(spec: mujoco.MjSpec, scene: Scene) -> None:
     spec.stat.extent = 0.45
     visual = spec.visual
     visual.map.znear = 0.02
-    visual.map.zfar = 60.0
-    visual.quality.shadowsize = 2048
-    visual.quality.offsamples = 4
+    visual.map.zfar = 30.0
+    visual.map.shadowclip = 1.8
+    visual.quality.shadowsize = scene.shadow_size
+    visual.quality.offsamples = scene.samples
     visual.headlight.ambient = (AMBIENT,) * 3
-    visual.headlight.diffuse = (0.08, 0.08, 0.08)
+    visual.headlight.diffuse = (0.12, 0.12, 0.12)
     visual.headlight.specular = (0.0, 0.0, 0.0)
     visual.global_.offwidth = 1920
     visual.global_.offheight = 1440
@@ -132,7 +133,6 @@ def _add_options(spec: mujoco.MjSpec, scene: Scene) -> None:
 def _add_materials(spec: mujoco.MjSpec, scene: Scene) -> None:
     real = scene.look == "realistic"
     shine = 0.15 if real else 0.35
-    _material(spec, "ground", (0.80, 0.81, 0.83), specular=0.0)
     _material(spec, "floor", scene.floor_color, specular=0.08)
     _material(spec, "stage", scene.stage_color, specular=0.12)
     _material(spec, "hub", _HUB_COLOR, specular=0.4)
@@ -197,8 +197,14 @@ def _add_textures(spec: mujoco.MjSpec, scene: Scene) -> None:
 def _add_arena(spec: mujoco.MjSpec, scene: Scene) -> None:
     world = spec.worldbody
     half_x, half_y = FLOOR_EDGES[0] / 2, FLOOR_EDGES[1] / 2
-    _geom(world, "floor", _GEOM.mjGEOM_PLANE, (half_x, half_y, 0.05), pos=(0, 0, DATUM), material="floor")
-    _geom(world, "ground", _GEOM.mjGEOM_PLANE, (0, 0, 0.5), pos=(0, 0, -0.02), material="ground")
+    _geom(
+        world,
+        "floor",
+        _GEOM.mjGEOM_PLANE,
+        (half_x, half_y, 0.05),
+        pos=(0, 0, DATUM),
+        material="floor",
+    )
     _geom(
         world,
         "table",
@@ -210,7 +216,9 @@ def _add_arena(spec: mujoco.MjSpec, scene: Scene) -> None:
     _add_wall(spec)
     for camera in scene.cameras:
         right = np.cross(camera.forward, camera.up)
-        world.add_camera(name=camera.name, pos=camera.eye, xyaxes=[*right, *camera.up], fovy=camera.fovy)
+        world.add_camera(
+            name=camera.name, pos=camera.eye, xyaxes=[*right, *camera.up], fovy=camera.fovy
+        )
     for light in scene.lights:
         world.add_light(
             name=light.name,
@@ -232,7 +240,16 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
     """
     stage = spec.worldbody.add_body(name="stage")
     _add_mesh(spec, "stage", *looks.tube())
-    _geom(stage, "stage", _GEOM.mjGEOM_MESH, (), pos=(0, 0, DATUM), material="stage", meshname="stage")
+    _geom(
+        stage,
+        "stage",
+        _GEOM.mjGEOM_MESH,
+        (),
+        pos=(0, 0, DATUM - 0.002),
+        material="stage",
+        meshname="stage",
+        castshadow=False,
+    )
     half = WALL_RADIUS * math.tan(math.pi / WALL_SIDES) + 0.001
     for k in range(WALL_SIDES):
         turn = 2 * math.pi * k / WALL_SIDES
@@ -263,21 +280,37 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
 
 def _add_robot(spec: mujoco.MjSpec, scene: Scene) -> None:
     robot = spec.worldbody.add_body(name="robot", pos=(0, 0, scene.robot_height))
-    _geom(robot, "hub", _GEOM.mjGEOM_CYLINDER, (0.052, 0.006), pos=(0, 0, 0.036), material="hub")
+    _geom(robot, "hub", _GEOM.mjGEOM_CYLINDER, (0.034, 0.009), pos=(0, 0, 0.031), material="hub")
     for part in ("upper", "middle", "lower", "tip"):
         _add_mesh(spec, part, *looks.cover(part))
-    for f, (finger, yaw, origin) in enumerate(zip(FINGERS, FINGER_YAWS, hinge_origins(), strict=True)):
+    for f, (finger, yaw, origin) in enumerate(
+        zip(FINGERS, FINGER_YAWS, hinge_origins(), strict=True)
+    ):
         base = robot.add_body(
             name=finger, pos=(*origin, 0), quat=(math.cos(yaw / 2), 0, 0, math.sin(yaw / 2))
         )
-        _geom(base, f"{finger}_base", _GEOM.mjGEOM_BOX, (0.011, 0.014, 0.014), pos=(0.008, 0.004, 0.029), material=f"{finger}_base")
+        _geom(
+            base,
+            f"{finger}_base",
+            _GEOM.mjGEOM_BOX,
+            (0.028, 0.012, 0.006),
+            pos=(0.0, 0.004, 0.030),
+            material=f"{finger}_base",
+        )
         body = base
         for j, link in enumerate(HINGED):
             body = _add_link(body, finger, j, link, scene.link_masses[f][j], scene)
         tip = LINKS[3]
         end = body.add_body(name=f"{finger}_tip", pos=tip.origin)
         _set_inertia(end, tip, tip.mass)
-        _geom(body, f"{finger}_tip", _GEOM.mjGEOM_SPHERE, (_TIP_RADIUS,), pos=tip.origin, group=_HIDDEN)
+        _geom(
+            body,
+            f"{finger}_tip",
+            _GEOM.mjGEOM_SPHERE,
+            (_TIP_RADIUS,),
+            pos=tip.origin,
+            group=_HIDDEN,
+        )
         _geom(body, f"{finger}_tip_cover", _GEOM.mjGEOM_MESH, (), material="tip", meshname="tip")
     for name in WALL_GEOMS:
         geom = spec.geom(name)
@@ -350,7 +383,14 @@ def _add_goal(spec: mujoco.MjSpec, scene: Scene, index: int) -> None:
     if goal.mesh is not None:
         _add_solid(spec, body, name, goal.mesh, goal.size, _GOALS)
     elif goal.shape == "sphere":
-        _geom(body, name, _GEOM.mjGEOM_ELLIPSOID, [s / 2 for s in goal.size], group=_GOALS, material=name)
+        _geom(
+            body,
+            name,
+            _GEOM.mjGEOM_ELLIPSOID,
+            [s / 2 for s in goal.size],
+            group=_GOALS,
+            material=name,
+        )
     else:
         _add_box(body, name, goal.size, _GOALS)
     spec.geom(name).castshadow = False
@@ -409,12 +449,21 @@ def _add_actuators(spec: mujoco.MjSpec, scene: Scene) -> None:
                 _actuator(spec, name, name, gain=1.0, bias=(0.0, 0.0, 0.0))
             else:
                 _actuator(spec, name, name, gain=kp, bias=(0.0, -kp, -kd))
+                _set_lag(spec.actuator(name), scene.servo_lag)
             spec.actuator(name).forcelimited = True
             spec.actuator(name).forcerange = (-TORQUE_LIMIT, TORQUE_LIMIT)
     for finger in FINGERS:
         for link, ks in zip(HINGED, SAFETY_DAMPING, strict=True):
             joint = f"{finger}_{link.name}"
             _actuator(spec, f"{joint}_damper", joint, gain=0.0, bias=(0.0, 0.0, -ks))
+
+
+def _set_lag(servo: mujoco.MjsActuator, seconds: float) -> None:
+    """Makes a servo's target follow its control with a time constant; 0 is at once."""
+    if seconds > 0:
+        servo.dyntype = mujoco.mjtDyn.mjDYN_FILTEREXACT
+        servo.dynprm = [seconds] + [0.0] * 9
+        servo.actearly = True
 
 
 def _actuator(
@@ -445,7 +494,9 @@ def _contact_sensor(
     """Adds one sensor; prm is the data wanted (bits), the reduction, and the number of contacts."""
     # the floor is a geom of the world; a finger is a whole subtree; all else is one body
     kinds = {"floor": mujoco.mjtObj.mjOBJ_GEOM} | dict.fromkeys(FINGERS, mujoco.mjtObj.mjOBJ_XBODY)
-    sensor = spec.add_sensor(name=f"{kind}:{pair[0]}:{pair[1]}", type=mujoco.mjtSensor.mjSENS_CONTACT)
+    sensor = spec.add_sensor(
+        name=f"{kind}:{pair[0]}:{pair[1]}", type=mujoco.mjtSensor.mjSENS_CONTACT
+    )
     sensor.objtype, sensor.objname = kinds.get(pair[0], mujoco.mjtObj.mjOBJ_BODY), pair[0]
     sensor.reftype, sensor.refname = kinds.get(pair[1], mujoco.mjtObj.mjOBJ_BODY), pair[1]
     sensor.intprm = prm

@@ -60,9 +60,19 @@ class Layout:
         low, high = (xp.asarray(b, device=device(raw)) for b in (self.low, self.high))
         return 2.0 * (raw - low) / (high - low) - 1.0
 
-    def scale(self) -> FloatArray:
-        """Returns half the range of each number: what one unit of sensor noise means."""
-        return (self.high - self.low) / 2.0
+    def sensed(self) -> FloatArray:
+        """Returns what one unit of sensor noise means: half a number's range, 0 for what is known.
+
+        Joints, fingertips and blocks are sensed; time, goals, types, sizes and flags are known.
+        """
+        scale = (self.high - self.low) / 2.0
+        for name, part in self.slices.items():
+            owner, _, key = name.partition("/")
+            robot = not key and owner not in ("time_left_for_task", "mask")
+            block = owner.startswith("block_") and key not in ("type", "size")
+            if not (robot or block):
+                scale[part] = 0.0
+        return scale
 
 
 @final

@@ -43,6 +43,9 @@ class TriFingerOptions(WorldOptions):
     """Weights of the task's dense terms; None takes the published ones."""
     fractional_reward_weight: float | None = None
     """Weight of the fractional success in the reward; None takes the published one."""
+    mended_reward: bool = False
+    """Whether to follow the paper where the original's code slips: in pick_and_place the velocity
+    is compared with the last step's, not the start's; in reaching success earns, not distance."""
     sparse_reward: bool = False
     """Whether the reward is the step time on success and 0 otherwise, and nothing else."""
     cameras: Sequence[int] = (0, 1, 2)
@@ -51,6 +54,8 @@ class TriFingerOptions(WorldOptions):
     """Pixels along an edge of a picture."""
     picture_kinds: Sequence[str] = ("rgb",)
     """What `mixed` shows of every camera: rgb, depth, segmentation."""
+    shadows: bool = True
+    """Whether things cast shadows in picture observations; without them they cost a third."""
     mirrored_images: bool = False
     """Whether pictures are mirrored left to right, as the original's are."""
     max_blocks: int | None = None
@@ -81,9 +86,15 @@ class TriFingerOptions(WorldOptions):
     def _check_cameras(self) -> None:
         count = len(OBSERVATION_CAMERAS)
         chosen = tuple(self.cameras)
-        if not chosen or any(c not in range(count) for c in chosen) or len(set(chosen)) < len(chosen):
+        if (
+            not chosen
+            or any(c not in range(count) for c in chosen)
+            or len(set(chosen)) < len(chosen)
+        ):
             raise InvalidValueError(
-                explain(f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}")
+                explain(
+                    f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}"
+                )
             )
         for kind in self.picture_kinds:
             _one_of("picture_kinds", kind, PICTURES)

@@ -24,9 +24,16 @@ from interverse.worlds.trifinger.contacts import (
     pair_frictions,
 )
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, add_drag, drag_law
-from interverse.worlds.trifinger.feasibility import Capsules
 from interverse.worlds.trifinger.mjcf import compile_scene
-from interverse.worlds.trifinger.robot import DATUM, HINGED
+from interverse.worlds.trifinger.penetration import Capsules
+from interverse.worlds.trifinger.robot import (
+    DATUM,
+    HINGED,
+    KD,
+    KP,
+    SAFETY_DAMPING,
+    TORQUE_LIMIT,
+)
 from interverse.worlds.trifinger.rotation import (
     conjugate,
     from_mujoco,
@@ -217,6 +224,14 @@ class Physics:
         self.engine.close()
 
 
+def applied_torques(command: Array, joints: Array, rates: Array, *, motors: bool) -> Array:
+    """Returns what the joints get from their motors, (N, 9), N m: the law of every substep."""
+    kp, kd, ks = (np.array(gains * 3) for gains in (KP, KD, SAFETY_DAMPING))
+    wanted = command if motors else kp * (command - joints) - kd * rates
+    clipped = np.clip(wanted, -TORQUE_LIMIT, TORQUE_LIMIT)
+    return np.clip(clipped - ks * rates, -TORQUE_LIMIT, TORQUE_LIMIT)
+
+
 _NOWHERE = {
     "block/position": (0.0, 0.0, 0.0),
     "block/orientation": (0.0, 0.0, 0.0, 1.0),
@@ -236,7 +251,9 @@ def _inertia_rules(scene: Scene) -> tuple[Solid | ScaledInertia, ...]:
         for finger in FINGERS
         for link in HINGED
     )
-    solid = [i for i in range(scene.block_count) if i >= len(scene.blocks) or not scene.blocks[i].mesh]
+    solid = [
+        i for i in range(scene.block_count) if i >= len(scene.blocks) or not scene.blocks[i].mesh
+    ]
     return links + tuple(Solid(f"block_{i}", f"block_{i}") for i in solid)
 
 

@@ -38,6 +38,7 @@ SAFETY_DAMPING = (0.08, 0.08, 0.04)  # N m s / rad, subtracted in every mode
 TORQUE_LIMIT = 0.36  # N m
 REST = (0.0, math.pi / 4, -math.pi / 4) * 3
 RAISED = (-1.56, -0.08, -2.7) * 3
+TIP_LAG = 0.05  # s; how slowly the servos follow a tip command, see `Control.servo_lag`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,9 @@ _SIDE = -0.05945  # of the tip from the finger's plane of symmetry: the links' y
 
 def hinge_origins() -> np.ndarray:
     """Returns the world x, y of the three finger bases, (3, 2), m."""
-    return np.array([(-HINGE_RADIUS * math.cos(a), -HINGE_RADIUS * math.sin(a)) for a in FINGER_YAWS])
+    return np.array(
+        [(-HINGE_RADIUS * math.cos(a), -HINGE_RADIUS * math.sin(a)) for a in FINGER_YAWS]
+    )
 
 
 def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
@@ -263,6 +266,17 @@ class Control:
         """Whether the command is a torque, which needs motors in place of servos."""
         return self.mode.endswith("joint_torques")
 
+    @property
+    def servo_lag(self) -> float:
+        """Time constant with which the servos' targets follow the command, s.
+
+        Joint commands act at once. Tip commands are approached with `TIP_LAG`: the original's
+        inverse kinematics stops after a fixed number of iterations, so its targets creep up on the
+        solution, and its recorded pinch lifts show this lag. Without it, every new target jerks a
+        held block out of the grip.
+        """
+        return TIP_LAG if "end_effector" in self.mode else 0.0
+
     def command(
         self, action: Array, joints: Array, last: Array, height: Array | float = HEIGHT
     ) -> Array:
@@ -280,7 +294,8 @@ class Control:
             )
         xp = array_namespace(action, joints)
         low, high = (
-            xp.asarray(b, dtype=joints.dtype, device=device(joints)) for b in action_bounds(self.mode)
+            xp.asarray(b, dtype=joints.dtype, device=device(joints))
+            for b in action_bounds(self.mode)
         )
         wanted = xp.astype(action, joints.dtype)
         present = tip_positions(joints, height) if "end_effector" in self.mode else last

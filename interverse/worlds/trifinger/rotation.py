@@ -50,7 +50,12 @@ def rotate(q: Array, vector: Array) -> Array:
     """Returns the vector turned by the quaternion, (..., 3)."""
     xp = array_namespace(q, vector)
     m = matrix(q)
-    turned = [m[..., i, 0] * vector[..., 0] + m[..., i, 1] * vector[..., 1] + m[..., i, 2] * vector[..., 2] for i in range(3)]
+    turned = [
+        m[..., i, 0] * vector[..., 0]
+        + m[..., i, 1] * vector[..., 1]
+        + m[..., i, 2] * vector[..., 2]
+        for i in range(3)
+    ]
     return xp.stack(turned, axis=-1)
 
 

@@ -8,6 +8,7 @@ quaternions are x, y, z, w, colours red, green, blue in 0..1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,7 +71,7 @@ class Mesh:
             elif kind == "f":
                 corners = [int(w.split("/")[0]) for w in words]
                 corners = [c - 1 if c > 0 else len(vertices) + c for c in corners]
-                faces += [(corners[0], b, c) for b, c in zip(corners[1:], corners[2:], strict=False)]
+                faces += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
         if not vertices or not faces:
             raise FileFormatError(
                 explain(f"{path} holds no mesh", allowed="a Wavefront OBJ file with v and f lines")
@@ -181,18 +182,18 @@ VIEWER_CAMERAS = (
     ),
     Camera(
         name="showcase",
-        eye=(0.52, -0.62, 0.74),
-        forward=(-0.5136, 0.6124, -0.6009),
-        up=(-0.3861, 0.4604, 0.7993),
-        fovy=40.0,
+        eye=(0.40, -0.52, 0.92),
+        forward=(-0.3672, 0.4774, -0.7983),
+        up=(-0.4867, 0.6327, 0.6023),
+        fovy=38.0,
     ),
 )
 LIGHTS = (
-    Light(name="key", direction=(-0.35, 0.25, -0.9), color=(0.62, 0.60, 0.56), shadow=True),
-    Light(name="fill", direction=(0.6, -0.2, -0.75), color=(0.20, 0.22, 0.26)),
-    Light(name="rim", direction=(0.1, 0.85, -0.5), color=(0.14, 0.14, 0.16)),
+    Light(name="key", direction=(-0.30, 0.24, -0.92), color=(0.60, 0.59, 0.56), shadow=True),
+    Light(name="fill", direction=(0.75, -0.35, -0.56), color=(0.24, 0.25, 0.28)),
+    Light(name="rim", direction=(0.05, 0.92, -0.38), color=(0.22, 0.22, 0.24)),
 )
-AMBIENT = 0.34
+AMBIENT = 0.40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +210,12 @@ class Scene:
     """Room for this many goals; spare ones are invisible. None: exactly `goals`."""
     torques: bool = False
     """Whether commands are torques (motors) or joint targets (servos)."""
+    servo_lag: float = 0.0
+    """Time constant with which servo targets follow the controls, s; see `robot.Control.servo_lag`.
+    Above 0 the targets are the state `act`, (9,), which a reset must set to the joint angles."""
     drag: Drag = "exact"
-    """`exact` leaves the drag to `drag.add_drag`, substep by substep; `joint_damping` puts a stand-in
-    into the model."""
+    """`exact` leaves the drag to `drag.add_drag`, substep by substep; `joint_damping` puts a
+    stand-in into the model."""
     gravity: float = -9.81
     robot_height: float = HEIGHT
     joint_damping: float = 0.0
@@ -227,6 +231,10 @@ class Scene:
     look: str = "default"
     cameras: tuple[Camera, ...] = OBSERVATION_CAMERAS + VIEWER_CAMERAS
     lights: tuple[Light, ...] = LIGHTS
+    shadow_size: int = 2048
+    """Edge of the shadow map, pixels; its drawing costs half of a small image's time."""
+    samples: int = 4
+    """Colour samples a pixel; 0 draws jagged edges, in half the time."""
     sensors: bool = False
     """Whether to sense contact between each two objects: see `touch_sensors`."""
 
@@ -241,7 +249,9 @@ class Scene:
             room = getattr(self, name)
             if room is not None and room < len(held):
                 raise InvalidValueError(
-                    explain(f"{name}={room} is less than the {len(held)} given", fix=f"Raise {name}")
+                    explain(
+                        f"{name}={room} is less than the {len(held)} given", fix=f"Raise {name}"
+                    )
                 )
 
     @property

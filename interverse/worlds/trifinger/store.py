@@ -18,7 +18,7 @@ ADDRESS = "address"  # (N, 3): seed, episode and step of the noise in force
 CLOCK = "clock"  # (N,): steps since the reset
 COMMANDS = "commands"  # (N, DELAY_LIMIT + 1, 9): the last commands, the newest first
 REWARD = "reward"  # (N,): of the last step
-HIDDEN = (ADDRESS, CLOCK, COMMANDS, REWARD)  # keys that no variable shows
+START_RATES = "start_rates"  # (N, 9): joint velocities at the start of the episode
 
 
 def starting_rows(scene: Scene, declared: Iterable[Declared]) -> Rows:
@@ -32,6 +32,7 @@ def starting_rows(scene: Scene, declared: Iterable[Declared]) -> Rows:
     rows[CLOCK] = np.zeros(1, dtype=np.int64)
     rows[COMMANDS] = np.zeros((1, DELAY_LIMIT + 1, 9))
     rows[REWARD] = np.zeros(1)
+    rows[START_RATES] = np.zeros((1, 9))
     return rows
 
 
@@ -98,12 +99,6 @@ def changed_keys(rows: Mapping[str, Array], before: Mapping[str, Array]) -> set[
 def part(rows: Mapping[str, Array], slot: Slot) -> Array:
     """Returns a view of what a slot means, (n, *shape)."""
     return rows[slot.key][(slice(None), *slot.index)]
-
-
-def set_address(rows: Rows, noise: Noise) -> None:
-    """Writes down the noise in force."""
-    for column, values in enumerate((noise.seeds, noise.episodes, noise.steps)):
-        rows[ADDRESS][:, column] = values
 
 
 def noise_of(address: Array) -> Noise:

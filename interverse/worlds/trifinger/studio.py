@@ -5,6 +5,7 @@ Looks live here alone, so colours, textures, lights and cameras cost the physics
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
@@ -29,14 +30,32 @@ from interverse.worlds.trifinger.scene import FLOOR_TEXTURES, LIGHTS, OBSERVATIO
 Array = Any
 _ONE = np.arange(1)
 _GOAL_ALPHA = 0.3
+_QUICK_SHADOWS = 512  # texels along an edge: enough for pictures of 128 pixels
 
 
 @final
 class Studio:
     """Draws one world at a time."""
 
-    def __init__(self, model: Any, scene: Scene) -> None:
+    def __init__(
+        self, model: Any, scene: Scene, *, quick: bool = False, shadows: bool = True
+    ) -> None:
+        """Makes a studio for a model.
+
+        Args:
+            model: the compiled scene; it is copied.
+            scene: what it was compiled from.
+            quick: whether to draw small pictures fast: coarse shadows, no smoothing of edges.
+            shadows: whether lights cast shadows.
+        """
         self._scene = scene
+        model = copy.copy(model)
+        if quick:
+            model.vis.quality.shadowsize = _QUICK_SHADOWS
+            model.vis.quality.offsamples = 0
+            model.vis.global_.offwidth = model.vis.global_.offheight = 1
+        if not shadows:
+            model.light_castshadow[:] = False
         self._engine: Engine = make_engine(EngineScene(model=model), num_worlds=1, threads=1)
         self._camera_turns = np.array([model.camera(c.name).quat for c in OBSERVATION_CAMERAS])
         self._textures = [model.texture(f"floor_{name}").id for name in FLOOR_TEXTURES[1:]]
@@ -86,7 +105,10 @@ class Studio:
         ]
         if self._scene.look == "default":
             edits += [
-                (Binding("mat_rgba", f"{finger}_{link.name}", (0, 1, 2)), rows["link/color"][:, f, j])
+                (
+                    Binding("mat_rgba", f"{finger}_{link.name}", (0, 1, 2)),
+                    rows["link/color"][:, f, j],
+                )
                 for f, finger in enumerate(FINGERS)
                 for j, link in enumerate(HINGED)
             ]

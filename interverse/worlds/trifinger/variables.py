@@ -348,9 +348,7 @@ def goal_variables(
             doc="Full edges.",
         ),
         _color(f"{name}/color", (0.0, 1.0, 0.0), Slot("goal/color", slots), SHADES, name),
-        *_pose_variables(
-            name, Slot("goal/position", slots), "goal", heights, bounded=bounded
-        ),
+        *_pose_variables(name, Slot("goal/position", slots), "goal", heights, bounded=bounded),
     ]
 
 

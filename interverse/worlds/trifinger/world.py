@@ -15,22 +15,34 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
 from interverse.scm import Space, Variable, table
-from interverse.scm.variable import SpaceName, with_defaults
+from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.worlds.trifinger import feasibility, store
-from interverse.worlds.trifinger.feasibility import Solids
+from interverse.worlds.trifinger.album import Album, observation_space
+from interverse.worlds.trifinger.contacts import touch_sensors
 from interverse.worlds.trifinger.graph import causal_graph
 from interverse.worlds.trifinger.observation import layout
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays
-from interverse.worlds.trifinger.physics import Physics
+from interverse.worlds.trifinger.overlap import bounds
+from interverse.worlds.trifinger.penetration import Depths, Solids, penetrations
+from interverse.worlds.trifinger.physics import Physics, applied_torques
+from interverse.worlds.trifinger.rewards import Moment, Targets, sparse, total
 from interverse.worlds.trifinger.robot import Control, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import Scene
-from interverse.worlds.trifinger.store import ADDRESS, CLOCK, COMMANDS, REWARD, Rows, part
+from interverse.worlds.trifinger.store import (
+    ADDRESS,
+    CLOCK,
+    COMMANDS,
+    REWARD,
+    START_RATES,
+    Rows,
+    part,
+)
 from interverse.worlds.trifinger.studio import Studio
 from interverse.worlds.trifinger.tasks import load_task
-from interverse.worlds.trifinger.tasks.task import Moment, Task
+from interverse.worlds.trifinger.tasks.task import Instant, Task
 from interverse.worlds.trifinger.variables import (
     Declared,
     arena_variables,
@@ -60,7 +72,7 @@ class TriFinger(World):
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.num_worlds, self.options = num_worlds, options
-        self.task: Task = load_task(options.task)(options.max_blocks)
+        self.task: Task = load_task(options.task)()
         self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
         self.scene = _scene(self.task, options, torques=self._control.torques)
         declared = _declare(self.task, self.scene)
@@ -69,9 +81,11 @@ class TriFinger(World):
         self._physics = Physics(
             self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
         )
-        self._capsules = self._physics.capsules()
+        self._capsules = self.task.capsules = self._physics.capsules()
         self._studio: Studio | None = None
-        self._moment: Moment | None = None
+        self._album: Album | None = None
+        self._give = self._physics.engine.asarray
+        self._instant: Instant | None = None
         self._fraction: Array | None = None
         self._set_up_start(declared)
 
@@ -95,15 +109,23 @@ class TriFinger(World):
         self._seconds = seconds
         groups, stored = task.groups(scene)
         self._layout = layout(
-            groups, stored, seconds=seconds, mask=0 if options.max_blocks is None else scene.block_count
+            groups,
+            stored,
+            seconds=seconds,
+            mask=0 if options.max_blocks is None else scene.block_count,
         )
-        self.layout = self._layout.slices
-        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
+        self._noisy = self._layout.sensed()
+        flat = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
+        pixels = options.observation_mode == "pixel"
+        self.layout = MappingProxyType({}) if pixels else self._layout.slices
+        self.observation_space = observation_space(flat, options)
         low, high = action_bounds(options.action_mode)
         if options.normalize_actions:
             low, high = -np.ones(9), np.ones(9)
         self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
-        weights = task.weights if options.dense_reward_weights is None else options.dense_reward_weights
+        weights = (
+            task.weights if options.dense_reward_weights is None else options.dense_reward_weights
+        )
         if len(weights) != len(task.weights):
             raise InvalidValueError(
                 explain(
@@ -129,6 +151,7 @@ class TriFinger(World):
         self.variables = variables
         self._start, self._start_physics = rows, self._physics.save(worlds[:1])
         self._each_time: Rows = {}  # defaults to apply again after the draws of each reset
+        self._latched: Rows = {}  # what `set_starting_state` was given
         given = defaults_as_arrays(options.defaults)
         if given:
             self._start_from(variables, given)
@@ -163,7 +186,7 @@ class TriFinger(World):
             self._store[key][worlds] = values
         start = {name: np.repeat(rows, n, axis=0) for name, rows in self._start_physics.items()}
         self._physics.load(start, worlds)
-        self._moment = None
+        self._instant = None
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: defaults, given causes, the task's draws, then given state."""
@@ -172,9 +195,13 @@ class TriFinger(World):
         self._store[ADDRESS][worlds] = address
         if self.task.draws:
             self._draw(worlds)
-        if self._each_time:
-            self.intervene({k: np.repeat(v, len(worlds), axis=0) for k, v in self._each_time.items()}, worlds)
-        return self.intervene(given, worlds) if given else {}
+        refused: Refusals = {}
+        for values in (self._each_time, self._latched, given):
+            if values and not refused:
+                rows = values if values is given else store.repeat(values, len(worlds))
+                refused = self.intervene(rows, worlds)
+        self._store[START_RATES][worlds] = self._store["joint_velocities"][worlds]
+        return refused
 
     def _draw(self, worlds: Index) -> None:
         """Draws what an episode of this task starts with."""
@@ -228,7 +255,7 @@ class TriFinger(World):
         for key in changed:
             self._store[key][worlds] = rows[key]
         self._physics.write(self._store, changed, worlds)
-        self._moment = None
+        self._instant = None
 
     def _infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
         """Returns, by row, why a scene cannot be."""
@@ -248,8 +275,8 @@ class TriFinger(World):
                 reasons |= {int(deep[k]): reason for k, reason in worse.items()}
         return reasons
 
-    def _depths(self, rows: Rows) -> feasibility.Depths:
-        return feasibility.penetrations(
+    def _depths(self, rows: Rows) -> Depths:
+        return penetrations(
             self._capsules,
             rows["joint_positions"],
             rows["robot/height"],
@@ -265,22 +292,22 @@ class TriFinger(World):
         if slot is not None:
             return np.array(part(self._store, slot))
         if name == "end_effector_positions":
-            return self._now().tips.reshape(self.num_worlds, 9).copy()
+            return self._now().moment.tips.copy()
         if name == "fractional_success":
             return self._success().copy()
         owner = name.partition("/")[0]
         return to_cylindrical(part(self._store, self._slots[f"{owner}/cartesian_position"]))
 
-    def _now(self) -> Moment:
-        if self._moment is None:
-            self._moment = _moment(self._store)
+    def _now(self) -> Instant:
+        if self._instant is None:
+            self._instant = _instant_of(self._store, self._control.torques)
             self._fraction = None
-        return self._moment
+        return self._instant
 
     def _success(self) -> Array:
-        moment = self._now()
+        now = self._now()
         if self._fraction is None:
-            self._fraction = self.task.fraction(moment, self.options.score)
+            self._fraction = self.task.fraction(now, self.options.score)
         return self._fraction
 
     # ---------------------------------------------------------------------- time
@@ -293,7 +320,7 @@ class TriFinger(World):
         self._physics.read_back(data, worlds)
         data[CLOCK][worlds] += 1
         data[ADDRESS][worlds, 2] = noise.steps
-        self._moment = None
+        self._instant = None
         data[REWARD][worlds] = self._reward(before, self._now())[worlds]
 
     def _command(self, actions: Array, worlds: Index) -> Array:
@@ -308,48 +335,109 @@ class TriFinger(World):
         data[COMMANDS][worlds] = queue
         return queue[np.arange(len(worlds)), data["robot/action_delay"][worlds]]
 
-    def _reward(self, before: Moment, after: Moment) -> Array:
-        time = self.options.step_time
-        fraction = self._success()
-        if self.options.sparse_reward:
-            return time * self.task.solved(after, fraction)
-        total = self._share * self.task.bonus(after, fraction)
-        if any(self._weights):
-            terms = self.task.terms(before, after)
-            for weight, term in zip(self._weights, terms, strict=True):
-                total = total + weight * term
-        return time * total
+    def _reward(self, before: Instant, now: Instant) -> Array:
+        options, fraction = self.options, self._success()
+        if options.sparse_reward:
+            return sparse(self.task.solved(now, fraction), options.step_time)
+        mended = options.mended_reward
+        terms = self.task.terms(before, now, mended=mended) if any(self._weights) else ()
+        weights = self._weights if any(self._weights) else ()
+        bonus = self.task.bonus(now, fraction, mended=mended)
+        return total(terms, weights, bonus, self._share, options.step_time)
 
-    def observe(self) -> Array:
+    def observe(self) -> Any:
         """Returns every world's observation, as fresh arrays."""
-        data, n = self._store, self.num_worlds
+        mode = self.options.observation_mode
+        if mode == "structured":
+            return self._give(self._numbers())
+        pictures = self._pictures()
+        if mode == "pixel":
+            return self._give(pictures["pixels"])
+        both = {"structured": self._numbers(), **pictures}
+        return {name: self._give(value) for name, value in both.items()}
+
+    def _pictures(self) -> Mapping[str, Array]:
+        if self._album is None:
+            shadows = self.options.shadows
+            studio = Studio(self._physics.model, self.scene, quick=True, shadows=shadows)
+            self._album = Album(studio, self.options, self.num_worlds)
+        return self._album.pictures(self._store)
+
+    def _numbers(self) -> Array:
+        """Returns the structured observations, (N, width)."""
+        data = self._store
         left = self._seconds - data[CLOCK] * self.options.step_time
         parts = [
             left[:, None],
             data["joint_positions"],
             data["joint_velocities"],
-            self._now().tips.reshape(n, 9),
+            self._now().moment.tips,
             *self.task.observe(self.scene, data),
         ]
         if self.options.max_blocks is not None:
             parts.append(data["block/used"].astype(np.float64))
         raw = np.concatenate(parts, axis=1)[:, self._layout.columns]
+        spread = data["robot/observation_noise"]
+        if spread.any():
+            draw = store.noise_of(data[ADDRESS]).normal("observation", (self._layout.width,))
+            raw = raw + spread[:, None] * self._noisy * draw
         return self._layout.normalise(raw) if self.options.normalize_observations else raw
 
     def score(self) -> Score:
         """Returns reward, success and goals as they stand; an episode ends by time alone."""
-        moment, fraction = self._now(), self._success()
-        achieved, desired = self.task.goal_arrays(moment)
+        now, fraction = self._now(), self._success()
+        achieved, desired = self.task.goal_arrays(now)
         info = {
-            "success": self.task.solved(moment, fraction),
+            "success": self.task.solved(now, fraction),
             "fractional_success": fraction.copy(),
             "achieved_goal": achieved,
             "desired_goal": desired,
         }
+        if self.options.info_state:
+            info |= {f"state/{name}": self.read(name) for name in self.variables}
+        if self.options.info_solution:
+            solution = self.task.solution(self._store)
+            info |= {f"solution/{name}": value for name, value in solution.items()}
         ended = np.zeros(self.num_worlds, dtype=bool)
         return Score(self._store[REWARD].copy(), ended, info)
 
+    # ------------------------------------------------------------------ contacts
+
+    def contact(self, a: str, b: str) -> Array:
+        """Returns whether two things touch, (N,): floor, stage, obstacles, fingers, blocks."""
+        return np.asarray(self._physics.engine.sensor(self._sensor("touch", a, b)))[:, 0] > 0
+
+    def contact_force(self, a: str, b: str) -> Array:
+        """Returns the force of one thing on another, (N, 3), world frame, N."""
+        name = self._sensor("force", a, b)
+        sign = 1.0 if name == f"force:{a}:{b}" else -1.0
+        return sign * np.asarray(self._physics.engine.sensor(name))
+
+    def _sensor(self, kind: str, a: str, b: str) -> str:
+        if not self.options.contact_sensors:
+            raise InvalidValueError(
+                explain(
+                    "this world has no contact sensors", fix="Make it with contact_sensors=True"
+                )
+            )
+        pairs = touch_sensors(self.scene)
+        for one, other in ((a, b), (b, a)):
+            if (one, other) in pairs:
+                return f"{kind}:{one}:{other}"
+        known = (f"{one}, {other}" for one, other in pairs)
+        raise UnknownNameError(unknown("pair of objects", f"{a}, {b}", known))
+
     # --------------------------------------------------------------------- goals
+
+    def set_starting_state(self, values: Mapping[str, Any] | None) -> None:
+        """Makes every later episode start with these values; None goes back to the defaults."""
+        if values is None:
+            self._latched = {}
+            return
+        self._latched = {
+            name: np.array(value, dtype=lookup(self.variables, name).dtype)[None]
+            for name, value in values.items()
+        }
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""
@@ -368,7 +456,7 @@ class TriFinger(World):
         self._physics.load({k: v for k, v in state.items() if not k.startswith(_VALUE)}, worlds)
         for key in self._store:
             self._store[key][worlds] = state[_VALUE + key]
-        self._moment = None
+        self._instant = None
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""
@@ -379,9 +467,10 @@ class TriFinger(World):
     def close(self) -> None:
         """Releases the engines."""
         self._physics.close()
-        if self._studio is not None:
-            self._studio.close()
-            self._studio = None
+        for drawn in (self._studio, self._album):
+            if drawn is not None:
+                drawn.close()
+        self._studio = self._album = None
 
 
 class _Values(Mapping[str, Array]):
@@ -453,19 +542,22 @@ def _declare(task: Task, scene: Scene) -> list[Declared]:
     ]
 
 
-def _moment(data: Mapping[str, Array]) -> Moment:
-    tips = tip_positions(data["joint_positions"], data["robot/height"])
-    return Moment(
-        rates=data["joint_velocities"].copy(),
-        tips=tips.reshape(-1, 3, 3),
-        blocks=data["block/position"].copy(),
-        block_turns=data["block/orientation"].copy(),
-        block_sizes=data["block/size"].copy(),
-        blocks_used=data["block/used"].copy(),
-        goals=data["goal/position"].copy(),
-        goal_turns=data["goal/orientation"].copy(),
-        goal_sizes=data["goal/size"].copy(),
-        goals_used=data["goal/used"].copy(),
+def _instant_of(data: Mapping[str, Array], motors: bool) -> Instant:
+    joints, rates = data["joint_positions"], data["joint_velocities"].copy()
+    turns = [data[f"{kind}/orientation"].copy() for kind in ("block", "goal")]
+    places = [data[f"{kind}/position"].copy() for kind in ("block", "goal")]
+    sizes = [
+        np.where(data[f"{kind}/used"][..., None], data[f"{kind}/size"], 0.0)
+        for kind in ("block", "goal")
+    ]
+    return Instant(
+        moment=Moment(tip_positions(joints, data["robot/height"]), rates, places[0], turns[0]),
+        targets=Targets(places[1], turns[1], sizes[1]),
+        block_sizes=sizes[0],
+        block_bounds=bounds(places[0], turns[0], sizes[0]),
+        goal_bounds=bounds(places[1], turns[1], sizes[1]),
+        torques=applied_torques(data[COMMANDS][:, 0], joints, rates, motors=motors),
+        start_rates=data[START_RATES].copy(),
     )
 
 

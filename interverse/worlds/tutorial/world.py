@@ -110,7 +110,8 @@ class Slider(World):
             "the box would hang over the table's edge or be sunk into it",
             allowed=f"|x|, |y| <= {TABLE} - edge / 2 and z >= height / 2",
         )
-        return {int(world): reason for world in worlds if bad[world]}
+        chosen = zip(worlds.tolist(), bad[worlds].tolist(), strict=True)
+        return {world: reason for world, is_bad in chosen if is_bad}
 
     def _default(self, name: str, count: int) -> Array:
         return self._engine.asarray(np.repeat(self.variables[name].default[None], count, axis=0))
@@ -139,8 +140,8 @@ class Slider(World):
         """Returns minus the distance to the goal; an episode never ends before its time."""
         place, goal = self.read("box/position"), self._values["goal/position"]
         reward = dynamics.reward(place, goal)
-        reached = -reward < dynamics.REACHED
-        return Score(reward, reward > 0.0, {"success": reached})
+        never = array_namespace(reward).zeros_like(reward) > 0.0
+        return Score(reward, never, {"success": -reward < dynamics.REACHED})
 
     def save(self, worlds: Index) -> State:
         """Returns the engine's rows and the variables' values."""

@@ -12,10 +12,11 @@ import numpy as np
 from interverse.rng import Noise
 from interverse.scm import Box, Space
 from interverse.scm.variable import Bounds, Values
+from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_side, quarter_turn
 from interverse.worlds.trifinger.scene import Block, Goal, Obstacle, Scene
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
 from interverse.worlds.trifinger.variables import (
     Declared,
     block_variables,
@@ -69,9 +70,10 @@ class PickAndPlace(Task):
             rows["obstacle/position"][:, 0, 2] = rows["obstacle/size"][:, 0, 2] / 2
         return {}
 
-    def terms(self, before, after):
-        z = after.rates[:, 0] * 0
-        return (z,) * 5
+    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
+        reference = before.moment.rates if mended else now.start_rates
+        return rewards.pick_and_place(before.moment, now.moment, now.targets, reference)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

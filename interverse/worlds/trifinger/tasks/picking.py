@@ -7,6 +7,7 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space
+from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.scene import Block, Goal, Scene
 from interverse.worlds.trifinger.tasks.follow import (
@@ -15,7 +16,7 @@ from interverse.worlds.trifinger.tasks.follow import (
     size_constraints,
     size_edges,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
 from interverse.worlds.trifinger.variables import Declared, block_variables, goal_variables
 
 Array = Any
@@ -55,9 +56,10 @@ class Picking(Task):
             rows["goal/position"][:, 0, :2] = 0.0
         return {}
 
-    def terms(self, before, after):
-        z = after.rates[:, 0] * 0
-        return (z,) * 8
+    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
+        size = now.block_sizes[:, 0]
+        return rewards.picking(before.moment, now.moment, now.targets, size)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

@@ -7,10 +7,11 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space
+from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.scene import Block, Goal, Scene
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
 from interverse.worlds.trifinger.variables import Declared, block_variables, goal_variables
 
 Array = Any
@@ -50,9 +51,9 @@ class Pushing(Task):
         same_size(rows, given, seated=("block", "goal"))
         return {}
 
-    def terms(self, before, after):
-        z = after.rates[:, 0] * 0
-        return (z, z, z)
+    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
+        return rewards.pushing(before.moment, now.moment, now.targets)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, final
-
-import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Space
+from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_on_disc
 from interverse.worlds.trifinger.observation import Group
+from interverse.worlds.trifinger.overlap import reaching_score
+from interverse.worlds.trifinger.robot import inverse_kinematics
 from interverse.worlds.trifinger.scene import Goal, Scene
 from interverse.worlds.trifinger.tasks.obstacles import (
     COUNT,
@@ -18,13 +19,13 @@ from interverse.worlds.trifinger.tasks.obstacles import (
     place_obstacles,
     spare_obstacles,
 )
-from interverse.worlds.trifinger.tasks.task import Moment, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Instant, Rows, Task
 from interverse.worlds.trifinger.variables import UNBOUNDED, Declared, goal_variables
 
 Array = Any
 _SIZE = (0.03, 0.03, 0.03)
 _COLORS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-_NEAR, _FAR = 0.01, 0.03  # mean distances that count as reached and as not at all, m
+_NEAR = 0.01  # mean distance of tips and goals that counts as reached, m
 
 
 @final
@@ -70,23 +71,32 @@ class Reaching(Task):
         """Returns the goals' positions."""
         return [rows["goal/position"].reshape(len(rows["goal/position"]), 9)]
 
-    def fraction(self, moment: Moment, rule: str) -> Array:
+    def fraction(self, now: Instant, rule: str) -> Array:
         """Returns 1 where the tips are within a centimetre on average, 0 beyond three."""
-        distance = _distance(moment)
-        return 1.0 - (np.clip(distance, _NEAR, _FAR) - _NEAR) / (_FAR - _NEAR)
+        return _reached(now)[0]
 
-    def solved(self, moment: Moment, fraction: Array) -> Array:
+    def solved(self, now: Instant, fraction: Array) -> Array:
         """Returns whether the tips are within a centimetre on average."""
-        return _distance(moment) < _NEAR
+        return _reached(now)[1] < _NEAR
 
-    def goal_arrays(self, moment: Moment) -> tuple[Array, Array]:
+    def goal_arrays(self, now: Instant) -> tuple[Array, Array]:
         """Returns tips and goals, (N, 9) each."""
-        n = len(moment.tips)
-        return moment.tips.reshape(n, 9).copy(), moment.goals.reshape(n, 9).copy()
+        return now.moment.tips.copy(), now.targets.positions.reshape(-1, 9).copy()
 
-    def terms(self, before, after):
-        z = after.rates[:, 0] * 0
-        return (z,) * 4
+    def bonus(self, now: Instant, fraction: Array, *, mended: bool) -> Array:
+        """Returns the mean distance, as the original's code does, or the fraction it meant."""
+        return fraction if mended else _reached(now)[1]
+
+    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
+        goals = now.targets.positions.reshape(-1, 9)
+        return rewards.reaching(before.moment, now.moment, goals, now.torques)
+
+    def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Returns joint angles that bring the tips to their goals."""
+        joints = rows["joint_positions"]
+        wanted = rows["goal/position"].reshape(len(joints), 9)
+        return {"joint_positions": inverse_kinematics(wanted, joints, rows["robot/height"])}
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
@@ -100,8 +110,6 @@ class Reaching(Task):
         return out
 
 
-def _distance(moment: Moment) -> Array:
-    """Returns the mean over nine coordinates of the distance of tips and goals, (N,), m."""
-    gap = np.abs(moment.tips - moment.goals)
-    total = gap[..., 0] + gap[..., 1] + gap[..., 2]
-    return (total[:, 0] + total[:, 1] + total[:, 2]) / 9.0
+def _reached(now: Instant) -> tuple[Array, Array]:
+    """Returns the fractional success and the mean distance of tips and goals, (N,) each."""
+    return reaching_score(now.moment.tips, now.targets.positions.reshape(-1, 9))

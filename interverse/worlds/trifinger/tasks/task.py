@@ -15,7 +15,6 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Space
-from interverse.worlds.trifinger.feasibility import bounding_box
 from interverse.worlds.trifinger.observation import (
     CUBE,
     FIXED,
@@ -27,8 +26,11 @@ from interverse.worlds.trifinger.observation import (
     STILL,
     Group,
 )
+from interverse.worlds.trifinger.overlap import aabb_score, oriented_score
+from interverse.worlds.trifinger.penetration import Capsules
+from interverse.worlds.trifinger.rewards import Moment, Targets
 from interverse.worlds.trifinger.robot import REST
-from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.scene import Obstacle, Scene
 from interverse.worlds.trifinger.variables import (
     Declared,
     block_variables,
@@ -45,27 +47,25 @@ _SECONDS_PER_OBJECT = 10.0
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
-    """What rewards and scores are made of, for N worlds.
+class Instant:
+    """What rewards and scores are made of, for N worlds. What is not there has size zero.
 
     Attributes:
-        rates: joint velocities, (N, 9).
-        tips: fingertips, (N, 3, 3).
-        blocks, block_turns, block_sizes: (N, B, 3), (N, B, 4), (N, B, 3); heights from the datum.
-        goals, goal_turns, goal_sizes: likewise, (N, G, ...).
-        blocks_used, goals_used: which are there, (N, B) and (N, G).
+        moment: fingertips, joint velocities and blocks.
+        targets: the goals.
+        block_sizes: (N, B, 3), m.
+        block_bounds, goal_bounds: lowest and highest corners, (N, B, 2, 3) and (N, G, 2, 3), m.
+        torques: what the motors apply, (N, 9), N m.
+        start_rates: joint velocities at the start of the episode, (N, 9), rad/s.
     """
 
-    rates: Array
-    tips: Array
-    blocks: Array
-    block_turns: Array
+    moment: Moment
+    targets: Targets
     block_sizes: Array
-    blocks_used: Array
-    goals: Array
-    goal_turns: Array
-    goal_sizes: Array
-    goals_used: Array
+    block_bounds: Array
+    goal_bounds: Array
+    torques: Array
+    start_rates: Array
 
 
 class Task(ABC):
@@ -80,8 +80,8 @@ class Task(ABC):
     draws: ClassVar[bool] = False  # whether a new episode is drawn at random
     varies: ClassVar[bool] = False  # whether the number of blocks can vary
 
-    def __init__(self, max_blocks: int | None = None) -> None:
-        self.max_blocks = max_blocks
+    def __init__(self) -> None:
+        self.capsules: Capsules | None = None  # of the links; the world sets it
 
     @abstractmethod
     def scene(self) -> Scene:
@@ -89,7 +89,7 @@ class Task(ABC):
 
     def seconds(self, scene: Scene) -> float:
         """Returns how long an episode lasts, s."""
-        return _SECONDS_PER_OBJECT * (len(scene.blocks) + len(scene.obstacles))
+        return _SECONDS_PER_OBJECT * (len(scene.blocks) + len(_placed(scene)))
 
     # -------------------------------------------------------------------- causes
 
@@ -128,7 +128,7 @@ class Task(ABC):
         """Returns the observed objects in order, and their names as they are laid side by side."""
         blocks = [Group(f"block_{i}", MOVING) for i in range(scene.block_count)]
         goals = [Group(f"goal_{i}", STILL) for i in range(scene.goal_count)]
-        fixed = [Group(o.name, STILL) for o in scene.obstacles]
+        fixed = [Group(o.name, STILL) for o in _placed(scene)]
         stored = [g.name for g in (*blocks, *goals, *fixed)]
         if not self.interleaved:
             return [*blocks, *goals, *fixed], stored
@@ -151,7 +151,7 @@ class Task(ABC):
         for i, goal in enumerate(scene.goals):
             solid = GOAL_SPHERE if goal.shape == "sphere" else GOAL_CUBE
             goals[i] = solid if goal.mesh is None else GOAL_MESH
-        return blocks, goals, [FIXED] * len(scene.obstacles)
+        return blocks, goals, [FIXED] * len(_placed(scene))
 
     def observe(self, scene: Scene, rows: Mapping[str, Array]) -> list[Array]:
         """Returns the objects' numbers, (N, k) each: blocks, goals, fixed objects."""
@@ -164,36 +164,57 @@ class Task(ABC):
 
     # -------------------------------------------------------------------- reward
 
-    def fraction(self, moment: Moment, rule: str) -> Array:
+    def fraction(self, now: Instant, rule: str) -> Array:
         """Returns the share of the goals' volume that blocks fill, (N,)."""
-        return fractional_success(moment, rule)
+        if rule == "aabb":
+            return aabb_score(now.block_bounds, now.goal_bounds)
+        blocks = now.moment.positions, now.moment.orientations, now.block_sizes
+        goals = now.targets.positions, now.targets.orientations, now.targets.sizes
+        return oriented_score(blocks, goals)
 
-    def solved(self, moment: Moment, fraction: Array) -> Array:
+    def solved(self, now: Instant, fraction: Array) -> Array:
         """Returns whether the task is solved now, (N,)."""
         return fraction > SUCCESS
 
-    def bonus(self, moment: Moment, fraction: Array) -> Array:
+    def bonus(self, now: Instant, fraction: Array, *, mended: bool) -> Array:
         """Returns what `fractional_reward_weight` multiplies, (N,)."""
         return fraction
 
-    def goal_arrays(self, moment: Moment) -> tuple[Array, Array]:
+    def goal_arrays(self, now: Instant) -> tuple[Array, Array]:
         """Returns what was achieved and what is desired: corners of bounding boxes, (N, 6 K)."""
-        return (
-            _corners(moment.blocks, moment.block_turns, moment.block_sizes),
-            _corners(moment.goals, moment.goal_turns, moment.goal_sizes),
-        )
+        n = len(now.block_bounds)
+        return now.block_bounds.reshape(n, -1).copy(), now.goal_bounds.reshape(n, -1).copy()
 
-    def terms(self, before: Moment, after: Moment) -> Sequence[Array]:
-        """Returns the dense terms of a step, (N,) each, as many as there are weights."""
+    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+        """Returns the dense terms of a step, (N,) each, as many as there are weights.
+
+        Args:
+            before, now: the step's two ends.
+            mended: whether to follow the paper where the original's code slips.
+        """
         return ()
 
     # --------------------------------------------------------------------- goals
+
+    def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Returns values that solve the task, (N, *shape) each: every block in its goal."""
+        out = {}
+        count = min(rows["block/used"].shape[1], rows["goal/used"].shape[1])
+        for i in range(count):
+            out[f"block_{i}/cartesian_position"] = rows["goal/position"][:, i].copy()
+            out[f"block_{i}/orientation"] = rows["goal/orientation"][:, i].copy()
+        return out
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
     ) -> Mapping[str, Array]:
         """Returns an intervention, (N, *shape) each, that sets a goal drawn from the spaces."""
         return {}
+
+
+def _placed(scene: Scene) -> list[Obstacle]:
+    """Returns the obstacles that are there from the start; those below the floor wait."""
+    return [o for o in scene.obstacles if o.position[2] > 0]
 
 
 def _objects(rows: Mapping[str, Array], kind: str, keys: Sequence[str], types: list[int]) -> Array:
@@ -208,18 +229,3 @@ def _objects(rows: Mapping[str, Array], kind: str, keys: Sequence[str], types: l
 
 
 _STORED = {"cartesian_position": "position"}
-
-
-def _corners(position: Array, orientation: Array, size: Array) -> Array:
-    low, high = bounding_box(position, orientation, size)
-    both = np.concatenate([low, high], axis=-1)
-    return both.reshape(len(both), -1)
-
-
-def fractional_success(m: Moment, rule: str) -> Array:
-    al, ah = bounding_box(m.goals, m.goal_turns, m.goal_sizes)
-    bl, bh = bounding_box(m.blocks, m.block_turns, m.block_sizes)
-    edges = np.clip(np.minimum(ah[:, :, None], bh[:, None]) - np.maximum(al[:, :, None], bl[:, None]), 0, None)
-    vol = (edges[..., 0] * edges[..., 1] * edges[..., 2] * (m.goals_used[:, :, None] & m.blocks_used[:, None])).sum(axis=(1, 2))
-    g = ah - al
-    return vol / (g[..., 0] * g[..., 1] * g[..., 2] * m.goals_used).sum(axis=1)

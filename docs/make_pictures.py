@@ -1,0 +1,180 @@
+"""Draws the pictures of the documentation into docs/images.
+
+python docs/make_pictures.py [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from PIL import Image
+
+import interverse as iv
+from interverse.cli.demo import circling, to_goal
+from interverse.reports import PLOTS
+
+COLORS = 128  # of a picture's palette: a third of the size, and nobody sees it
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
+
+
+class Change(NamedTuple):
+    """A world and an intervention worth a picture."""
+
+    id: str
+    do: Mapping[str, Any]
+    caption: str
+
+
+CHANGES = (
+    Change(
+        "trifinger/pushing-v1",
+        {"block_0/size": [0.09] * 3, "floor/color": [0.3, 0.4, 0.55]},
+        'do {"block_0/size": [0.09, 0.09, 0.09],\n"floor/color": [0.3, 0.4, 0.55]}',
+    ),
+    Change(
+        "blocks/observed-5-v1",
+        {"block_0/position": [2, 2], "block_1/weight": 1.0},
+        'do {"block_0/position": [2, 2],\n"block_1/weight": 1.0}',
+    ),
+    Change(
+        "chemistry/chain-v1",
+        {"object_0/color": 0, "object_2/color": 4, "object_4/color": 2},
+        'do {"object_0/color": 0,\n"object_2/color": 4, "object_4/color": 2}',
+    ),
+    Change(
+        "tutorial/slider-v1",
+        {"box/size": [0.16] * 3, "box/color": [0.1, 0.3, 0.45]},
+        'do {"box/size": [0.16, 0.16, 0.16],\n"box/color": [0.1, 0.3, 0.45]}',
+    ),
+)
+TASKS = ("reaching", "pushing", "picking", "pick_and_place", "stacking2")
+TASK_CHANGES: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("at reset", {}),
+    (
+        "do floor/color,\nfloor/texture",
+        {"floor/color": [0.45, 0.6, 0.8], "floor/texture": 1},
+    ),
+    ("do light/direction", {"light/direction": [0.8, 0.3, -0.5]}),
+    ("do joint_positions", {"joint_positions": [0.0, 0.0, -1.6] * 3}),
+)
+
+
+def frame(id: str, do: Mapping[str, Any]) -> np.ndarray:
+    """Returns a picture of a world after an intervention."""
+    env = iv.make(id, render_mode="rgb_array")
+    env.reset(seed=0)
+    if do:
+        env.do(do, check=False)
+    picture = env.render()
+    env.close()
+    if id.startswith("chemistry"):
+        picture = picture[:, : picture.shape[0]]  # the present scene; the target stands beside it
+    return picture
+
+
+def worlds() -> Figure:
+    """Returns each family before and after one intervention."""
+    figure, axes = plt.subplots(2, len(CHANGES), figsize=(11, 5.4), layout="constrained")
+    for column, change in zip(axes.T, CHANGES, strict=True):
+        for axis, do in zip(column, ({}, change.do), strict=True):
+            axis.imshow(square(frame(change.id, do)), interpolation="nearest")
+            axis.set_axis_off()
+        column[0].set_title(change.id, fontsize=11)
+        column[1].set_title(change.caption, fontsize=8, family="monospace", color="#444444")
+    return figure
+
+
+def square(picture: np.ndarray) -> np.ndarray:
+    """Returns the middle of a picture."""
+    rows, columns = picture.shape[:2]
+    start = (columns - rows) // 2
+    return picture[:, start : start + rows]
+
+
+def counterfactual() -> Figure:
+    """Returns one episode of the slider and two that might have been."""
+    fact = iv.rollout("tutorial/slider-v1", circling(), seed=0)
+    light = iv.counterfactual(fact, {"box/mass": 0.45})
+    slippery = iv.counterfactual(fact, {"box/friction": 0.2}, at=40)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+    lines = (
+        (fact, GREY, "fact"),
+        (light, BLUE, 'do {"box/mass": 0.45}'),
+        (slippery, ORANGE, 'do {"box/friction": 0.2}, at=40'),
+    )
+    for episode, color, label in lines:
+        place = episode.values["box/position"]
+        speed = np.linalg.norm(episode.values["box/velocity"], axis=1)
+        axes[0].plot(place[:, 0], place[:, 1], color=color, label=label, lw=2)
+        axes[1].plot(speed, color=color, lw=2)
+    axes[1].axvline(40, color=ORANGE, lw=0.8, ls=":")
+    axes[0].set(xlabel="x (m)", ylabel="y (m)", title="path of the box", aspect="equal")
+    axes[1].set(xlabel="step", ylabel="m/s", title="speed of the box")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def graphs() -> Figure:
+    """Returns the graph of three objects of chemistry, and what a `do` of one leaves of it."""
+    names = [f"object_{i}/color" for i in range(3)]
+    where = {name: (float(i), 0.0) for i, name in enumerate(names)}
+    chain = nx.DiGraph([(names[0], names[1]), (names[1], names[2])])
+    cut = nx.DiGraph([(names[1], names[2])])
+    cut.add_node(names[0])
+    figure, axes = plt.subplots(1, 2, figsize=(9, 1.6), layout="constrained")
+    titles = ("see: each object follows its parent", 'do {"object_1/color": 3}')
+    for axis, graph, title in zip(axes, (chain, cut), titles, strict=True):
+        colors = [ORANGE if graph is cut and n == names[1] else "#56b4e9" for n in graph]
+        nx.draw_networkx(
+            graph, where, ax=axis, node_size=3600, node_color=colors, font_size=8, arrowsize=14
+        )
+        axis.set(title=title, ylim=(-1, 1), xlim=(-0.5, 2.5))
+        axis.set_axis_off()
+    return figure
+
+
+def tasks() -> Figure:
+    """Returns the tasks of TriFinger, before and after interventions."""
+    figure, axes = plt.subplots(
+        len(TASK_CHANGES), len(TASKS), figsize=(11, 7.4), layout="constrained"
+    )
+    for row, (caption, do) in zip(axes, TASK_CHANGES, strict=True):
+        for axis, task in zip(row, TASKS, strict=True):
+            axis.imshow(frame(f"trifinger/{task}-v1", do))
+            axis.set(xticks=[], yticks=[])
+        row[0].set_ylabel(caption, fontsize=9)
+    for axis, task in zip(axes[0], TASKS, strict=True):
+        axis.set_title(task, fontsize=11)
+    return figure
+
+
+def scores() -> Figure:
+    """Returns two slider policies under the slider's protocols."""
+    runs = [iv.evaluate(p, task="tutorial/slider-v1", episodes=50) for p in ("random", to_goal)]
+    return PLOTS.load("bars")(iv.Results.concat(runs), "return")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Draws everything."""
+    mpl.use("Agg")
+    folder = Path(arguments[0]) if arguments else Path(__file__).parent / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    for draw in (worlds, counterfactual, graphs, tasks, scores):
+        file = folder / f"{draw.__name__}.png"
+        figure = draw()
+        figure.savefig(file, dpi=110)
+        plt.close(figure)
+        Image.open(file).convert("RGB").quantize(COLORS).save(file, optimize=True)
+        print(file.name, file.stat().st_size)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

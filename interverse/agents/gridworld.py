@@ -1,0 +1,111 @@
+"""Planning episodes in blocks and chemistry, and the policies that planning is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.agents.planner import Chooser, PlanningWorld
+from interverse.envs import make_vec
+from interverse.errors import InvalidValueError, explain
+from interverse.rng import generator
+
+NOTHING = -1
+"""The action of a world that is left alone; its reward is that of the state it is in."""
+
+
+@final
+class GridPlanning:
+    """Episodes of a registered grid world, for `interverse.agents.planner.plan`.
+
+    Args:
+        id: a blocks or chemistry id.
+        seed: episode i is the world of seed + i, whatever the horizon.
+        **options: of the world; `cpt_seed` chooses chemistry's mechanisms.
+    """
+
+    def __init__(self, id: str, *, seed: int = 0, **options: Any) -> None:
+        self.id, self.seed, self.options = id, seed, options
+        self.best_reward = 0.0 if id.startswith("blocks/") else 1.0
+        self.step_count = 0
+
+    def reset(self, episodes: int, *, target_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Returns first and target images of new episodes."""
+        options = {**self.options, "target_steps": target_steps, "max_steps": target_steps + 1}
+        self.env = make_vec(self.id, num_envs=episodes, **options)
+        self.num_actions = int(self.env.single_action_space.n)
+        observation, self.info = self.env.reset(seed=self.seed)
+        self.step_count = 0
+        self._images = np.asarray(observation["image"])
+        return self._images, np.asarray(observation["target"])
+
+    def step(self, actions: NDArray[Any]) -> NDArray[np.float64]:
+        """Returns the rewards after one action each; worlds with `NOTHING` stay as they are."""
+        actions = np.asarray(actions, dtype=np.int64)
+        moving = np.flatnonzero(actions != NOTHING)
+        moment = self.env.driver.step(np.where(actions == NOTHING, 0, actions), moving)
+        self.step_count += 1
+        self._images = np.asarray(moment.observation["image"])
+        return moment.reward
+
+    def images(self) -> NDArray[np.uint8]:
+        """Returns the present images."""
+        return self._images
+
+
+def random_policy(seed: int) -> Chooser:
+    """Returns the policy that takes any action, each as likely."""
+    rng = generator(seed=seed, name="planning/random")
+    return lambda world: rng.integers(world.num_actions, size=len(world.images()))
+
+
+def nothing_policy(seed: int) -> Chooser:
+    """Returns the policy that leaves the world alone."""
+    return lambda world: np.full(len(world.images()), NOTHING)
+
+
+def scripted_policy(seed: int) -> Chooser:
+    """Returns the world's own policy, which sees its state.
+
+    In blocks it is greedy for the true reward. In chemistry it paints the first object unlike its
+    goal, which the original has no counterpart of.
+    """
+
+    def choose(world: PlanningWorld) -> NDArray[Any]:
+        policy: Callable[[Any], NDArray[Any]] | None = world.env.world.scripted_policy()
+        if policy is None:
+            raise InvalidValueError(explain(f"{world.id} has no scripted policy in this form"))
+        return policy(None)
+
+    return choose
+
+
+def replay_policy(seed: int) -> Chooser:
+    """Returns the policy that repeats the actions that made the target.
+
+    The original calls it optimal; chance may answer otherwise the second time.
+    """
+
+    def choose(world: PlanningWorld) -> NDArray[Any]:
+        if "target_actions" not in world.info:
+            raise InvalidValueError(
+                explain(f"{world.id} does not tell how its targets were made", allowed="chemistry")
+            )
+        return np.asarray(world.info["target_actions"])[:, world.step_count]
+
+    return choose
+
+
+BASELINES: Mapping[str, Callable[[int], Chooser]] = MappingProxyType(
+    {
+        "nothing": nothing_policy,
+        "random": random_policy,
+        "replay": replay_policy,
+        "scripted": scripted_policy,
+    }
+)
+"""By name, from a seed."""

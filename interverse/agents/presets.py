@@ -1,0 +1,95 @@
+"""Hyper-parameters by name: the CausalWorld paper's (its Table 5), and small ones for a start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+from interverse.errors import UnknownNameError, unknown
+
+Algorithm = Literal["ppo", "sac", "td3"]
+Preset = Literal["paper", "small"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hyper:
+    """What an algorithm is made with.
+
+    Attributes:
+        num_envs: worlds in the batch.
+        settings: arguments of the SB3 class.
+        tanh: whether the networks use tanh (else ReLU).
+        net: hidden layers.
+    """
+
+    num_envs: int
+    settings: Mapping[str, Any]
+    tanh: bool = False
+    net: tuple[int, ...] = (256, 256)
+
+
+PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
+    ("ppo", "paper"): Hyper(
+        num_envs=20,
+        tanh=True,
+        settings={
+            "gamma": 0.99,
+            "n_steps": 6000,  # 20 workers x 6000: the paper's batch of 120,000
+            "batch_size": 3000,  # 40 minibatches
+            "n_epochs": 4,
+            "learning_rate": 2.5e-4,
+            "ent_coef": 0.01,
+            "vf_coef": 0.5,
+            "max_grad_norm": 0.5,
+        },
+    ),
+    ("ppo", "small"): Hyper(
+        num_envs=16,
+        tanh=True,
+        net=(64, 64),
+        settings={"n_steps": 128, "batch_size": 256, "n_epochs": 10, "gamma": 0.98},
+    ),
+    ("sac", "paper"): Hyper(
+        num_envs=1,
+        settings={
+            "gamma": 0.95,
+            "ent_coef": "auto_0.001",
+            "batch_size": 256,
+            "learning_rate": 1e-4,
+            "buffer_size": 1_000_000,
+            "tau": 0.001,
+        },
+    ),
+    ("sac", "small"): Hyper(
+        num_envs=4,
+        net=(64, 64),
+        settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
+    ),
+    ("td3", "paper"): Hyper(
+        num_envs=1,
+        settings={
+            "gamma": 0.96,
+            "batch_size": 128,
+            "learning_rate": 1e-4,
+            "buffer_size": 500_000,
+            "tau": 0.02,
+        },
+    ),
+    ("td3", "small"): Hyper(
+        num_envs=4,
+        net=(64, 64),
+        settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
+    ),
+}
+
+
+def preset(algorithm: str, name: str) -> Hyper:
+    """Returns the hyper-parameters of an algorithm under a preset's name."""
+    for (known, label), hyper in PRESETS.items():
+        if (algorithm, name) == (known, label):
+            return hyper
+    if algorithm not in {key[0] for key in PRESETS}:
+        raise UnknownNameError(unknown("algorithm", algorithm, {key[0] for key in PRESETS}))
+    raise UnknownNameError(unknown("preset", name, {key[1] for key in PRESETS}))

@@ -1,0 +1,130 @@
+"""Stable-Baselines3 on interverse: a native `VecEnv`, and the export of what was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from interverse.actors.curriculum import Curriculum
+from interverse.actors.wrappers import install
+from interverse.envs import make_vec
+from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.rollouts.exported import Card, ExportedPolicy
+
+try:
+    import torch
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise missing_extra("stable-baselines3", "rl") from error
+
+
+@final
+class WorldVecEnv(VecEnv):
+    """N worlds as SB3 wants them: one process, one batch, reset at once when an episode ends."""
+
+    def __init__(
+        self, task: str, num_envs: int, curriculum: Curriculum | None = None, **options: Any
+    ) -> None:
+        self.venv = make_vec(task, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
+        self.meddler = None if curriculum is None else install(self.venv, curriculum)
+        self._seed: int | None = None
+        self._actions: Any = None
+        self._returns = np.zeros(num_envs)
+        spaces = self.venv.single_observation_space, self.venv.single_action_space
+        super().__init__(num_envs, *spaces)
+
+    def reset(self) -> Any:
+        """Starts every world; world i has seed s + i where `seed(s)` was called."""
+        observation, _ = self.venv.reset(seed=self._seed)
+        self._seed = None
+        self._returns[:] = 0.0
+        return observation
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Sets the seed of the next reset."""
+        self._seed = seed
+        return [None if seed is None else seed + i for i in range(self.num_envs)]
+
+    def step_async(self, actions: Any) -> None:
+        """Keeps the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> Any:
+        """Advances every world; `terminal_observation` is what an ended one last saw."""
+        observation, reward, terminated, truncated, info = self.venv.step(self._actions)
+        done = terminated | truncated
+        self._returns += reward
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for i in np.flatnonzero(done).tolist():
+            infos[i]["terminal_observation"] = _row(info["final_obs"], i)
+            infos[i]["TimeLimit.truncated"] = bool(truncated[i] and not terminated[i])
+            infos[i]["return"] = float(self._returns[i])
+            self._returns[i] = 0.0
+        return observation, reward.astype(np.float32), done, infos
+
+    def close(self) -> None:
+        """Releases the worlds."""
+        self.venv.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Returns an attribute, once per asked world."""
+        return [getattr(self.venv, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuses: worlds share one object."""
+        raise InvalidValueError(explain("worlds of a batch share their attributes", fix="Use do"))
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        """Calls a method of the vector environment once; the answer stands for every world."""
+        answer = getattr(self.venv, method_name)(*args, **kwargs)
+        return [answer] * len(list(self._get_indices(indices)))
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
+    ) -> list[bool]:
+        """Returns False: there are no wrappers inside a batch."""
+        return [False] * len(list(self._get_indices(indices)))
+
+
+def _row(tree: Any, i: int) -> Any:
+    if isinstance(tree, dict):
+        return {name: _row(value, i) for name, value in tree.items()}
+    return tree[i]
+
+
+def export(model: BaseAlgorithm, trained: dict[str, Any]) -> ExportedPolicy:
+    """Returns the deterministic actor of a PPO, SAC or TD3 model with an MLP policy."""
+    layers, squash = _actor_layers(model)
+    linear = [layer for layer in layers if isinstance(layer, torch.nn.Linear)]
+    tanh = any(isinstance(layer, torch.nn.Tanh) for layer in layers[:-1])
+    width = linear[0].in_features
+    weights = {"obs.mean": torch.zeros(width), "obs.std": torch.ones(width)}
+    for i, layer in enumerate(linear):
+        weights[f"{i}.weight"] = layer.weight.detach().clone().cpu()
+        weights[f"{i}.bias"] = layer.bias.detach().clone().cpu()
+    space = model.action_space
+    card = Card(
+        layers=len(linear),
+        activation="tanh" if tanh else "relu",
+        squash=squash,
+        low=space.low.tolist(),
+        high=space.high.tolist(),
+        trained=trained,
+    )
+    return ExportedPolicy(card, weights)
+
+
+def _actor_layers(model: BaseAlgorithm) -> tuple[list[Any], bool]:
+    policy: Any = model.policy
+    if hasattr(policy, "action_net"):  # on-policy
+        return [*policy.mlp_extractor.policy_net, policy.action_net], False
+    actor = policy.actor
+    if hasattr(actor, "latent_pi"):  # SAC
+        return [*actor.latent_pi, actor.mu], True
+    layers = [layer for layer in actor.mu if not isinstance(layer, torch.nn.Tanh)]  # TD3
+    return layers, True

@@ -1,0 +1,180 @@
+"""Everything a training run needs to go on as if it had never stopped.
+
+Weights, optimisers, counters, every random state, the replay buffer and the worlds themselves, as
+safetensors, npz and JSON: nothing is pickled, so nothing in a checkpoint can run code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from interverse.agents.sb3 import WorldVecEnv
+from interverse.envs import Snapshot
+from interverse.errors import FileFormatError, explain
+
+_BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+_LOOSE = "loose|"
+_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
+
+
+def save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
+    """Writes a checkpoint beside the old one, then puts it in its place."""
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    tensors, plain = _split(model.get_parameters())
+    tensors |= {f"{_LOOSE}{k}": v.detach().clone() for k, v in _loose_tensors(model).items()}
+    tensors["rng/torch"] = torch.get_rng_state()
+    save_file(tensors, partial / "model.safetensors")
+    (partial / "worlds.npz").write_bytes(env.venv.unwrapped.snapshot().to_bytes())
+    np.savez(partial / "arrays.npz", allow_pickle=False, **_arrays(model, env))
+    counters = {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)}
+    state = {"counters": counters, "plain": plain, "random": _random_states(model)}
+    (partial / "state.json").write_text(json.dumps(state))
+    old = folder.with_name(folder.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        os.replace(folder, old)
+    os.replace(partial, folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def find(folder: Path) -> Path | None:
+    """Returns the newest whole checkpoint, also when a run died between two renames."""
+    for candidate in (folder, folder.with_name(folder.name + ".old")):
+        if (candidate / "state.json").exists():
+            return candidate
+    return None
+
+
+def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
+    """Puts a checkpoint into a freshly made model and its worlds."""
+    try:
+        tensors = load_file(folder / "model.safetensors")
+        state = json.loads((folder / "state.json").read_text())
+        with np.load(folder / "arrays.npz", allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        snapshot = Snapshot.from_bytes((folder / "worlds.npz").read_bytes())
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise FileFormatError(
+            explain(
+                f"the checkpoint in {folder} is torn: {error}",
+                fix="Delete the folder to start the run afresh",
+            )
+        ) from error
+    rng = tensors.pop("rng/torch")
+    for name, tensor in _loose_tensors(model).items():
+        tensor.data.copy_(tensors.pop(_LOOSE + name))  # in place: its optimiser holds it
+    model.set_parameters(_join(tensors, state["plain"]), exact_match=True)
+    env.reset()
+    env.venv.unwrapped.restore(snapshot)
+    _restore_arrays(model, env, arrays)
+    for name, value in state["counters"].items():
+        setattr(model, name, value)
+    torch.set_rng_state(rng)
+    _restore_random(model, state["random"])
+
+
+def _loose_tensors(model: Any) -> dict[str, torch.Tensor]:
+    """Returns what SB3 trains outside its state dicts: SAC's entropy coefficient."""
+    names = ("log_ent_coef",)
+    found = {name: getattr(model, name, None) for name in names}
+    return {name: tensor for name, tensor in found.items() if tensor is not None}
+
+
+def _split(
+    parameters: Mapping[str, Any], prefix: str = ""
+) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Returns the tensors of nested state dicts by path, and all the rest by path."""
+    tensors: dict[str, torch.Tensor] = {}
+    plain: dict[str, Any] = {}
+    for key, value in parameters.items():
+        path = f"{prefix}{'#' if isinstance(key, int) else ''}{key}"
+        if isinstance(value, torch.Tensor):
+            tensors[path] = value.detach().cpu().contiguous().clone()
+        elif isinstance(value, Mapping):
+            inner = _split(value, path + "|")
+            tensors |= inner[0]
+            plain |= inner[1]
+            if not value:
+                plain[path] = {}
+        else:
+            plain[path] = value
+    return tensors, plain
+
+
+def _join(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the nested state dicts that `_split` took apart."""
+    out: dict[str, Any] = {}
+    for path, value in {**plain, **tensors}.items():
+        *parents, last = (int(k[1:]) if k.startswith("#") else k for k in path.split("|"))
+        node = out
+        for key in parents:
+            node = node.setdefault(key, {})
+        node[last] = value
+    return out
+
+
+def _arrays(model: Any, env: WorldVecEnv) -> dict[str, np.ndarray]:
+    out = {
+        "last_obs": model._last_obs,
+        "last_episode_starts": model._last_episode_starts,
+        "returns": env._returns,
+    }
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        rows = buffer.buffer_size if buffer.full else buffer.pos
+        out["buffer/position"] = np.array([buffer.pos, buffer.full], dtype=np.int64)
+        out |= {f"buffer/{name}": getattr(buffer, name)[:rows] for name in _BUFFER}
+    if env.meddler is not None:
+        out |= {f"curriculum/{k}": v for k, v in env.meddler.save().items()}
+    return out
+
+
+def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarray]) -> None:
+    model._last_obs = arrays["last_obs"]
+    model._last_episode_starts = arrays["last_episode_starts"]
+    env._returns[:] = arrays["returns"]
+    if "buffer/position" in arrays:
+        buffer = model.replay_buffer
+        position, full = arrays["buffer/position"].tolist()
+        buffer.pos, buffer.full = position, bool(full)
+        for name in _BUFFER:
+            rows = arrays[f"buffer/{name}"]
+            getattr(buffer, name)[: len(rows)] = rows
+    if env.meddler is not None:
+        prefix = "curriculum/"
+        held = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        env.meddler.load(held)
+
+
+def _random_states(model: Any) -> dict[str, Any]:
+    # SB3 draws minibatches and exploration from the global states: they are part of the run.
+    kind, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
+    version, internal, gauss = random.getstate()
+    return {
+        "numpy": [kind, keys.tolist(), position, has_gauss, cached],
+        "python": [version, list(internal), gauss],
+        "space": model.action_space.np_random.bit_generator.state,
+    }
+
+
+def _restore_random(model: Any, states: Mapping[str, Any]) -> None:
+    kind, keys, position, has_gauss, cached = states["numpy"]
+    restored = (kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached)
+    np.random.set_state(restored)  # noqa: NPY002
+    version, internal, gauss = states["python"]
+    random.setstate((version, tuple(internal), gauss))
+    model.action_space.np_random.bit_generator.state = states["space"]

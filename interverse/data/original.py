@@ -1,0 +1,136 @@
+"""The original benchmark's file layout, out and in.
+
+One group per episode, "0" to "E-1", each with obs and next_obs float32 (T, 3, 50, 50) in [0, 1],
+action int64 (T,), reward float64 (T,) and target float32 (3, 50, 50); nothing is compressed. The
+original's reader takes groups in the order of their names as text ("0", "1", "10", "100", ...);
+here episodes are in the order of their numbers unless asked otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.data.dataset import Dataset
+from interverse.data.generate import Collect, header_of
+from interverse.data.schema import Header
+from interverse.data.store import atomic, opened, write_dataset, write_part
+from interverse.errors import FileFormatError, InvalidValueError, explain
+
+Order = Literal["number", "text"]
+_EPISODES_AT_ONCE = 64
+_MEMBERS = ("obs", "action", "next_obs", "reward", "target")
+
+
+def export_original(data: Dataset, path: str | os.PathLike[str]) -> Path:
+    """Writes a data set in the original's layout (60 kB a transition); returns the path."""
+    target = Path(path)
+    with atomic(target) as partial, h5py.File(partial, "w") as file:
+        for start in range(0, len(data), _EPISODES_AT_ONCE):
+            rows = np.arange(start, min(start + _EPISODES_AT_ONCE, len(data)))
+            frames, goals = data.images(rows), data.target_images(rows)
+            for row, episode in enumerate(rows.tolist()):
+                seen = _to_float(frames[row])
+                group = file.create_group(str(episode))
+                group["obs"], group["next_obs"] = seen[:-1], seen[1:]
+                group["action"] = data.actions[episode]
+                group["reward"] = data.rewards[episode]
+                group["target"] = _to_float(goals[row])
+    return target
+
+
+def import_original(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    id: str,
+    order: Order = "number",
+    **options: Any,
+) -> Path:
+    """Reads a file of the original's layout into a data set with stored pixels; returns its path.
+
+    The file holds neither states nor seeds: `states` and `values` of the data set are empty, and
+    its seeds are -1.
+
+    Args:
+        source: the original's file.
+        out: the data set to write.
+        id: the world it was made in; `header.graph` and `header.palette` come from it.
+        order: "number", or "text" as the original's reader has it.
+        **options: options of that world.
+    """
+    if order not in ("number", "text"):
+        raise InvalidValueError(explain(f"order is {order!r}", allowed="number, text"))
+    with opened(Path(source), "the original's layout, one group per episode") as file:
+        names = sorted(file, key=str if order == "text" else int)
+        if not names:
+            raise ValueError("it has no episodes")
+        steps = len(file[names[0]]["action"])
+        config = Collect(id=id, out=Path(out), episodes=len(names), steps=steps, options=options)
+        return _write(file, names, config)
+
+
+def _write(file: h5py.File, names: list[str], config: Collect) -> Path:
+    header = _imported(header_of(config))
+    parts = config.out.with_name(f".{config.out.name}.import.parts")
+    shutil.rmtree(parts, ignore_errors=True)
+    files = []
+    try:
+        for start in range(0, len(names), _EPISODES_AT_ONCE):
+            chosen = names[start : start + _EPISODES_AT_ONCE]
+            files.append(parts / f"{start:09d}.h5")
+            write_part(files[-1], _read(file, chosen, header, start))
+        write_dataset(config.out, header, files)
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+    return config.out
+
+
+def _imported(header: Header) -> Header:
+    told = {"images": True, "targets": True, "seed": -1, "source": "imported"}
+    return Header(**{name: getattr(header, name) for name in Header.__slots__} | told)
+
+
+def _read(file: h5py.File, names: list[str], header: Header, start: int) -> dict[str, NDArray[Any]]:
+    """Returns the arrays of some episodes; one of another shape raises naming it."""
+    actions, rewards, images, targets = [], [], [], []
+    for name in names:
+        group = file[name]
+        absent = [member for member in _MEMBERS if member not in group]
+        if absent:
+            raise FileFormatError(explain(f"episode {name} has no {', '.join(absent)}"))
+        if len(group["action"]) != header.steps:
+            raise FileFormatError(
+                explain(
+                    f"episode {name} has {len(group['action'])} actions",
+                    allowed=f"{header.steps}, as the first",
+                )
+            )
+        images.append(_to_bytes(np.concatenate([group["obs"][:], group["next_obs"][-1:]])))
+        targets.append(_to_bytes(group["target"][:]))
+        actions.append(group["action"][:].astype(np.int64))
+        rewards.append(group["reward"][:].astype(np.float64))
+    count = len(names)
+    return {
+        "actions": np.stack(actions),
+        "rewards": np.stack(rewards),
+        "images": np.stack(images),
+        "target_images": np.stack(targets),
+        "states": np.zeros((count, header.steps + 1, 0), dtype=np.int64),
+        "seeds": np.full(count, -1, dtype=np.int64),
+        "episodes": np.arange(start, start + count, dtype=np.int64),
+    }
+
+
+def _to_float(images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return np.moveaxis(images, -1, -3).astype(np.float32) / np.float32(255)
+
+
+def _to_bytes(images: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return np.rint(np.moveaxis(images, -3, -1) * 255).astype(np.uint8)

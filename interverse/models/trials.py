@@ -1,0 +1,191 @@
+"""Trials in blocks and chemistry: scenes, actions and twins, as states and as pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.metrics.recovery import Floats
+from interverse.models.effects import Trials
+from interverse.rng import Noise, generator
+from interverse.worlds.world import World
+
+_GRID = 5
+_MOVES = np.array([(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GridTrials:
+    """The same trials for the world and for a model, and the edges that are true.
+
+    Attributes:
+        states: scenes as states (N, objects), for `WorldRespondent`.
+        images: scenes as uint8 images (N, 50, 50, 3), for `ModelRespondent`.
+        graph: (objects, objects), [i, j] = 1 where j acts on i.
+        values: how many values an object has.
+    """
+
+    states: Trials
+    images: Trials
+    graph: NDArray[np.int64]
+    values: int
+
+
+@final
+class WorldRespondent:
+    """The world itself, asked what an action does; each row has its own noise, always the same."""
+
+    def __init__(self, scenes: Scenes, values: int) -> None:
+        self._scenes, self._values = scenes, values
+
+    def now(self, scenes: NDArray[np.generic]) -> Floats:
+        """Returns the states as certainties."""
+        return np.eye(self._values)[scenes]
+
+    def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+        """Returns the states after the actions, as certainties."""
+        self._scenes.show(scenes)
+        return np.eye(self._values)[self._scenes.act(actions)]
+
+
+@final
+class Scenes:
+    """A batch of worlds whose objects are put where a trial wants them."""
+
+    def __init__(self, world: World, *, seed: int, field: str) -> None:
+        self.world, self.field = world, field
+        self._everyone = np.arange(world.num_worlds)
+        zero = np.zeros(world.num_worlds, dtype=np.int64)
+        self._start = Noise(zero + seed, self._everyone, zero)
+        self._step = Noise(zero + seed, self._everyone, zero + 1)
+        world.reset(self._everyone, self._start, {})
+        self.names = [n for n in world.variables if n.endswith(f"/{field}")]
+        self.names = [n for n in self.names if n.startswith(("block_", "object_"))]
+
+    def read(self) -> NDArray[np.int64]:
+        """Returns the states (N, objects)."""
+        rows = np.stack([np.asarray(self.world.read(name)) for name in self.names], axis=1)
+        return rows[..., 0] * _GRID + rows[..., 1] if self.field == "position" else rows
+
+    def show(self, states: NDArray[np.generic]) -> None:
+        """Puts every world in a state."""
+        values = {}
+        for i, name in enumerate(self.names):
+            own = states[:, i]
+            values[name] = (
+                np.stack([own // _GRID, own % _GRID], axis=1) if self.field == "position" else own
+            )
+        refused = self.world.intervene(values, self._everyone)
+        assert not refused  # trials never put two objects in one cell
+
+    def act(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the states after one action each; a row's noise is the same every time."""
+        self.world.step(actions, self._everyone, self._step)
+        return self.read()
+
+    def images(self, states: NDArray[np.generic]) -> NDArray[np.uint8]:
+        """Returns pictures of states."""
+        self.show(states)
+        return np.asarray(self.world.observe()["image"])
+
+
+def chemistry_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespondent]:
+    """Returns one trial per world of the batch: paint an object; in the twin, another differs.
+
+    All objects' colours are drawn evenly, so that every parent's influence has a chance to show.
+    """
+    scenes = Scenes(world, seed=seed, field="color")
+    n = len(scenes.names)
+    colors = int(world.action_space.n) // n
+    rng = generator(seed=seed, name="trials/chemistry")
+    rows = world.num_worlds
+    states = rng.integers(colors, size=(rows, n))
+    acted, altered = rng.integers(n, size=(2, rows))
+    paint, step = rng.integers(colors, size=rows), rng.integers(1, colors, size=rows)
+    own = acted == altered
+    twins = states.copy()
+    every = np.flatnonzero(~own)
+    twins[every, altered[every]] = (states[every, altered[every]] + step[every]) % colors
+    twin_paint = np.where(own, (paint + step) % colors, paint)
+    return _both(
+        scenes,
+        Trials(
+            scenes=states,
+            actions=acted * colors + paint,
+            acted=acted,
+            twins=twins,
+            twin_actions=acted * colors + twin_paint,
+            altered=altered,
+        ),
+        graph=np.asarray(world.read("graph/adjacency"))[0].astype(np.int64),
+        values=colors,
+    )
+
+
+def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespondent]:
+    """Returns one trial per world of the batch: a block pushes against another.
+
+    A push reaches one block at most, so total effects are the edges: the twins are the scenes.
+    Weights must be ordered by index, as they are in every published setting.
+    """
+    scenes = Scenes(world, seed=seed, field="position")
+    n, rows = len(scenes.names), world.num_worlds
+    rng = generator(seed=seed, name="trials/blocks")
+    acted = rng.integers(n, size=rows)
+    pushed = (acted + rng.integers(1, n, size=rows)) % n
+    direction = rng.integers(1, 5, size=rows)
+    states = _in_contact(rng, n, acted, pushed, direction)
+    actions = acted * 5 + direction
+    weights = np.stack([world.read(f"block_{i}/weight") for i in range(n)], axis=1)
+    heavier = (weights[:, None, :] > weights[:, :, None]).all(0)
+    trials = Trials(
+        scenes=states,
+        actions=actions,
+        acted=acted,
+        twins=states,
+        twin_actions=actions,
+        altered=acted,
+    )
+    return _both(scenes, trials, graph=heavier.astype(np.int64), values=_GRID**2)
+
+
+def _in_contact(
+    rng: np.random.Generator,
+    n: int,
+    acted: NDArray[np.int64],
+    pushed: NDArray[np.int64],
+    direction: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Returns cells (N, n), all distinct, with block `pushed` just ahead of block `acted`."""
+    rows = len(acted)
+    order = np.argsort(rng.random((rows, _GRID**2)), axis=1)  # every cell, in any order
+    moves = _MOVES[direction]
+    ahead = np.stack([order // _GRID, order % _GRID], axis=-1) + moves[:, None]
+    inside = ((ahead >= 0) & (ahead < _GRID)).all(-1)
+    start = order[np.arange(rows), inside.argmax(1)]
+    front = start + moves[:, 0] * _GRID + moves[:, 1]
+    taken = (order == start[:, None]) | (order == front[:, None])
+    free = np.take_along_axis(order, np.argsort(taken, axis=1, kind="stable"), axis=1)
+    states = free[:, :n].copy()
+    states[np.arange(rows), acted] = start
+    states[np.arange(rows), pushed] = front
+    return states
+
+
+def _both(
+    scenes: Scenes, trials: Trials, *, graph: NDArray[np.int64], values: int
+) -> tuple[GridTrials, WorldRespondent]:
+    pictures = Trials(
+        scenes=scenes.images(trials.scenes),
+        actions=trials.actions,
+        acted=trials.acted,
+        twins=scenes.images(trials.twins),
+        twin_actions=trials.twin_actions,
+        altered=trials.altered,
+    )
+    found = GridTrials(states=trials, images=pictures, graph=graph, values=values)
+    return found, WorldRespondent(scenes, values)

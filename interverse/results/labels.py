@@ -1,0 +1,43 @@
+"""What readers call a variable's components and a metric."""
+
+from __future__ import annotations
+
+_PARTS = {
+    "color": ("red", "green", "blue", "alpha"),
+    "cylindrical_position": ("radius", "angle", "height"),
+}
+_PLAIN_PARTS = ("x", "y", "z", "w")
+_METRICS = {
+    "last20_fractional_success": "Fractional success, last 20 steps",
+    "last_fractional_success": "Fractional success, last step",
+    "mean_fractional_success": "Fractional success, episode mean",
+    "return": "Return",
+}
+
+
+def component_names(variable: str, width: int) -> list[str]:
+    """Returns one name per component: the variable's own if it is a single number.
+
+    >>> component_names("block_0/mass", 1), component_names("block_0/size", 3)[2]
+    (['block_0/mass'], 'block_0/size z')
+    """
+    if width == 1:
+        return [variable]
+    parts = _PARTS.get(variable.rsplit("/", 1)[-1], _PLAIN_PARTS)
+    if width > len(parts):
+        parts = tuple(map(str, range(width)))
+    return [f"{variable} {part}" for part in parts[:width]]
+
+
+def metric_label(metric: str) -> str:
+    """Returns a metric's name as an axis label or a table's head.
+
+    >>> metric_label("last20_fractional_success"), metric_label("time_to_success")
+    ('Fractional success, last 20 steps', 'time to success')
+    """
+    return _METRICS.get(metric, metric.replace("_", " "))
+
+
+def is_share(metric: str) -> bool:
+    """Returns whether a metric runs from 0 to 1."""
+    return metric.endswith("fractional_success")

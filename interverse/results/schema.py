@@ -1,0 +1,114 @@
+"""The columns of the results table: their names, types and order, and the checks on rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from interverse.errors import InvalidValueError, explain
+
+CONTRACT: dict[str, pa.DataType] = {
+    "task": pa.string(),
+    "protocol": pa.string(),
+    "seed": pa.int64(),
+    "episode": pa.int64(),
+    "last_fractional_success": pa.float64(),
+    "mean_fractional_success": pa.float64(),
+    "last20_fractional_success": pa.float64(),
+    "return": pa.float64(),
+    "length": pa.int64(),
+    "refused": pa.bool_(),
+    "reason": pa.string(),
+}
+_EXTRA: dict[str, pa.DataType] = {"experiment": pa.string(), "step": pa.int64()}
+KEY = ("experiment", "step", "task", "protocol", "seed", "episode")
+_REQUIRED = ("task", "protocol", "seed", "episode")
+_DEFAULTS: dict[str, Any] = {"experiment": "policy", "refused": False}
+SCORES = (
+    "last_fractional_success",
+    "mean_fractional_success",
+    "last20_fractional_success",
+    "return",
+)
+
+
+def checked(data: pa.Table) -> pa.Table:
+    """Returns the table with all columns, in order and of the right types, or raises."""
+    if not isinstance(data, pa.Table):
+        raise InvalidValueError(
+            explain(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
+        )
+    fixed = CONTRACT | _EXTRA
+    extra = sorted(set(data.column_names) - set(fixed))
+    wrong = [name for name in extra if not name.startswith(("score:", "value:"))]
+    if wrong:
+        allowed = f"{', '.join(fixed)}, score:<metric>, value:<variable>"
+        raise InvalidValueError(explain(f"unknown result columns {wrong}", allowed=allowed))
+    columns = {name: _fixed_column(data, name, kind) for name, kind in fixed.items()}
+    for name in extra:
+        kind = pa.float64()
+        if name.startswith("value:") and pa.types.is_nested(data[name].type):
+            kind = pa.list_(pa.float64())
+        columns[name] = _cast(data[name], name, kind)
+    for name in filter(is_score, columns):  # NaN and null would be two ways to have no score
+        columns[name] = pc.if_else(pc.is_nan(columns[name]), None, columns[name])
+    table = pa.table(columns)
+    _check_rows(table)
+    return table
+
+
+def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    if name not in data.column_names:
+        if name in _REQUIRED and data.num_rows:
+            raise InvalidValueError(
+                explain(f"the results lack the column {name!r}", fix=f"Give every row a {name}")
+            )
+        return pa.array([_DEFAULTS.get(name)] * data.num_rows, kind)
+    column = _cast(data[name], name, kind)
+    if name in _DEFAULTS:
+        column = pc.fill_null(column, _DEFAULTS[name])
+    if name in _REQUIRED and column.null_count:
+        raise InvalidValueError(
+            explain(f"{name} is null in {column.null_count} rows", fix=f"Give every row a {name}")
+        )
+    return column
+
+
+def _cast(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidValueError(
+            explain(f"column {name!r} is {column.type} ({error})", allowed=str(kind))
+        ) from None
+
+
+def _check_rows(table: pa.Table) -> None:
+    """Raises where a refused episode has a score, or where an episode stands twice."""
+    refused = table.filter(table["refused"])
+    for name in (n for n in table.column_names if is_score(n)):
+        if refused[name].null_count < refused.num_rows:
+            raise InvalidValueError(
+                explain(
+                    f"a refused episode has a {name}: an episode without its intervention is "
+                    "never scored",
+                    fix="Leave the scores of refused episodes null",
+                )
+            )
+    groups = table.group_by(list(KEY)).aggregate([([], "count_all")])
+    if groups.num_rows < table.num_rows:
+        twice = groups.filter(pc.greater(groups["count_all"], 1)).slice(0, 1).to_pylist()[0]
+        shown = ", ".join(f"{name}={twice[name]!r}" for name in KEY if twice[name] is not None)
+        raise InvalidValueError(
+            explain(
+                f"an episode stands in the results more than once: {shown}",
+                fix="Give each experiment its own name with results.named(...)",
+            )
+        )
+
+
+def is_score(name: str) -> bool:
+    """Returns whether a column holds scores."""
+    return name in SCORES or name.startswith("score:")

@@ -1,0 +1,142 @@
+"""Training: SB3's own check, resume after a kill to the last bit, safe export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import interverse as iv
+from interverse.actors.curriculum import Curriculum, Stage
+from interverse.actors.uniform import Uniform
+from interverse.agents import training_state
+from interverse.agents.sb3 import WorldVecEnv
+from interverse.agents.train import Train, train
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.rollouts.exported import ExportedPolicy
+
+SLIDER = "tutorial/slider-v1"
+
+
+def config(out: Path, **more) -> Train:
+    settings = {"task": SLIDER, "out": out, "num_envs": 4, "checkpoint_every": 512} | more
+    return Train(**settings)
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    return load_file(folder / "policy" / "policy.safetensors")
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
+def test_killed_and_resumed_equals_unbroken(algorithm, tmp_path, monkeypatch):
+    steps = 1536 if algorithm == "ppo" else 1024
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train(config(whole, algorithm=algorithm, steps=steps, curriculum=2))
+    saved, original = [], training_state.save
+
+    def save_then_die(*args):
+        original(*args)
+        saved.append(args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training_state, "save", save_then_die)
+    with pytest.raises(KeyboardInterrupt):
+        train(config(broken, algorithm=algorithm, steps=steps, curriculum=2))
+    monkeypatch.setattr(training_state, "save", original)
+    train(config(broken, algorithm=algorithm, steps=steps, curriculum=2))
+    mine, theirs = weights(whole), weights(broken)
+    assert mine.keys() == theirs.keys()
+    assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    cards = [json.loads((f / "policy" / "policy.json").read_text()) for f in (whole, broken)]
+    assert cards[0] == cards[1]
+    assert cards[0]["trained"]["steps"] >= steps
+
+
+def test_the_export_acts_as_the_model(tmp_path):
+    from interverse.agents.sb3 import export
+    from interverse.agents.train import _make_env, _make_model
+
+    for algorithm in ("ppo", "sac", "td3"):
+        settings = config(tmp_path / algorithm, algorithm=algorithm)
+        env = _make_env(settings)
+        model = _make_model(settings, env)
+        seen = np.random.default_rng(0).normal(size=(50, 11))
+        expected, _ = model.predict(seen, deterministic=True)
+        policy = ExportedPolicy.load(export(model, {}).save(tmp_path / algorithm / "out"))
+        assert np.allclose(policy(seen), expected, atol=1e-5), algorithm
+
+
+def test_a_trained_policy_is_evaluated_by_its_path(tmp_path):
+    folder = train(config(tmp_path, steps=512))
+    results = iv.evaluate(str(folder), task=SLIDER, protocols="P0", episodes=2, max_steps=4)
+    assert len(results) == 2
+
+
+def test_ppo_learns_the_slider(tmp_path):
+    folder = train(config(tmp_path, steps=16_000, num_envs=16, checkpoint_every=16_000))
+    learned, chance = (
+        iv.evaluate(policy, task=SLIDER, protocols="P0", episodes=50).scores("return").mean()
+        for policy in (str(folder), "random")
+    )
+    assert learned > 0.5 * chance  # returns are negative: half the distance, or better
+
+
+def test_a_folder_of_another_run_is_not_touched(tmp_path):
+    train(config(tmp_path, steps=512))
+    before = (tmp_path / "policy" / "policy.safetensors").read_bytes()
+    with pytest.raises(InvalidValueError, match="holds another run: seed differ"):
+        train(config(tmp_path, steps=512, seed=1))
+    assert (tmp_path / "policy" / "policy.safetensors").read_bytes() == before
+
+
+def test_a_torn_checkpoint_says_so(tmp_path):
+    train(config(tmp_path, steps=512))
+    file = tmp_path / "checkpoint" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(FileFormatError, match="is torn"):
+        train(config(tmp_path, steps=1024))
+
+
+@pytest.mark.parametrize("name", ["policy.json", "policy.safetensors"])
+def test_a_torn_policy_says_so(tmp_path, name):
+    folder = train(config(tmp_path, steps=512))
+    (folder / name).write_bytes(b"{")
+    with pytest.raises(FileFormatError, match="holds no policy"):
+        ExportedPolicy.load(folder)
+    (folder / name).unlink()
+    with pytest.raises(FileFormatError, match=f"{name} is missing"):
+        ExportedPolicy.load(folder)
+
+
+def test_the_vec_env_gives_terminal_observations():
+    curriculum = Curriculum(stages=(Stage(actor=Uniform(patterns=("box/mass",))),))
+    env = WorldVecEnv(SLIDER, 3, curriculum, max_steps=2)
+    env.seed(5)
+    env.reset()
+    zero = np.zeros((3, 2), dtype=np.float32)
+    env.step(zero)
+    observation, _, done, infos = env.step(zero)
+    assert done.all()
+    assert infos[0]["TimeLimit.truncated"]
+    assert not np.array_equal(infos[0]["terminal_observation"], observation[0])
+    assert len(set(env.venv.values["box/mass"].tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"algorithm": "dqn"}, UnknownNameError, "unknown algorithm 'dqn'"),
+        ({"preset": "huge"}, UnknownNameError, "unknown preset 'huge'"),
+        ({"steps": 0}, InvalidValueError, "steps is 0"),
+        ({"curriculum": 7}, UnknownNameError, "curriculum '7'"),
+        ({"task": "tutorial/nothing-v1"}, UnknownNameError, "unknown world"),
+        ({"options": {"spce": "A"}}, UnknownNameError, "unknown option 'spce'"),
+    ],
+    ids=str,
+)
+def test_mistakes(tmp_path, change, error, match):
+    with pytest.raises(error, match=match):
+        train(config(tmp_path, **change))

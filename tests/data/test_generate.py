@@ -1,0 +1,253 @@
+"""Collecting: the same as playing an env, whatever the units, a kill, a restart or a rival."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.data import Collect, SceneWorld, collect, generate, open_dataset
+from interverse.data.store import PIXELS
+from interverse.errors import InvalidValueError, UnknownNameError
+
+WORLDS = [
+    ("blocks/observed-5-v1", {}),
+    ("blocks/unobserved-3-v1", {"mode": "FewShot-v2"}),
+    ("blocks/observed-3-v1", {"plain": True}),
+    ("chemistry/chain-v1", {"objects": 4}),
+    ("chemistry/full-v1", {"movement": "dynamic"}),
+    ("chemistry/random-v1", {"mode": "moving"}),
+    ("chemistry/collider-v1", {"mode": "delayed"}),
+    ("chemistry/full-v1", {"observed": (0, 2, 3), "meta": True}),
+]
+
+
+def contents(path):
+    """Everything in a file, byte for byte."""
+    out = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: (
+                out.update({name: item[()].tobytes()}) if hasattr(item, "shape") else None
+            )
+        )
+        return out | {f"@{name}": value for name, value in file.attrs.items()}
+
+
+def small(out, **more):
+    return Collect(
+        **{"id": "blocks/observed-3-v1", "episodes": 7, "steps": 5, "seed": 3} | more, out=out
+    )
+
+
+@pytest.mark.parametrize(("world_id", "options"), WORLDS)
+@pytest.mark.parametrize("images", [False, True])
+def test_a_data_set_is_what_an_env_plays(tmp_path, world_id, options, images):
+    config = small(tmp_path / "d.h5", id=world_id, options=options, images=images)
+    data = open_dataset(collect(config))
+    env = iv.make(world_id, **options)
+    pictures = data.images()
+    for e in range(len(data)):
+        observation, _ = env.reset(seed=3, options={"episode": e})
+        for name, value in env.values.items():
+            np.testing.assert_array_equal(data.values[name][e], value)
+        if data.header.targets:
+            np.testing.assert_array_equal(data.target_images(e)[0], observation["target"])
+        for t in range(5):
+            np.testing.assert_array_equal(pictures[e, t], observation["image"])
+            np.testing.assert_array_equal(data.states[e, t], observation["state"])
+            observation, reward, _, _, info = env.step(data.actions[e, t])
+            assert reward == data.rewards[e, t]
+            assert not info.get("invalid_push", False)
+        np.testing.assert_array_equal(pictures[e, 5], observation["image"])
+
+
+def test_pixels_are_the_same_drawn_or_stored(tmp_path):
+    drawn = open_dataset(collect(small(tmp_path / "a.h5")))
+    stored = open_dataset(collect(small(tmp_path / "b.h5", images=True)))
+    assert not drawn.header.images
+    assert stored.header.images
+    np.testing.assert_array_equal(drawn.images(), stored.images())
+    np.testing.assert_array_equal(drawn.target_images(), stored.target_images())
+    np.testing.assert_array_equal(drawn.images([4, 1]), stored.images([4, 1]))
+
+
+def test_blocks_tell_their_scenes():
+    assert isinstance(iv.make("blocks/observed-3-v1").world, SceneWorld)
+
+
+def test_invalid_pushes_are_drawn_anew(tmp_path):
+    """Of many crowded episodes some first draws are invalid: those actions are others."""
+    config = small(tmp_path / "d.h5", id="blocks/observed-5-v1", episodes=300, steps=40)
+    data = open_dataset(collect(config))
+    first = np.stack(
+        [
+            generate.Noise(data.seeds, data.episodes, data.seeds * 0 + t + 1).integers(
+                "policy/action", 25
+            )
+            for t in range(40)
+        ],
+        axis=1,
+    )
+    anew = (first != data.actions).mean()
+    assert 0.002 < anew < 0.008  # 0.45 % of actions are invalid
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_the_size_of_the_units_changes_nothing(tmp_path, monkeypatch, images):
+    whole = contents(collect(small(tmp_path / "a.h5", images=images)))
+    monkeypatch.setattr(generate, "_UNIT_FRAMES", 12)
+    monkeypatch.setattr(generate, "_UNIT_PICTURES", 12)
+    assert contents(collect(small(tmp_path / "b.h5", images=images))) == whole
+
+
+def test_stopped_and_started_again_it_ends_the_same_and_plays_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "_UNIT_FRAMES", 12)  # four units of two episodes
+    whole = contents(collect(small(tmp_path / "a.h5")))
+    played = []
+    play = generate._play
+
+    def failing(config, unit, *, images):
+        played.append(unit.start)
+        if played.count(4) == 1 and unit.start == 4:
+            raise KeyboardInterrupt
+        return play(config, unit, images=images)
+
+    monkeypatch.setattr(generate, "_play", failing)
+    config = small(tmp_path / "b.h5")
+    with pytest.raises(KeyboardInterrupt):
+        collect(config)
+    assert not config.out.exists()
+    collect(config)
+    assert played == [0, 2, 4, 4, 6]
+    assert contents(config.out) == whole
+    collect(config)
+    assert len(played) == 5, "a finished data set was played again"
+    assert sorted(os.listdir(tmp_path)) == ["a.h5", "b.h5"]
+
+
+SLOWLY = """
+import sys, time
+from interverse.data import Collect, collect, generate
+generate._UNIT_FRAMES = 12
+play = generate._play
+def slowly(*args, **more):
+    time.sleep(0.15)
+    return play(*args, **more)
+generate._play = slowly
+collect(Collect(id="blocks/observed-3-v1", episodes=40, steps=5, seed=3, out=sys.argv[1]))
+"""
+
+
+def test_killed_and_started_again_it_ends_the_same(tmp_path, repository):
+    out = tmp_path / "killed.h5"
+    process = subprocess.Popen([sys.executable, "-c", SLOWLY, str(out)], cwd=repository)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob(".killed.h5.*.parts/*.h5"))) < 3:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not out.exists()
+    collect(small(out, episodes=40))
+    assert contents(out) == contents(collect(small(tmp_path / "whole.h5", episodes=40)))
+
+
+def test_two_that_want_the_same_file_play_it_once(tmp_path, monkeypatch):
+    played = []
+    play = generate._play
+
+    def counting(config, unit, *, images):
+        played.append(unit.start)
+        time.sleep(0.1)
+        return play(config, unit, images=images)
+
+    monkeypatch.setattr(generate, "_play", counting)
+    config = small(tmp_path / "d.h5")
+    rivals = [threading.Thread(target=collect, args=(config,)) for _ in range(3)]
+    for rival in rivals:
+        rival.start()
+    for rival in rivals:
+        rival.join()
+    assert played == [0]
+    assert len(open_dataset(config.out)) == 7
+
+
+def test_another_data_set_in_the_way_is_kept_unless_told(tmp_path):
+    collect(small(tmp_path / "d.h5"))
+    with pytest.raises(
+        InvalidValueError, match=r"holds another data set: 7 x 5 of blocks/obs.*3-v1"
+    ):
+        collect(small(tmp_path / "d.h5", seed=4))
+    collect(small(tmp_path / "d.h5", seed=4, overwrite=True))
+    assert open_dataset(tmp_path / "d.h5").header.seed == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "match"),
+    [
+        ({"episodes": 0}, InvalidValueError, "episodes is 0"),
+        ({"steps": 2.5}, InvalidValueError, "steps is 2.5"),
+        ({"steps": 101}, InvalidValueError, "ends after 100"),
+        ({"seed": -1}, InvalidValueError, "seed"),
+        ({"id": "blocks/observed-9-v1"}, UnknownNameError, "Did you mean 'blocks/observed-"),
+        ({"options": {"objects": 26}}, InvalidValueError, "objects is 26"),
+        ({"options": {"graph": "chain"}}, UnknownNameError, "unknown option 'graph'"),
+        ({"id": "chemistry/custom-v1", "options": {"graph": "3->1"}}, InvalidValueError, "3"),
+    ],
+)
+def test_bad_configurations_are_named_before_anything_is_written(tmp_path, more, error, match):
+    with pytest.raises(error, match=match):
+        collect(small(tmp_path / "sub" / "d.h5", **more))
+    assert not (tmp_path / "sub").exists()
+
+
+def test_a_world_without_pictures_is_refused(tmp_path):
+    from tests.envs.toy import ensure_registered
+
+    with pytest.raises(InvalidValueError, match="toy/walk-v1 is no grid world"):
+        collect(small(tmp_path / "d.h5", id=ensure_registered()))
+
+
+def test_a_device_changes_no_byte(tmp_path):
+    pytest.importorskip("torch")
+    here = contents(collect(small(tmp_path / "a.h5")))
+    there = contents(collect(small(tmp_path / "b.h5", options={"device": "torch"})))
+    assert here == there
+
+
+def test_progress_goes_to_standard_error(tmp_path, capfd):
+    collect(small(tmp_path / "d.h5", progress=True))
+    seen = capfd.readouterr()
+    assert seen.out == ""
+    assert "blocks/observed-3-v1 episodes" in seen.err
+
+
+def test_the_file_is_small_and_says_what_made_it(tmp_path):
+    path = collect(small(tmp_path / "d.h5", episodes=100, steps=50))
+    assert path.stat().st_size < 300_000
+    header = open_dataset(path).header
+    assert (header.id, header.seed, header.steps) == ("blocks/observed-3-v1", 3, 50)
+    assert header.palette == "Blues"
+    assert header.version == iv.__version__
+    data = open_dataset(path)
+    assert data.graph.parents("block_0/position'") == set(
+        iv.make("blocks/observed-3-v1").graph.parents("block_0/position'")
+    )
+    with h5py.File(path) as file:
+        assert not any(name in file for name in PIXELS)
+        assert len(file.attrs["fingerprint"]) == 32
+
+
+def test_paths_may_be_strings(tmp_path):
+    assert collect(small(str(tmp_path / "d.h5"))) == Path(tmp_path / "d.h5")

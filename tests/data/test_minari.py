@@ -1,0 +1,37 @@
+"""Export to Minari: the same episodes come back, losslessly; without it, a clear error."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from interverse.data import Collect, collect, open_dataset, to_minari
+from interverse.errors import MissingExtraError
+
+
+@pytest.fixture
+def data(tmp_path):
+    config = Collect(id="blocks/observed-3-v1", episodes=3, steps=4, out=tmp_path / "d.h5")
+    return open_dataset(collect(config))
+
+
+def test_without_minari_the_extra_is_named(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(MissingExtraError, match=r"interverse\[minari\]"):
+        to_minari(data, "interverse/blocks/test-v0")
+
+
+def test_episodes_come_back_from_minari(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    minari = pytest.importorskip("minari")
+    to_minari(data, "interverse/blocks-observed-3/test-v0", author="nobody")
+    back = minari.load_dataset("interverse/blocks-observed-3/test-v0")
+    assert back.total_episodes == 3
+    for e, episode in enumerate(back.iterate_episodes()):
+        np.testing.assert_array_equal(episode.observations["image"], data.images(e)[0])
+        np.testing.assert_array_equal(episode.observations["state"], data.states[e])
+        np.testing.assert_array_equal(episode.actions, data.actions[e])
+        np.testing.assert_array_equal(episode.rewards, data.rewards[e])
+        assert episode.truncations.tolist() == [False] * 3 + [True]

@@ -1,0 +1,85 @@
+"""The original's file layout: members, kinds, values; back again; files that do not fit."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+
+from interverse.data import Collect, collect, export_original, import_original, open_dataset
+from interverse.errors import FileFormatError, InvalidValueError
+
+WORLD = "blocks/unobserved-3-v1"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    out = tmp_path_factory.mktemp("data") / "d.h5"
+    return open_dataset(collect(Collect(id=WORLD, episodes=12, steps=10, out=out)))
+
+
+@pytest.fixture
+def exported(data, tmp_path):
+    return export_original(data, tmp_path / "original.h5")
+
+
+def test_the_layout_is_the_original_s(data, exported):
+    with h5py.File(exported) as file:
+        assert sorted(file, key=int) == [str(i) for i in range(12)]
+        for e in range(12):
+            group = file[str(e)]
+            kinds = {name: (item.dtype, item.shape) for name, item in group.items()}
+            assert kinds == {
+                "obs": (np.float32, (10, 3, 50, 50)),
+                "next_obs": (np.float32, (10, 3, 50, 50)),
+                "action": (np.int64, (10,)),
+                "reward": (np.float64, (10,)),
+                "target": (np.float32, (3, 50, 50)),
+            }
+            assert all(item.chunks is None for item in group.values())
+            np.testing.assert_array_equal(group["obs"][1:], group["next_obs"][:-1])
+        frame = file["7"]["next_obs"][4]
+    np.testing.assert_array_equal(frame, np.moveaxis(data.images(7)[0, 5], -1, 0) / np.float32(255))
+
+
+def test_there_and_back_is_the_same(data, exported, tmp_path):
+    back = open_dataset(import_original(exported, tmp_path / "back.h5", id=WORLD))
+    assert back.header.source == "imported"
+    assert back.header.palette == data.header.palette
+    np.testing.assert_array_equal(back.images(), data.images())
+    np.testing.assert_array_equal(back.target_images(), data.target_images())
+    np.testing.assert_array_equal(back.actions, data.actions)
+    np.testing.assert_array_equal(back.rewards, data.rewards)
+    assert back.states.size == 0
+    with pytest.raises(InvalidValueError, match="pixels, not the scenes"):
+        back.scene_arrays()
+    back.header.check_same_world(data.header)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["back.h5", "original.h5"]
+
+
+def test_the_original_reader_s_order_is_by_name(data, exported, tmp_path):
+    back = open_dataset(import_original(exported, tmp_path / "back.h5", id=WORLD, order="text"))
+    order = [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9]
+    np.testing.assert_array_equal(back.actions, data.actions[order])
+    with pytest.raises(InvalidValueError, match="order is 'random'"):
+        import_original(exported, tmp_path / "x.h5", id=WORLD, order="random")
+
+
+def test_files_that_do_not_fit_are_named(exported, tmp_path):
+    with h5py.File(exported, "a") as file:
+        del file["5"]["reward"]
+    with pytest.raises(FileFormatError, match="episode 5 has no reward"):
+        import_original(exported, tmp_path / "x.h5", id=WORLD)
+    with h5py.File(exported, "a") as file:
+        del file["5"]
+        del file["3"]["action"]
+        file["3"]["action"] = np.zeros(4, dtype=np.int64)
+    with pytest.raises(FileFormatError, match="episode 3 has 4 actions"):
+        import_original(exported, tmp_path / "x.h5", id=WORLD)
+    empty = tmp_path / "empty.h5"
+    h5py.File(empty, "w").close()
+    with pytest.raises(FileFormatError, match="no episodes"):
+        import_original(empty, tmp_path / "x.h5", id=WORLD)
+    with pytest.raises(FileFormatError, match="layout, one group per episode"):
+        import_original(__file__, tmp_path / "x.h5", id=WORLD)
+    assert not (tmp_path / "x.h5").exists()

@@ -1,0 +1,123 @@
+"""The published splits, loading them, and data sets that do not belong together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.data import SPLITS, load_dataset, splits
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+
+# world, split -> episodes, steps, seed, mode
+PUBLISHED = {
+    ("blocks/observed-3-v1", "train"): (1000, 100, 1, None),
+    ("blocks/observed-5-v1", "valid"): (200, 100, 2, None),
+    ("blocks/observed-5-v1", "test"): (10_000, 10, 3, None),
+    ("blocks/observed-3-v1", "test-v1"): (10_000, 10, 4, "Test-v1"),
+    ("blocks/observed-3-v1", "test-v2"): (10_000, 10, 5, "Test-v2"),
+    ("blocks/observed-3-v1", "test-v3"): (10_000, 10, 6, "Test-v3"),
+    ("blocks/observed-3-v1", "zero-shot"): (10_000, 10, 7, "ZeroShot"),
+    ("blocks/observed-3-v1", "zero-shot-shape"): (10_000, 10, 8, "ZeroShotShape"),
+    ("blocks/unobserved-3-v1", "zero-shot-shape"): (10_000, 10, 4, "ZeroShotShape"),
+    ("blocks/fixed_unobserved-5-v1", "test"): (10_000, 10, 3, None),
+    ("chemistry/chain-v1", "train"): (1000, 100, 1, None),
+    ("chemistry/chain-v1", "valid"): (200, 100, 3, None),
+    ("chemistry/chain-v1", "test"): (10_000, 10, 2, None),
+}
+
+
+@pytest.mark.parametrize(("world", "split"), PUBLISHED)
+def test_published_sizes_and_seeds(world, split):
+    found = splits(world)[split]
+    episodes, steps, seed, mode = PUBLISHED[world, split]
+    assert (found.episodes, found.steps, found.seed) == (episodes, steps, seed)
+    assert found.options.get("mode") == mode
+
+
+def test_delayed_chemistry_trains_on_shorter_episodes():
+    table = splits("chemistry/chain-v1", mode="delayed")
+    assert (table["train"].steps, table["valid"].steps) == (50, 100)
+
+
+@pytest.mark.parametrize("family", SPLITS)
+def test_no_two_splits_of_a_world_share_a_seed(family):
+    seeds = [split.seed for split in SPLITS[family].values()]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_a_loaded_set_is_kept_and_loaded_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = load_dataset("blocks/observed-3-v1", split="zero-shot", episodes=5)
+    assert first.header.seed == 7
+    assert first.header.options == {"mode": "ZeroShot"}
+    assert first.path.parent == tmp_path / "interverse" / "datasets"
+    written = first.path.stat().st_mtime_ns
+    again = load_dataset("blocks/observed-3-v1", split="zero-shot", episodes=5)
+    assert again.path == first.path
+    assert again.path.stat().st_mtime_ns == written
+    longer = load_dataset("blocks/observed-3-v1", split="zero-shot", episodes=9, folder=tmp_path)
+    np.testing.assert_array_equal(longer.actions[:5], first.actions)
+    np.testing.assert_array_equal(longer.images(slice(5)), first.images())
+
+
+def test_the_public_name_is_there(tmp_path):
+    data = iv.load_dataset("blocks/unobserved-3-v1", split="valid", episodes=2, folder=tmp_path)
+    assert data.images().shape == (2, 101, 50, 50, 3)
+
+
+def test_splits_differ(tmp_path):
+    sets = [
+        load_dataset("blocks/observed-3-v1", split, episodes=20, folder=tmp_path)
+        for split in ("train", "valid", "test")
+    ]
+    starts = [data.states[:, 0].tobytes() for data in sets]
+    assert len(set(starts)) == 3
+
+
+@pytest.mark.parametrize(
+    ("world", "split", "options", "error", "match"),
+    [
+        ("blocks/observed-3-v1", "trian", {}, UnknownNameError, "Did you mean 'train'"),
+        ("blocks/unobserved-3-v1", "zero-shot", {}, UnknownNameError, "zero-shot-shape"),
+        ("blocks/observed-3-v1", "test-v1", {"mode": "Train"}, InvalidValueError, "another split"),
+        ("tutorial/slider-v1", "train", {}, UnknownNameError, "no published splits"),
+        ("blocks/observed-7-v1", "train", {}, UnknownNameError, "unknown world"),
+        ("blocks/observed-3-v1", "train", {"episodes": 0}, InvalidValueError, "episodes is 0"),
+    ],
+)
+def test_bad_requests_are_named(tmp_path, world, split, options, error, match):
+    with pytest.raises(error, match=match):
+        load_dataset(world, split, folder=tmp_path, **options)
+
+
+def test_a_corrupt_cached_file_is_named(tmp_path):
+    data = load_dataset("blocks/observed-3-v1", "test", episodes=2, folder=tmp_path)
+    data.path.write_bytes(b"spoilt")
+    with pytest.raises(FileFormatError, match=data.path.name):
+        load_dataset("blocks/observed-3-v1", "test", episodes=2, folder=tmp_path)
+
+
+def loaded(tmp_path, world, split="test", **options):
+    return load_dataset(world, split, episodes=1, folder=tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "name"),
+    [
+        (("blocks/observed-3-v1", {}), ("blocks/observed-3-v1", {"cmap": "Reds"}), "palette"),
+        (("blocks/observed-3-v1", {}), ("blocks/observed-4-v1", {}), "graph"),
+        (("chemistry/chain-v1", {}), ("chemistry/full-v1", {}), "graph"),
+        (("chemistry/chain-v1", {}), ("chemistry/chain-v1", {"cmap": "Pastels"}), "palette"),
+    ],
+)
+def test_sets_of_another_palette_or_graph_are_told_apart(tmp_path, mine, theirs, name):
+    a, b = (loaded(tmp_path, world, **options) for world, options in (mine, theirs))
+    a.header.check_same_world(a.header)
+    with pytest.raises(InvalidValueError, match=f"differ in {name}"):
+        a.header.check_same_world(b.header)
+
+
+def test_another_mode_is_the_same_world(tmp_path):
+    train, zero = (loaded(tmp_path, "blocks/observed-3-v1", s) for s in ("test", "zero-shot"))
+    train.header.check_same_world(zero.header)

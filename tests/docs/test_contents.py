@@ -1,0 +1,59 @@
+"""The documentation names what exists, and nothing else: ids, verbs, links, pictures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from interverse.cli import VERBS
+from interverse.worlds import WORLDS
+from tests.docs.markdown import anchors, expanded, links
+from tests.docs.test_pages import NAMES, ROOT
+
+LARGEST_PICTURE = 300_000
+_OWN = [name for name in WORLDS if WORLDS[name].target.startswith("interverse.")]
+
+
+def test_the_readme_lists_every_world():
+    table = [line for line in (ROOT / "README.md").read_text().splitlines() if "-v1`" in line]
+    shown = {name for line in table for cell in re.findall(r"`([^`]*-v1)`", line) for name in expanded(cell)}
+    assert shown == set(_OWN), "README.md, table of the families: correct its ids"
+
+
+def test_the_worlds_page_has_a_section_per_family():
+    families = {name.partition("/")[0] for name in _OWN}
+    assert families <= anchors(ROOT / "docs" / "worlds.md")
+
+
+def test_the_command_line_page_has_a_section_per_verb():
+    text = (ROOT / "docs" / "cli.md").read_text()
+    shown = set(re.findall(r"^## `interverse (\w+)", text, flags=re.MULTILINE))
+    assert shown == set(VERBS), "docs/cli.md: one section per verb"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name):
+    page = ROOT / name
+    for link in links(page):
+        if link.startswith(("http://", "https://")):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{name}: {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{name}: {link}"
+
+
+def test_every_docs_page_is_reached_from_the_index():
+    folder = ROOT / "docs"
+    reached = {Path(link.partition("#")[0]).name for link in links(folder / "index.md")}
+    assert {page.name for page in folder.glob("*.md")} - {"index.md"} <= reached
+
+
+def test_pictures_are_small_and_used():
+    used = {Path(link).name for name in NAMES for link in links(ROOT / name)}
+    for picture in (ROOT / "docs" / "images").iterdir():
+        assert picture.stat().st_size < LARGEST_PICTURE, picture.name
+        assert picture.name in used, f"{picture.name} is shown nowhere"

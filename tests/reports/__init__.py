@@ -1,0 +1,1 @@
+"""Tests of plots and the page."""

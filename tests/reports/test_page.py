@@ -1,0 +1,193 @@
+"""The page: all it points to is there, nothing leaks in, and a browser shows it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+from interverse._version import __version__
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.reports import PLOTS, page, report
+from interverse.reports.media import contact_sheet, video
+from interverse.results import Results, highlights, tables
+from tests.results import synthetic
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Collects what a page points to and says, and checks that tags close in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.links += [found[name] for name in ("src", "href") if name in found]
+        self.ids += [found["id"]] if "id" in found else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(path: Path) -> Reader:
+    reader = Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    assert reader.open == []
+    for link in reader.links:
+        assert "://" not in link  # opens from disk, without a network
+        if link.startswith("#"):
+            assert link[1:] in reader.ids
+        else:
+            assert (path.parent / link).stat().st_size > 0
+    return reader
+
+
+def test_a_whole_page(tmp_path):
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 255, (12, 33, 47, 3)).astype(np.uint8)
+    sheet = contact_sheet(frames, tmp_path / "sheet.png")
+    film = video(frames, tmp_path / "film.mp4", fps=10)
+    experiments = {
+        "ppo": Results.concat(synthetic.results(0.9, episodes=30, step=s) for s in (1000, 2000)),
+        "sac": synthetic.results(0.8, episodes=30, step=2000),
+    }
+    captions = [h.caption for h in highlights(experiments["sac"])]
+    path = report(
+        experiments,
+        tmp_path / "report",
+        media={captions[0]: sheet, captions[2]: film},
+        title="Push",
+    )
+    assert path == tmp_path / "report" / "index.html"
+    reader = read(path)
+    assert reader.tags.count("img") == len(PLOTS) + 1
+    assert reader.tags.count("video") == 1
+    for words in (
+        "Push",
+        synthetic.PROVENANCE["command"],
+        f"interverse {__version__}",
+        "mujoco 4.0.0",
+        "block_0 would touch finger_1",
+        "Which variable hurts",
+        "p (Holm)",
+        captions[2],
+    ):
+        assert words in reader.text
+    assert {f.suffix for f in (path.parent / "plots").iterdir()} == {".svg", ".pdf"}
+    assert len(list((path.parent / "tables").glob("*.csv"))) == 6
+    assert not list(path.parent.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        Results(),
+        synthetic.results(episodes=1, refuse=()).select(protocol="P0"),
+        synthetic.results(episodes=2, refuse=(0, 1)).select(protocol="P2"),
+    ],
+    ids=["empty", "one episode", "all refused"],
+)
+def test_a_page_of_little(tmp_path, results):
+    reader = read(report(results, tmp_path))
+    assert "Refusals" in reader.text
+
+
+def test_names_cannot_become_markup(tmp_path):
+    results = synthetic.results(episodes=3).select(protocol="P0").named("<script>alert(1)</script>")
+    provenance = {"command": "x </pre><b>", "versions": {"<i>": "1"}}
+    path = report(Results(data=results.data, provenance=provenance), tmp_path)
+    reader = read(path)
+    assert "script" not in reader.tags
+    assert "x </pre><b>" in reader.text
+    assert "<i> 1" in reader.text
+    assert "<script>alert(1)</script>" in reader.text
+
+
+def test_a_second_report_replaces_the_first_and_keeps_other_files(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    report(Results(), tmp_path, title="First")
+    path = report(Results(), tmp_path, title="Second")
+    assert "Second" in read(path).text
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_bad_input_is_refused_before_anything_is_written(tmp_path):
+    results = synthetic.results(episodes=3)
+    target = tmp_path / "report"
+    with pytest.raises(InvalidValueError, match=r"results is a str.*Results\.from_parquet"):
+        report("results.parquet", target)
+    with pytest.raises(UnknownNameError, match=r"unknown metric 'retrun'\. Did you mean 'return'"):
+        report(results, target, metric="retrun")
+    with pytest.raises(InvalidValueError, match=r"media 'best' is 'x\.gz'.*\.mp4"):
+        report(results, target, media={"best": "x.gz"})
+    with pytest.raises(InvalidValueError, match="there is no file"):
+        report(results, target, media={"best": tmp_path / "none.png"})
+    assert not target.exists()
+
+
+def test_long_effect_tables_are_cut_on_the_page_only():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"task": "t", "protocol": "P", "seed": 0, "episode": i, "return": float(rng.random())}
+        | {"value:joints": rng.random(20).tolist()}
+        for i in range(100)
+    ]
+    found = tables.effects(Results.from_rows(rows), "return")
+    shown = page.table_view("effects", found)
+    assert len(found.rows) == 20
+    assert (len(shown["rows"]), shown["cut"]) == (12, 8)
+    widths = [row[-1]["width"] for row in shown["rows"]]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] == 50
+
+
+@pytest.mark.slow
+def test_a_browser_shows_it(tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no Chromium on this machine")
+    path = report(synthetic.results(episodes=30, step=10), tmp_path / "report")
+    picture = tmp_path / "page.png"
+    subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--screenshot={picture}",
+            "--window-size=1300,4200",
+            path.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    pixels = iio.imread(picture)[..., :3].astype(int)
+    blue = np.abs(pixels - [0x00, 0x72, 0xB2]).sum(axis=-1) < 12
+    # The bars, the radar's line and the curves: the pictures were loaded, not only the text.
+    rows = np.flatnonzero(blue.any(axis=1))
+    assert blue.sum() > 20_000
+    assert rows[-1] - rows[0] > 1500

@@ -1,0 +1,162 @@
+"""Tables: their numbers against numpy and scipy, their text in four formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.results import Results, tables
+from interverse.results.comparisons import comparisons
+from interverse.results.text import Estimate, TextTable
+from tests.results import synthetic
+
+
+def read_csv(table: TextTable) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table.render("csv"))))
+
+
+def test_scores_are_the_means_of_what_was_scored():
+    results = synthetic.results(episodes=200, refuse=(0, 1))
+    rows = {row["protocol"]: row for row in read_csv(tables.scores(results))}
+    assert [int(rows["P2"][n]) for n in ("scored", "refused")] == [198, 2]
+    part = results.select(protocol="P2").scores("last_fractional_success")
+    known = part[~np.isnan(part)]
+    assert float(rows["P2"]["last_fractional_success"]) == pytest.approx(known.mean())
+    ends = stats.bootstrap((known,), np.mean, method="BCa", rng=1).confidence_interval
+    width = ends.high - ends.low
+    assert float(rows["P2"]["last_fractional_success_low"]) == pytest.approx(
+        ends.low, abs=0.1 * width
+    )
+    assert float(rows["P2"]["last_fractional_success_high"]) == pytest.approx(
+        ends.high, abs=0.1 * width
+    )
+
+
+def test_a_row_depends_on_its_own_episodes_alone():
+    results = synthetic.results()
+    whole = {row["protocol"]: row for row in read_csv(tables.scores(results))}
+    (alone,) = read_csv(tables.scores(results.select(protocol="P3")))
+    assert whole["P3"] == alone
+
+
+def test_seeds_as_units_see_the_spread_between_seeds():
+    rows = [row | {"seed": s} for s in range(5) for row in synthetic.rows(0.5 + 0.1 * s)]
+    results = Results.from_rows(rows).select(protocol="P0")
+    (by_seed,) = read_csv(tables.scores(results, unit="seed"))
+    (by_episode,) = read_csv(tables.scores(results))
+    name = "last_fractional_success"
+    assert by_seed[name] == by_episode[name]
+
+    def width(row):
+        return float(row[f"{name}_high"]) - float(row[f"{name}_low"])
+
+    assert width(by_seed) > 2 * width(by_episode)
+    with pytest.raises(InvalidValueError, match=r"unknown unit 'run'.*episode, seed"):
+        results.table(unit="run")
+
+
+def test_infinite_scores_are_shown_by_their_median():
+    row = {"task": "t", "protocol": "P0", "seed": 0}
+    times = [1.0, 2.0, 3.0, np.inf, np.inf]
+    results = Results.from_rows(
+        row | {"episode": i, "score:time_to_success": t} for i, t in enumerate(times)
+    )
+    (shown,) = read_csv(tables.scores(results))
+    assert float(shown["time_to_success"]) == 3.0
+
+
+@pytest.mark.parametrize("format", ["rich", "markdown", "latex", "csv"])
+def test_every_format_names_protocols_and_refusals(format):
+    text = synthetic.results().table(format)
+    assert isinstance(text, str)
+    assert repr(text) == text
+    for word in ("P0", "P10", "refused", "19"):
+        assert word in text
+
+
+def test_rich_fits_the_table_to_the_console():
+    text = synthetic.results().table()
+    console = Console(file=io.StringIO(), width=60)
+    console.print(text)
+    printed = console.file.getvalue()
+    assert max(map(len, printed.splitlines())) <= 60 < max(map(len, text.splitlines()))
+    first = text[text.index("P0") :].split()
+    assert all(word.strip("[],") in printed for word in first[:5])
+
+
+def test_latex_and_markdown_escape_what_they_must():
+    table = TextTable(header=("a_b", "c"), rows=(("50% & more|", Estimate(0.5, 0.4, 0.6)),))
+    latex = table.render("latex")
+    assert r"a\_b & c \\" in latex
+    assert r"50\% \& more| & $0.500$ {\scriptsize $[0.400, 0.600]$} \\" in latex
+    assert latex.count(r"\begin{tabular}{lr}") == latex.count(r"\end{tabular}") == 1
+    assert r"| 50% & more\| | 0.500 [0.400, 0.600] |" in table.render("markdown")
+
+
+def test_unknown_formats_and_metrics_are_refused():
+    with pytest.raises(InvalidValueError, match=r"unknown table format 'html'.*rich, markdown"):
+        synthetic.results().table("html")
+    with pytest.raises(UnknownNameError, match="unknown metric 'sucess'"):
+        synthetic.results().table(metrics=["sucess"])
+
+
+def test_one_episode_has_no_interval_and_none_no_number():
+    results = synthetic.results(episodes=1, refuse=(0,))
+    rows = {row["protocol"]: row for row in read_csv(tables.scores(results))}
+    assert rows["P0"]["last_fractional_success_low"] == ""
+    assert rows["P2"]["last_fractional_success"] == ""
+    assert "\N{EN DASH}" in results.table("markdown")
+
+
+def test_aggregates_are_over_all_protocols():
+    results = synthetic.results(episodes=40, refuse=())
+    (row,) = read_csv(tables.aggregates(results, "last_fractional_success"))
+    scores = results.scores("last_fractional_success")
+    assert float(row["IQM"]) == pytest.approx(stats.trim_mean(scores, 0.25))
+    assert float(row["mean_low"]) < scores.mean() < float(row["mean_high"])
+    assert float(row["optimality gap"]) == pytest.approx(1 - scores.mean())
+
+
+def test_comparisons_pair_the_same_episodes():
+    better, worse = synthetic.results(0.9, refuse=(1,)), synthetic.results(0.8, refuse=(2,))
+    both = Results.concat([better.named("a"), worse.named("b")])
+    rows = {row["protocol"]: row for row in read_csv(comparisons(both, "last_fractional_success"))}
+    assert len(rows) == 5
+    assert rows["P2"]["episodes"] == "18"  # without the two that either lacks
+    difference = [float(row["last_fractional_success, difference"]) for row in rows.values()]
+    assert all(0.04 < d < 0.11 for d in difference)
+    assert all(row["p (Holm)"] == "< 0.001" for row in rows.values())
+    same = Results.concat([better.named("a"), better.named("b")])
+    assert {r["p (Holm)"] for r in read_csv(comparisons(same, "return"))} == {"1.000"}
+
+
+def test_refusals_are_counted_by_reason():
+    (row,) = read_csv(tables.refusals(synthetic.results(refuse=(1, 2, 3))))
+    assert row["reason"] == "block_0 would touch finger_1"
+    assert (row["protocol"], row["episodes"]) == ("P2", "3")
+
+
+def test_effects_and_gaps_find_the_mass():
+    results = synthetic.results(episodes=100)
+    found = read_csv(tables.effects(results, "last_fractional_success"))
+    assert found[0]["variable"] == "block_0/mass"
+    truth = -3 * (float(found[0]["to"]) - float(found[0]["from"]))
+    ends = (float(found[0][f"change of score_{end}"]) for end in ("low", "high"))
+    assert next(ends) < truth < next(ends) < 0
+    assert {row["variable"] for row in found[1:]} == {f"block_0/size {c}" for c in "xyz"}
+    (gap,) = read_csv(tables.gaps(results, "last_fractional_success"))
+    assert gap["variable"] == "block_0/mass"
+    assert float(gap["loss from A to B_low"]) > 0
+
+
+def test_the_shared_bound_belongs_to_a():
+    labels = tables.space_labels(
+        np.array([[0.03], [0.045], [0.06], [0.2], [np.nan]]), synthetic.VARIABLES["block_0/mass"]
+    )
+    assert labels.tolist() == ["A", "A", "B", "", ""]
