@@ -58,7 +58,7 @@ def best_pair(
     return min(p[0] for p in pairs[1:]), min(p[1] for p in pairs[1:])
 
 
-def peak_memory_mb() -> float:
+def resident_mb() -> float:
     """Returns the process's resident memory now, in megabytes; 0 where /proc is missing."""
     try:
         with open("/proc/self/status") as status:

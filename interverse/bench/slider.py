@@ -49,8 +49,12 @@ def slider() -> list[Row]:
 
 
 def _bare(venv: Any) -> Batch:
-    scene = build_scene(venv.unwrapped.world.variables)
+    """Returns the engine alone with the same boxes in the same places under the same push."""
+    world = venv.unwrapped.world
+    scene = build_scene(world.variables)
     batch = Batch(mujoco.MjModel.from_xml_string(scene.model), _WORLDS, nthread=1)
     batch.expand("body_mass")
     batch.reset()
+    batch.bind("qpos")[:] = world.read("box/position")
+    batch.bind("xfrc_applied")[:, -1, :2] = 0.5 * world.read("push")[:, None]
     return batch

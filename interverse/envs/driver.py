@@ -20,7 +20,7 @@ from interverse.errors import (
     explain,
 )
 from interverse.rng import Noise, check_seed, fresh_seed
-from interverse.scm import Intervention, Outcome, Variable, as_intervention
+from interverse.scm import CausalGraph, Intervention, Outcome, Variable, as_intervention
 from interverse.worlds.world import Index, Observation, World, changed_options
 
 _DRIVER = "driver/"  # prefix of the driver's own arrays in a snapshot
@@ -86,6 +86,8 @@ class Driver:
         self.values: Mapping[str, NDArray[Any]] = WorldValues(world)
         self.listeners: list[Listener] = []
         self.meddler: Meddler | None = None
+        self._reach_graph: CausalGraph | None = None
+        self._reached: dict[frozenset[str], frozenset[str]] = {}
         self._log: list[LogEntry] = []
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
 
@@ -220,9 +222,15 @@ class Driver:
             out |= check_values({name: value}, variables, rows, size)
         return out
 
-    def _reach(self, rows: Mapping[str, Any]) -> set[str]:
+    def _reach(self, rows: Mapping[str, Any]) -> frozenset[str]:
         graph = self.world.graph
-        return set(rows) | {effect for name in rows for effect in graph.effects_now(name)}
+        if graph is not self._reach_graph:  # a world may change its own graph
+            self._reach_graph, self._reached = graph, {}
+        key = frozenset(rows)
+        if key not in self._reached:
+            effects = {effect for name in rows for effect in graph.effects_now(name)}
+            self._reached[key] = key | effects
+        return self._reached[key]
 
     def _outside(
         self,

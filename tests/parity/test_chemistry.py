@@ -175,7 +175,7 @@ def test_baselines_are_the_recorded_ones(key):
 @pytest.mark.parametrize("key", BY_FAMILY)
 def test_baselines_of_every_level_are_the_recorded_ones(key):
     level, graph, steps = key.split("|")
-    recorded, count = BY_FAMILY[key], 3000
+    recorded, count = BY_FAMILY[key], 1000
     ours = baselines(graph, int(steps), SHORT_LEVELS[level], count)
     theirs, spread = np.array(recorded["mean"]), np.array(recorded["sd"])
     error = np.sqrt(spread**2 / 100 + ours.var(axis=1) / count)

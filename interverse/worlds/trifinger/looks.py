@@ -1,4 +1,4 @@
-"""The shapes and patterns one sees: link covers, the wall, floor textures. None of them collides."""
+"""The shapes and patterns one sees: link covers, the wall, floor textures. None can be touched."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _outward(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray
 
 
 def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[Section]:
-    """Returns the sections of a half sphere along z, from its rim at `start` to its pole at `end`."""
+    """Returns the sections of a half sphere along z, from its rim at `start` to its pole, `end`."""
     angles = np.linspace(0.15, math.pi / 2 - 0.02, 7)
     return [
         Section(start + (end - start) * math.sin(t), (radius * math.cos(t),) * 2, (0.0, y))

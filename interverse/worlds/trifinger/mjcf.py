@@ -4,12 +4,13 @@ Every element has a stable name, so a variable can say where it lives:
 
 | element | name |
 |---|---|
-| bodies and hinges of finger 0 | `finger_0` (base), `finger_0_upper`, `finger_0_middle`, `finger_0_lower`, `finger_0_tip` |
+| bodies of finger 0 | `finger_0` (base), `finger_0_upper`, `_middle`, `_lower`, `_tip` |
+| hinges, collision geoms | as the bodies; the geom of the tip belongs to the lower body |
 | actuators | `finger_0_upper` ... (9), then the safety dampers `finger_0_upper_damper` ... (9) |
 | block i: body, free joint, geom, material | `block_i` |
 | goal i, obstacles: mocap body, geom, material | `goal_i`, the obstacle's name |
 | materials of the rest | `floor`, `stage`, `finger_0_base`, `finger_0_upper`, ... |
-| contact pairs | `floor:block_0`, `stage_12:block_0`, `finger_0_tip:block_0`, `block_0:block_1`, ... |
+| contact pairs | `floor:block_0`, `stage_12:block_0`, `finger_0_tip:block_0`, ... |
 
 Positions: nine joint angles, then seven numbers a block; velocities: nine, then six a block.
 Geom groups: 0 arena and robot, 1 blocks and obstacles, 2 goals, 3 unseen collision shapes.

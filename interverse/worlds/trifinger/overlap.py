@@ -83,7 +83,8 @@ def reaching_score(tips: Array, goals: Array) -> tuple[Array, Array]:
     falls from 1 at 0.01 to 0 at 0.03.
 
     Args:
-        tips, goals: (N, 9), m.
+        tips: the fingertips, (N, 9), m.
+        goals: where they belong, (N, 9), m.
     """
     xp = array_namespace(tips)
     gap = xp.abs(tips - goals)

@@ -56,7 +56,8 @@ def picking(before: Moment, now: Moment, goal: Targets, size: Array) -> tuple[Ar
     """Returns progress and cost of height, of distance to the centre, of the tips; spread; jerk.
 
     Args:
-        before, now: the two moments.
+        before: the moment before the step.
+        now: the moment after it.
         goal: the goal.
         size: the block's edges, (N, 3), m.
     """
@@ -86,7 +87,8 @@ def pick_and_place(
     """Returns progress of the tips, of the block across, of its height, of its angle; and jerk.
 
     Args:
-        before, now: the two moments.
+        before: the moment before the step.
+        now: the moment after it.
         goal: the goal.
         reference_rates: the joint velocities that the present ones are compared with, (N, 9):
             `before.rates` as the paper says; the original's code keeps those of the reset.
@@ -134,7 +136,8 @@ def reaching(before: Moment, now: Moment, goals: Array, torques: Array) -> tuple
     """Returns progress and cost of the tips' distance, the cost of torque, and of jerk.
 
     Args:
-        before, now: the two moments.
+        before: the moment before the step.
+        now: the moment after it.
         goals: the three goals, (N, 9), m.
         torques: applied joint torques, (N, 9), N m; the original always reads zeros.
     """

@@ -36,7 +36,7 @@ _IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mesh:
-    """A triangle mesh, centred and scaled to a unit bounding box; it collides as its convex hull."""
+    """A triangle mesh, centred and scaled to a unit box; it collides as its convex hull."""
 
     vertices: tuple[Vector, ...]
     faces: tuple[tuple[int, int, int], ...]
