@@ -17,6 +17,7 @@ from interverse.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:
+    from interverse.data import load_dataset
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
     from interverse.reports.page import report
@@ -37,6 +38,7 @@ _LAZY = {
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
     "report": "interverse.reports.page",
+    "load_dataset": "interverse.data",
     "make": "interverse.envs",
     "make_vec": "interverse.envs",
     "register": "interverse.envs",
@@ -58,6 +60,7 @@ __all__ = [
     "__version__",
     "counterfactual",
     "evaluate",
+    "load_dataset",
     "make",
     "make_vec",
     "register",

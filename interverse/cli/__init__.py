@@ -18,6 +18,7 @@ from interverse.errors import InterverseError, unknown
 # verb -> (module, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
+    "collect": ("interverse.cli.collect", "Collect", "collect", "a data set of random play"),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
         "interverse.cli.describe",
@@ -34,6 +35,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     ),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
+    "train": ("interverse.cli.train", "Train", "train", "a baseline with Stable-Baselines3"),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+")

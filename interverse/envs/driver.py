@@ -260,7 +260,7 @@ class Driver:
     ) -> dict[int, str]:
         """Hands the world what really changes: worlds with the same set of changes together."""
         names = sorted(rows)
-        pattern = np.stack([differs[name] for name in names], axis=1)
+        pattern = np.stack([self._held(name, differs) for name in names], axis=1)
         allowed = ~np.isin(index, list(reasons))
         refused: dict[int, str] = {}
         alike = bool(np.all(pattern == pattern[:1]))  # the usual case; np.unique sorts, slowly
@@ -270,6 +270,12 @@ class Driver:
             if values and len(chosen):
                 refused |= self.world.intervene(values, index[chosen])
         return refused
+
+    def _held(self, name: str, differs: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Returns where a value must be handed on: it changes, or a cause of it does."""
+        graph = self.world.graph
+        causes = [c for c in differs if c != name and name in graph.effects_now(c)]
+        return np.any([differs[n] for n in (name, *causes)], axis=0)
 
     # ------------------------------------------------------------------- log
 

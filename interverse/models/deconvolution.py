@@ -4,8 +4,11 @@ The first convolution does not overlap (kernel = stride), so each pixel's featur
 of one cell's few numbers. Their batch mean and variance therefore follow exactly from the mean
 and covariance of those numbers, and the normalisation folds into the kernel: no pass over the
 feature maps (256 x 50 x 50 per image), which otherwise dominate the cost of a likelihood update.
-On the CPU the rest runs image by image in cache, and features are recomputed in the backward
-pass rather than kept (10 GB for a batch of 512).
+
+The second has three output channels, a shape that matrix units are bad at. On the CPU it runs
+image by image in cache as a product and a fold, and features are recomputed in the backward pass
+rather than kept (10 GB for a batch of 512). On a GPU both layers run on cells of 5 x 5 pixels: a
+linear map from objects to 25 x width features, then a 3 x 3 convolution to 25 x 3 values.
 """
 
 from __future__ import annotations
@@ -35,10 +38,16 @@ class PatchDecoder(nn.Module):
     def __init__(self, objects: int, width: int, *, norm_first: bool = True) -> None:
         super().__init__()
         self.norm_first = norm_first
-        self.in_cache = True  # the CPU path; it cannot be mapped over stacked weights
+        self.in_cache = True  # allows the CPU path, which cannot be mapped over stacked weights
         self.cells = nn.ConvTranspose2d(objects, width, 5, stride=5)
         self.norm = nn.BatchNorm2d(width)
         self.image = nn.ConvTranspose2d(width, 3, 9, padding=4)
+        # [tap, p, r]: whether it joins pixel r of the three cells around to pixel p of the middle.
+        reach = torch.zeros(9, 5, 15)
+        for p in range(5):
+            for r in range(p + 1, p + 10):
+                reach[p + 9 - r, p, r] = 1.0
+        self.register_buffer("reach", reach, persistent=False)
 
     def forward(self, maps: Tensor) -> Tensor:
         """Returns logits (B, 3, 5 h, 5 w) of maps (B, objects, h, w)."""
@@ -48,8 +57,29 @@ class PatchDecoder(nn.Module):
         if self.in_cache and maps.device.type == "cpu":
             with full_precision(maps):
                 return _Head.apply(maps, kernel, shift, self.image.weight, self.image.bias)
-        features = functional.conv_transpose2d(maps, kernel, shift, stride=5)
-        return self.image(functional.relu(features))
+        return self._on_cells(maps, kernel, shift)
+
+    def _on_cells(self, maps: Tensor, kernel: Tensor, shift: Tensor) -> Tensor:
+        """Returns the logits by way of features (B, 25 width, h, w): a cell's pixels together."""
+        batch, objects, h, w = maps.shape
+        width = kernel.shape[1]
+        rows = maps.movedim(1, 3).reshape(-1, objects)
+        features = functional.relu(functional.linear(rows, _by_cell(kernel).T, shift.repeat(25)))
+        cells = features.reshape(batch, h, w, 25 * width).movedim(3, 1)
+        with full_precision(maps):
+            cell_kernel = self._cell_kernel()
+        blocks = functional.conv2d(cells, cell_kernel, padding=1)  # (B, 25 x 3, h, w)
+        pixels = blocks.movedim(1, 3).reshape(batch, h, w, 5, 5, 3).permute(0, 5, 1, 3, 2, 4)
+        return pixels.reshape(batch, 3, 5 * h, 5 * w) + self.image.bias[:, None, None]
+
+    def _cell_kernel(self) -> Tensor:
+        """Returns the 9 x 9 kernel as (25 x 3, 25 width, 3, 3): from cells to cells."""
+        width = self.image.weight.shape[0]
+        taps = self.image.weight.movedim(0, 1).flatten(0, 1)  # (3 width, 9, 9)
+        rows = torch.einsum("kyx,ypr->kxpr", taps, self.reach)
+        both = torch.einsum("kxpr,xqs->pqkrs", rows, self.reach)
+        split = both.reshape(5, 5, 3, width, 3, 5, 3, 5).permute(0, 1, 2, 5, 7, 3, 4, 6)
+        return split.reshape(75, 25 * width, 3, 3)
 
     def _folded(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the kernel and shift of convolution and normalisation together."""

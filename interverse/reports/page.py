@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -19,7 +20,7 @@ from interverse.results import Results, tables
 from interverse.results.comparisons import comparisons
 from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
-from interverse.results.text import Estimate, TextTable, show
+from interverse.results.text import Cell, Estimate, TextTable
 
 try:
     import jinja2
@@ -30,7 +31,7 @@ except ImportError as error:
     raise missing_extra(str(error.name), "report") from error
 
 IMAGES, VIDEOS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"), (".mp4", ".webm")
-_MOST_EFFECTS = 12  # rows of one experiment on the page; the CSV file holds all
+_LONG, _MOST_LONG = ("effects", "gaps"), 12  # rows an experiment has on the page; files hold all
 _PROVENANCE_SHOWN = ("command", "versions")
 
 
@@ -234,39 +235,43 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
 def table_view(name: str, table: TextTable) -> dict[str, Any]:
     """Returns a table as the template needs it: heads, rows of cells, and how many were cut."""
     lifted = table.lifted()
-    rows = _shortened(lifted) if name == "effects" else lifted.rows
+    whole = len(lifted.rows)
+    if name in _LONG:
+        lifted = replace(lifted, rows=_shortened(lifted))
     numbers = [lifted.is_number(i) for i in range(len(lifted.header))]
-    changes = [c for row in rows for c in row if name == "effects" and isinstance(c, Estimate)]
-    widest = max((abs(change.value) for change in changes), default=0.0)
+    changes = [c.value for row in lifted.rows for c in row[-1:] if isinstance(c, Estimate)]
+    widest = max(map(abs, changes), default=0.0) if name in _LONG else 0.0
+    rows = [[_cell(t, n) for t, n in zip(row, numbers, strict=True)] for row in lifted.texts()]
+    if widest > 0:
+        for row, change in zip(rows, changes, strict=True):
+            row[-1] |= _bar(change, widest)
     return {
         "heads": list(zip(map(metric_label, lifted.header), numbers, strict=True)),
-        "rows": [[_cell(cell, widest if cell in changes else 0.0) for cell in r] for r in rows],
+        "rows": rows,
         "caption": lifted.caption,
-        "cut": len(lifted.rows) - len(rows),
+        "cut": whole - len(rows),
     }
 
 
-def _cell(cell: Any, widest: float) -> dict[str, Any]:
-    """Returns a cell's text and interval, and for a change its bar, in percent of the track."""
-    text, _, ends = (
-        show(cell).partition(" [") if isinstance(cell, Estimate) else (show(cell), "", "")
-    )
-    shown = {"text": text, "ends": f"[{ends}" if ends else "", "number": not isinstance(cell, str)}
-    if widest:
-        width = 50 * abs(cell.value) / widest
-        start = 50 - width if cell.value < 0 else 50
-        shown |= {"start": start, "width": width, "loss": cell.value < 0}
-    return shown
+def _cell(text: str, number: bool) -> dict[str, Any]:
+    value, bracket, ends = text.partition(" [") if number else (text, "", "")
+    return {"text": value, "ends": bracket.strip() + ends, "number": number}
 
 
-def _shortened(table: TextTable) -> tuple[tuple[Any, ...], ...]:
+def _bar(change: float, widest: float) -> dict[str, Any]:
+    """Returns where the bar of a change starts on its track and how wide it is, in percent."""
+    width = 50 * abs(change) / widest
+    return {"start": 50 - width if change < 0 else 50, "width": width, "loss": change < 0}
+
+
+def _shortened(table: TextTable) -> tuple[tuple[Cell, ...], ...]:
     """Returns the first rows of every experiment and task; they come sorted by size."""
     keys = [i for i, name in enumerate(table.header) if name in ("experiment", "task")]
-    seen: dict[tuple[Any, ...], int] = {}
+    seen: Counter[tuple[Cell, ...]] = Counter()
     rows = []
     for row in table.rows:
         key = tuple(row[i] for i in keys)
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] <= _MOST_EFFECTS:
+        seen[key] += 1
+        if seen[key] <= _MOST_LONG:
             rows.append(row)
     return tuple(rows)

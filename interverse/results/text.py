@@ -57,10 +57,10 @@ class Estimate:
         """Returns the estimate of a single interval."""
         return cls(float(interval.estimate), float(interval.low), float(interval.high))
 
-    def __str__(self) -> str:
+    def shown(self, digits: int) -> str:
+        """Returns "value [low, high]", "value", or a dash where there is no value."""
         if math.isnan(self.value):
             return MISSING
-        digits = decimals(self.value, self.low, self.high)
         if math.isnan(self.low) or math.isnan(self.high):
             return f"{self.value:.{digits}f}"
         return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
@@ -107,6 +107,14 @@ class TextTable:
             ),
         )
 
+    def texts(self) -> list[list[str]]:
+        """Returns the cells as a reader sees them, with equal decimals down a column."""
+        digits = [
+            decimals(*(n for row in self.rows for n in _floats(row[i])))
+            for i in range(len(self.header))
+        ]
+        return [[_shown(cell, d) for cell, d in zip(row, digits, strict=True)] for row in self.rows]
+
     def is_number(self, column: int) -> bool:
         """Returns whether a column holds numbers, and so is set flush right."""
         cells = [row[column] for row in self.rows]
@@ -123,13 +131,6 @@ def decimals(*values: float) -> int:
     return max(0, 3 - max(0, math.floor(math.log10(largest)) if largest >= 1 else 0))
 
 
-def show(cell: Cell) -> str:
-    """Returns a cell as a reader sees it."""
-    if isinstance(cell, float):
-        return MISSING if math.isnan(cell) else f"{cell:.{decimals(cell)}f}"
-    return str(cell)
-
-
 def _rich_table(table: TextTable) -> RichTable:
     drawn = RichTable(
         box=box.SIMPLE_HEAD,
@@ -140,8 +141,8 @@ def _rich_table(table: TextTable) -> RichTable:
     )
     for i, name in enumerate(table.header):
         drawn.add_column(name, justify="right" if table.is_number(i) else "left")
-    for row in table.rows:
-        drawn.add_row(*(RichText(show(cell)) for cell in row))
+    for row in table.texts():
+        drawn.add_row(*map(RichText, row))
     return drawn
 
 
@@ -158,7 +159,7 @@ def _markdown(table: TextTable) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
     rule = ["---:" if table.is_number(i) else "---" for i in range(len(table.header))]
-    body = [line([show(cell) for cell in row]) for row in table.rows]
+    body = [line(row) for row in table.texts()]
     title = [f"**{table.title}**", ""] if table.title else []
     caption = ["", table.caption] if table.caption else []
     return "\n".join([*title, line(list(table.header)), line(rule), *body, *caption])
@@ -168,17 +169,19 @@ def _latex(table: TextTable) -> str:
     columns = "".join("r" if table.is_number(i) else "l" for i in range(len(table.header)))
     lines = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [" & ".join(map(_escaped, table.header)) + r" \\", r"\midrule"]
-    lines += [" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
+    numbers = [table.is_number(i) for i in range(len(table.header))]
+    for row in table.texts():
+        cells = (_latex_cell(text, n) for text, n in zip(row, numbers, strict=True))
+        lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     notes = [f"% {note}" for note in (table.title, table.caption) if note]
     return "\n".join([*notes, *lines])
 
 
-def _latex_cell(cell: Cell) -> str:
-    text = show(cell)
+def _latex_cell(text: str, number: bool) -> str:
     if text == MISSING:
         return "--"
-    if isinstance(cell, str):
+    if not number:
         return _escaped(text)
     value, _, ends = text.partition(" ")
     return f"${value}$" + (f" {{\\scriptsize ${ends}$}}" if ends else "")
@@ -201,6 +204,20 @@ def _csv(table: TextTable) -> str:
 
 def _holds_estimates(table: TextTable, column: int) -> bool:
     return any(isinstance(row[column], Estimate) for row in table.rows)
+
+
+def _floats(cell: Cell) -> list[float]:
+    if isinstance(cell, Estimate):
+        return [cell.value, cell.low, cell.high]
+    return [cell] if isinstance(cell, float) else []
+
+
+def _shown(cell: Cell, digits: int) -> str:
+    if isinstance(cell, Estimate):
+        return cell.shown(digits)
+    if isinstance(cell, float):
+        return MISSING if math.isnan(cell) else f"{cell:.{digits}f}"
+    return str(cell)
 
 
 def _numbers(cell: Cell) -> list[str | int | float]:

@@ -136,8 +136,9 @@ class World(ABC):
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables in some worlds, with all that follows from them at once.
 
-        Values have passed their domain and space, differ from the present ones, and have one row
-        per world. A refused world must be left as it was, bit for bit.
+        Values have passed their domain and space and have one row per world. Each differs from the
+        present one, or holds an effect of another that does. A refused world must be left as it
+        was, bit for bit.
         """
 
     @abstractmethod

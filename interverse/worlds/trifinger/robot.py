@@ -15,6 +15,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.sim.inertia import ScaledInertia
 
 Array = Any  # a NumPy array or a Torch tensor
 Mode = Literal[
@@ -54,6 +55,11 @@ class Link:
     com: tuple[float, float, float]
     inertia: tuple[float, float, float]  # principal, about the centre of mass, kg m2
     inertia_quat: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)  # x, y, z, w
+
+    def inertia_at(self, mass: float) -> tuple[float, float, float]:
+        """Returns the principal inertia at another mass: it grows in proportion."""
+        rule = ScaledInertia(body=self.name, mass=self.mass, inertia=self.inertia)
+        return rule.at(mass)
 
 
 # Inertias are the original's effective ones: those in force after its first reset.

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
 from interverse.worlds.trifinger.robot import HEIGHT, HINGED
 
@@ -280,9 +280,7 @@ def box_inertia(mass: Array, size: Array) -> Array:
         mass: (...), kg.
         size: full edges, (..., 3), m.
     """
-    xp = array_namespace(size)
-    x, y, z = (size[..., i] * size[..., i] for i in range(3))
-    return xp.stack([y + z, x + z, x + y], axis=-1) * (mass / 12.0)[..., None]
+    return half_box_inertia(mass, size / 2)
 
 
 def parking_position(index: int) -> Vector:
