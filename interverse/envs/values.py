@@ -55,7 +55,7 @@ class FirstWorld(Mapping[str, NDArray[Any]]):
         self._values = values
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._values[name][0]
+        return np.asarray(self._values[name][0])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from interverse.registry import Entry, Registry
 
 if TYPE_CHECKING:
+    from interverse.reports.media import contact_sheet, video
     from interverse.reports.page import report
+
+_LAZY = {  # loaded when used: they bring matplotlib, jinja2 and imageio
+    "contact_sheet": "interverse.reports.media",
+    "report": "interverse.reports.page",
+    "video": "interverse.reports.media",
+}
 
 PLOTS = Registry(
     "plot",
@@ -26,10 +33,10 @@ PLOTS = Registry(
 )
 """Each plot is a function of (results, metric) that returns a matplotlib Figure."""
 
-__all__ = ["PLOTS", "report"]
+__all__ = ["PLOTS", "contact_sheet", "report", "video"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "report":  # loaded when used: it brings matplotlib and jinja2
-        return importlib.import_module("interverse.reports.page").report
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'interverse.reports' has no attribute {name!r}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from interverse.results.results import Results
 
 Unit = Literal["episode", "seed"]
+_ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the last bit
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 _NOTES = {
     "episode": "mean [95% bootstrap interval over the scored episodes]",
@@ -193,7 +194,8 @@ def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
         bounds = spaces.get(f"space_{name.lower()}")
         if bounds is not None:
             low, high = (np.ravel(np.asarray(b, dtype=np.float64)) for b in bounds)
-            labels[np.all((values >= low) & (values <= high), axis=1)] = name
+            inside = (values >= low - _ROUNDING) & (values <= high + _ROUNDING)
+            labels[np.all(inside, axis=1)] = name
     return labels
 
 

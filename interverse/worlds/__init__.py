@@ -25,7 +25,9 @@ WORLDS = Registry(
         "chemistry/custom-v1": Entry(_CHEMISTRY, {}),
         "chemistry/full-v1": Entry(_CHEMISTRY, {"graph": "full"}),
         "chemistry/random-v1": Entry(_CHEMISTRY, {"graph": "random"}),
-        "trifinger/creative_stacked_blocks-v1": Entry(_TRIFINGER, {"task": "creative_stacked_blocks"}),
+        "trifinger/creative_stacked_blocks-v1": Entry(
+            _TRIFINGER, {"task": "creative_stacked_blocks"}
+        ),
         "trifinger/general-v1": Entry(_TRIFINGER, {"task": "general"}),
         "trifinger/pick_and_place-v1": Entry(_TRIFINGER, {"task": "pick_and_place"}),
         "trifinger/picking-v1": Entry(_TRIFINGER, {"task": "picking"}),

@@ -175,3 +175,14 @@ def test_the_log_forgets_past_episodes():
     assert venv.unwrapped.driver.log(0) == []
     venv.unwrapped.do({"gain": 0.8}, worlds=[0, 1])
     assert [len(venv.unwrapped.driver.log(i)) for i in range(3)] == [1, 1, 0]
+
+
+def test_the_batched_space_is_gymnasiums_own():
+    from gymnasium.vector.utils import batch_space
+
+    venv = iv.make_vec("chemistry/chain-v1", num_envs=3)
+    ours, theirs = venv.observation_space, batch_space(venv.single_observation_space, 3)
+    assert ours == theirs
+    observation, _ = venv.reset(seed=0)
+    assert ours.contains(observation)
+    assert ours.contains(ours.sample())

@@ -9,7 +9,7 @@ import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import check_seed
-from interverse.worlds.blocks.dynamics import CELLS
+from interverse.worlds.grid import CELLS
 from interverse.worlds.palette import QUALITATIVE, SEQUENTIAL
 from interverse.worlds.world import WorldOptions
 

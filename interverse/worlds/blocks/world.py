@@ -20,10 +20,11 @@ from interverse.rng import Noise
 from interverse.scm import with_defaults
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
+from interverse.sim.arrays import converter, to_numpy
 from interverse.worlds.blocks import appearance, dynamics
-from interverse.worlds.blocks.arrays import converter, to_numpy
 from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.blocks.variables import causal_graph, declare, name_of
+from interverse.worlds.grid import place
 from interverse.worlds.palette import shade, to_bytes
 from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
 
@@ -107,7 +108,7 @@ class Blocks(World):
         rows = self._draw_looks(noise)
         self._put(rows, given, _LOOKS)
         self._follow(rows)
-        rows["position"] = dynamics.place(noise.uniforms(self._names["position"])[:, :, 0])
+        rows["position"] = place(noise.uniforms(self._names["position"])[:, :, 0])
         if not options.plain:
             rows["target"] = self._random_play(rows["position"], rows["weight"], noise)
         self._put(rows, given, ("target", "position"))

@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise, check_seed
-from interverse.sim.raster import GRID
 from interverse.worlds import palette
 from interverse.worlds.chemistry import graphs
 from interverse.worlds.chemistry.cpt import FAMILIES, Family, Sizes
 from interverse.worlds.chemistry.dynamics import DIRECTIONS
+from interverse.worlds.grid import CELLS
 from interverse.worlds.world import WorldOptions
 
 Mode = Literal["rl", "plain", "moving", "delayed"]
 Movement = Literal["static", "dynamic"]
 
-CELLS = GRID * GRID
 LARGEST_SCALE = 10.0
 LONGEST_DELAY = 64
 _TARGET_STEPS = 10

@@ -14,11 +14,11 @@ from interverse.sim.raster import GRID, SHAPES
 from interverse.worlds import palette
 from interverse.worlds.chemistry import delayed
 from interverse.worlds.chemistry.options import (
-    CELLS,
     LARGEST_SCALE,
     LONGEST_DELAY,
     ChemistryOptions,
 )
+from interverse.worlds.grid import CELLS
 
 Edge = tuple[str, str]
 

@@ -14,11 +14,11 @@ from interverse.rng import Noise, generator
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
-from interverse.worlds.blocks.arrays import converter, to_numpy
-from interverse.worlds.blocks.dynamics import place
+from interverse.sim.arrays import converter, to_numpy
 from interverse.worlds.chemistry import cpt, delayed, dynamics, feasible, graphs, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
+from interverse.worlds.grid import place
 from interverse.worlds.palette import painted, to_bytes
 from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
 
@@ -365,6 +365,20 @@ class Chemistry(World):
         if self.options.meta:
             saved = {part: self._array(state[f"cpt/{part}"]) for part in _CPT}
             _put(_parts(self._weights), saved, here)
+
+    def state(self) -> Array:
+        """Returns the observed objects' colours (in delayed mode their rgb), (N, n, ...)."""
+        known = self._shown() if self.options.mode == "delayed" else self._state["color"]
+        return known[:, list(self.options.seen)]
+
+    def scenes(self) -> Mapping[str, tuple[Array, Array, Array]]:
+        """Returns what `raster.draw` takes for each picture: positions, shapes and colours."""
+        seen = list(self.options.seen)
+        shown = {"image": self._shown()}
+        if self.options.has_target:
+            shown["target"] = self._goal_shown()
+        position, shape = self._state["position"][:, seen], self._state["shape"][:, seen]
+        return {key: (position, shape, rgb[:, seen]) for key, rgb in shown.items()}
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns the picture, with the target to its right where there is one."""

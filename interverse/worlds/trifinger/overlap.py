@@ -51,7 +51,7 @@ def aabb_score(blocks: Array, goals: Array) -> Array:
     xp = array_namespace(blocks, goals)
     low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
     high = xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1])
-    return _ratio(xp, _product(xp.clip(high - low, 0.0, None)), _volume(goals))
+    return _ratio(xp, _product((high - low).clip(0.0, None)), _volume(goals))
 
 
 def oriented_score(
@@ -73,7 +73,7 @@ def oriented_score(
             tuple(part[w, g] for part in goal_pose), tuple(part[w, b] for part in block_pose)
         )
     score = _ratio(xp, shared, _product(goal_pose[2]))
-    return xp.clip(score, None, 1.0)
+    return score.clip(None, 1.0)
 
 
 def reaching_score(tips: Array, goals: Array) -> tuple[Array, Array]:
@@ -89,7 +89,7 @@ def reaching_score(tips: Array, goals: Array) -> tuple[Array, Array]:
     xp = array_namespace(tips)
     gap = xp.abs(tips - goals)
     mean = _sum(gap) / 9
-    return 1.0 - (xp.clip(mean, 0.01, 0.03) - 0.01) / 0.02, mean
+    return 1.0 - (mean.clip(0.01, 0.03) - 0.01) / 0.02, mean
 
 
 def intersection_volume(
@@ -162,7 +162,7 @@ def _clipped(xp: Any, point: Array, along: Array, spaces: tuple[Array, Array]) -
         stop = xp.where(~free & (rise > 0), xp.minimum(stop, end), stop)
         start = xp.where(~free & (rise < 0), xp.maximum(start, end), start)
         stop = xp.where(parallel & ~own & ~inside, start, stop)
-    return xp.clip(stop - start, 0.0, None)
+    return (stop - start).clip(0.0, None)
 
 
 def _may_touch(xp: Any, blocks: Array, goals: Array) -> Array:

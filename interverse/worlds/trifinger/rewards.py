@@ -8,7 +8,6 @@ slips, the caller chooses: see `pick_and_place` and `total`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -199,7 +198,7 @@ def angle_to(goal: Array, block: Array) -> Array:
         + goal[..., 1] * block[..., 1]
         + goal[..., 2] * block[..., 2]
     )
-    return xp.clip(2.0 * xp.acos(xp.clip(scalar, -1.0, 1.0)), 0.0, 2 * math.pi)
+    return 2.0 * xp.acos(scalar.clip(-1.0, 1.0))
 
 
 def _spread(xp: Any, m: Moment, size: Array) -> Array:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.sim.inertia import ScaledInertia
@@ -107,6 +107,7 @@ LINKS = (
 HINGED = LINKS[:3]
 
 _LENGTH = 0.16  # of the middle and of the lower link, m
+_LIMITS = tuple(zip(*(link.limits for link in HINGED), strict=True))
 _SIDE = -0.05945  # of the tip from the finger's plane of symmetry: the links' y offsets summed, m
 
 
@@ -115,6 +116,9 @@ def hinge_origins() -> np.ndarray:
     return np.array(
         [(-HINGE_RADIUS * math.cos(a), -HINGE_RADIUS * math.sin(a)) for a in FINGER_YAWS]
     )
+
+
+_FRAMES = np.stack([np.cos(FINGER_YAWS), np.sin(FINGER_YAWS), *hinge_origins().T])
 
 
 def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
@@ -155,46 +159,44 @@ def inverse_kinematics(tips: Array, near: Array, height: Array | float = HEIGHT)
     x, y = x - base_x, y - base_y
     out, side = cos * x + sin * y, cos * y - sin * x
     rise = z + DATUM - _column(xp, height, tips)
-    best = _nearest(xp, _solutions(xp, out, side, rise), _by_finger(xp, near))
-    return xp.reshape(xp.stack(best, axis=-1), tips.shape)
+    found = _nearest(xp, _solutions(xp, out, side, rise), xp.stack(_by_finger(xp, near)))
+    return xp.reshape(xp.stack([found[0], found[1], found[2]], axis=-1), tips.shape)
 
 
-def _solutions(xp: Any, out: Array, side: Array, rise: Array) -> list[tuple[Array, Array, Array]]:
-    """Returns the four joint triples for tips in the finger frames, each of shape (..., 3)."""
-    down = xp.sqrt(xp.clip(side * side + rise * rise - _SIDE * _SIDE, 0.0, None))
+def _solutions(xp: Any, out: Array, side: Array, rise: Array) -> list[Array]:
+    """Returns the four joint triples for tips in the finger frames, each (3, ..., fingers)."""
+    down = xp.sqrt((side * side + rise * rise - _SIDE * _SIDE).clip(0.0, None))
     azimuth = xp.atan2(rise, side)
+    # the bend's cosine; beyond full stretch the leg points straight at the target
+    cosine = (out * out + down * down) / (2 * _LENGTH * _LENGTH) - 1.0
+    bend = xp.acos(cosine.clip(-1.0, 1.0))
     triples = []
     for sign in (-1.0, 1.0):
         turn = xp.atan2(sign * down, xp.zeros_like(down) + _SIDE) - azimuth
-        # the bend's cosine; beyond full stretch the leg points straight at the target
-        cosine = (out * out + down * down) / (2 * _LENGTH * _LENGTH) - 1.0
-        bend = xp.acos(xp.clip(cosine, -1.0, 1.0))
         lean = xp.atan2(-out, -sign * down)
-        triples += [(turn, lean - b / 2, b) for b in (bend, -bend)]
+        triples += [xp.stack([turn, lean - b / 2, b]) for b in (bend, -bend)]
     return triples
 
 
-def _nearest(
-    xp: Any, triples: list[tuple[Array, Array, Array]], near: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
-    """Returns the triple within limits that is closest to `near`, finger by finger."""
-    best: tuple[Array, Array, Array] | None = None
-    best_cost = near[0]
+def _nearest(xp: Any, triples: list[Array], near: Array) -> Array:
+    """Returns of each finger the triple within limits that is closest to `near`, (3, ...)."""
+    shape = (3,) + (1,) * (near.ndim - 1)
+    low, high = (
+        xp.reshape(xp.asarray(b, dtype=near.dtype, device=device(near)), shape) for b in _LIMITS
+    )
+    best = best_cost = None
     for triple in triples:
-        wrapped = tuple(_wrap(xp, q) for q in triple)
-        kept, cost = [], 0.0
-        for link, q, present in zip(HINGED, wrapped, near, strict=True):
-            inside = xp.clip(q, *link.limits)
-            # any excess over a limit outweighs every possible motion
-            cost = cost + xp.abs(inside - present) + 100.0 * xp.abs(q - inside)
-            kept.append(inside)
+        wrapped = _wrap(xp, triple)
+        inside = xp.minimum(xp.maximum(wrapped, low), high)
+        # any excess over a limit outweighs every possible motion
+        each = xp.abs(inside - near) + 100.0 * xp.abs(wrapped - inside)
+        cost = each[0] + each[1] + each[2]
         if best is None:
-            best, best_cost = (kept[0], kept[1], kept[2]), cost
+            best, best_cost = inside, cost
             continue
         better = cost < best_cost
-        best = tuple(xp.where(better, k, b) for k, b in zip(kept, best, strict=True))  # type: ignore[assignment]
-        best_cost = xp.where(better, cost, best_cost)
-    return best  # type: ignore[return-value]
+        best, best_cost = xp.where(better, inside, best), xp.where(better, cost, best_cost)
+    return best
 
 
 def _wrap(xp: Any, angle: Array) -> Array:
@@ -210,8 +212,9 @@ def _by_finger(xp: Any, vector: Array) -> tuple[Array, Array, Array]:
 
 def _frames(xp: Any, like: Array) -> tuple[Array, Array, Array, Array]:
     """Returns cos yaw, sin yaw, base x, base y of the finger frames, each (3,)."""
-    rows = np.stack([np.cos(FINGER_YAWS), np.sin(FINGER_YAWS), *hinge_origins().T])
-    table = xp.asarray(rows, dtype=like.dtype, device=device(like))
+    if is_numpy_array(like) and like.dtype == _FRAMES.dtype:
+        return tuple(_FRAMES)
+    table = xp.asarray(_FRAMES, dtype=like.dtype, device=device(like))
     return table[0], table[1], table[2], table[3]
 
 
@@ -308,7 +311,7 @@ class Control:
         if self.mode.startswith("delta_"):
             wanted = wanted + (normalise(present, low, high) if self.normalized else present)
         if self.normalized:
-            wanted = denormalise(xp.clip(wanted, -1.0, 1.0), low, high)
+            wanted = denormalise(wanted.clip(-1.0, 1.0), low, high)
         else:
             wanted = xp.minimum(xp.maximum(wanted, low), high)
         if "end_effector" not in self.mode:

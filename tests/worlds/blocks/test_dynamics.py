@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from interverse.worlds.blocks import dynamics
+from interverse.worlds.grid import place
 
 
 def pushed_by_hand(cells, weights, block, direction):
@@ -37,7 +38,7 @@ def pushed_by_hand(cells, weights, block, direction):
 
 def scenes(count, objects, seed):
     rng = np.random.default_rng(seed)
-    positions = dynamics.place(rng.random((count, objects)))
+    positions = place(rng.random((count, objects)))
     weights = rng.integers(0, 4, (count, objects)).astype(float)  # equal weights are common
     return positions, weights, rng.integers(objects, size=count), rng.integers(5, size=count)
 
@@ -89,15 +90,15 @@ def test_torch_pushes_alike():
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b.numpy())
     uniforms = np.random.default_rng(0).random((50, 25))
-    placed = dynamics.place(torch.as_tensor(uniforms)).numpy()
-    np.testing.assert_array_equal(dynamics.place(uniforms), placed)
+    placed = place(torch.as_tensor(uniforms)).numpy()
+    np.testing.assert_array_equal(place(uniforms), placed)
     targets = np.flip(positions, axis=0).copy()
     ahead = dynamics.look_ahead(tensors[0], tensors[1], torch.as_tensor(targets)).numpy()
     np.testing.assert_array_equal(dynamics.look_ahead(positions, weights, targets), ahead)
 
 
 def test_ordered_pairs_of_cells_are_equally_likely():
-    positions = dynamics.place(np.random.default_rng(3).random((120_000, 2)))
+    positions = place(np.random.default_rng(3).random((120_000, 2)))
     cells = positions[..., 0] * 5 + positions[..., 1]
     counts = np.bincount(cells[:, 0] * 25 + cells[:, 1], minlength=625).reshape(25, 25)
     assert np.all(np.diag(counts) == 0)
@@ -106,13 +107,13 @@ def test_ordered_pairs_of_cells_are_equally_likely():
 
 
 def test_a_full_grid_holds_every_cell_once():
-    (cells,) = dynamics.place(np.full((1, 25), 1 - 2**-53))
+    (cells,) = place(np.full((1, 25), 1 - 2**-53))
     assert sorted(map(tuple, cells.tolist())) == list(itertools.product(range(5), range(5)))
 
 
 def test_look_ahead_is_the_reward_of_taking_each_action():
     positions, weights, *_ = scenes(40, 3, seed=5)
-    targets = dynamics.place(np.random.default_rng(6).random((40, 3)))
+    targets = place(np.random.default_rng(6).random((40, 3)))
     ahead = dynamics.look_ahead(positions, weights, targets)
     assert ahead.shape == (40, 15)
     for action in range(15):

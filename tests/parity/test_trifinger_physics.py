@@ -1,0 +1,285 @@
+"""TriFinger physics against numbers recorded from the original (Bullet), on the bare model.
+
+Deviations we chose, each with its reason:
+
+- Contact is soft and finds a touch only once it has happened; the original predicts it for fingers.
+  After the first touch only behaviour is compared: contact is chaotic.
+- The wall has 24 sides instead of 37, and stands infinitely high for blocks: no block leaves the
+  arena. The floor has no edge. Both for speed, and because no score is earned beyond them.
+- The second recorded drop was braked at 41 mm by something that was not the floor (it lost two
+  thirds of its speed in one substep and then fell on freely). Ours falls on, hits the floor at
+  1.9 m/s and may sink by what it travels in one substep before the touch is seen.
+- Inverse kinematics is exact and adds no 11 mm to the height of a tip; the slow convergence of the
+  original's is kept as a lag of 50 ms, which its recorded lifts show.
+- A stopping block may come to rest sooner: the original's last millimetre takes up to 0.19 s.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mujoco.batch import Batch
+
+from interverse.worlds.trifinger import robot
+from interverse.worlds.trifinger.drag import add_drag, drag_law
+from interverse.worlds.trifinger.mjcf import compile_scene
+from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, Block, Scene, box_inertia
+
+ORACLE = json.loads((Path(__file__).parent / "data" / "trifinger.json").read_text())
+TRACES = ORACLE["open_loop_traces"]["tasks"]
+EDGE = 0.065
+
+
+class Rig:
+    """One world of the model, stepped with its drag."""
+
+    def __init__(self, scene: Scene, start=robot.REST):
+        batch = Batch(compile_scene(scene), 1, nthread=1)
+        batch.reset()
+        self._batch, self._exact = batch, scene.drag == "exact"
+        self.qpos, self.qvel, self.ctrl, self.act, self._force = (
+            batch.bind(name) for name in ("qpos", "qvel", "ctrl", "act", "qfrc_applied")
+        )
+        mass = np.array([[block.mass for block in scene.blocks]]).reshape(1, -1)
+        size = np.array([[block.size for block in scene.blocks]]).reshape(1, -1, 3)
+        self._law = drag_law(np.array([scene.link_masses]), mass, box_inertia(mass, size))
+        self.qpos[:, :9] = start
+        if not scene.torques:
+            self.ctrl[:, :9] = start
+        if scene.servo_lag:
+            self.act[:] = start
+
+    def step(self, count=1):
+        for _ in range(count):
+            if self._exact:
+                add_drag(self._law, self.qpos, self.qvel, self._force)
+            self._batch.step()
+
+    @property
+    def block(self):
+        """The block's position from the datum."""
+        return self.qpos[0, 9:12] - (0, 0, robot.DATUM)
+
+
+def samples(key):
+    return ORACLE[key]["samples"]
+
+
+def block_at(x, y, z, **more):
+    return Block(position=(x, y, z), **({"mass": 0.02} | more))
+
+
+# --- the robot alone -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", samples("forward_kinematics"))
+def test_forward_kinematics(sample):
+    tips = robot.tip_positions(np.array(sample["q"]))
+    assert tips == pytest.approx(sample["tips"], abs=1e-6)
+
+
+@pytest.mark.parametrize("sample", samples("forward_kinematics"))
+def test_inverse_kinematics_of_the_recorded_poses(sample):
+    joints = np.array(sample["q"])
+    found = robot.inverse_kinematics(np.array(sample["tips"]), joints)
+    assert robot.tip_positions(found) == pytest.approx(sample["tips"], abs=1e-6)
+
+
+@pytest.mark.parametrize("sample", samples("pd_step_response"))
+def test_step_response_of_the_servos(sample):
+    rig = Rig(Scene(), sample["start"])
+    rig.ctrl[:, :9] = sample["target"]
+    _follow(rig, sample["trace"], tolerance=5e-5)
+
+
+@pytest.mark.parametrize("sample", samples("torque_response"))
+def test_response_to_torques(sample):
+    rig = Rig(Scene(torques=True), sample["q0"])
+    rig.ctrl[:, :9] = sample["torque"]
+    _follow(rig, sample["trace"], tolerance=5e-5)
+
+
+@pytest.mark.parametrize("sample", samples("pd_step_response"))
+def test_joint_damping_stands_in_for_drag(sample):
+    rig = Rig(Scene(drag="joint_damping"), sample["start"])
+    rig.ctrl[:, :9] = sample["target"]
+    _follow(rig, sample["trace"], tolerance=6e-3)
+
+
+@pytest.mark.parametrize("sample", samples("pd_gravity_droop"))
+def test_sag_under_gravity(sample):
+    rig = Rig(Scene(), sample["target"])
+    rig.step(1000)
+    assert rig.qpos[0] == pytest.approx(sample["steady_q"], abs=5e-5)
+    assert robot.tip_positions(rig.qpos[0]) == pytest.approx(sample["tips"], abs=5e-5)
+
+
+def _follow(rig, trace, *, tolerance):
+    done = 0
+    for row in trace:
+        rig.step(row["substep"] - done)
+        done = row["substep"]
+        assert rig.qpos[0] == pytest.approx(row["q"], abs=tolerance), done
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", samples("block_rest_height"))
+def test_height_at_rest(sample):
+    size = sample["size"]
+    rig = Rig(Scene(blocks=(block_at(0, -0.08, size / 2 + 0.02, size=(size,) * 3),)), robot.RAISED)
+    rig.step(500)
+    assert rig.block[2] == pytest.approx(sample["rest_centre_z"], abs=5e-5)
+
+
+def test_a_drop_falls_dips_and_settles():
+    recorded = np.array(samples("block_drop")[0]["z_every_4ms"])
+    heights = _drop(0.1325, speed=0.0)
+    free = recorded > EDGE / 2
+    assert heights[free] == pytest.approx(recorded[free], abs=1e-4)
+    assert EDGE / 2 - heights.min() < 5e-3
+    assert heights[-1] == pytest.approx(recorded[-1], abs=1e-3)
+    assert heights[np.argmin(heights) :].max() < EDGE / 2 + 1e-4  # no bounce
+
+
+def test_a_higher_drop_falls_and_settles():
+    recorded = np.array(samples("block_drop")[1]["z_every_4ms"])
+    # the recording does not begin at rest: its first speed is that of its first five heights
+    speed = (recorded[4] - recorded[0]) / (4 * robot.SUBSTEP) + 2.5 * 9.81 * robot.SUBSTEP
+    heights = _drop(recorded[0], speed=speed)[:-1]
+    braked = int(np.argmax(recorded < 0.0412))  # see the deviations above
+    assert heights[:braked] == pytest.approx(recorded[1 : braked + 1], abs=1e-4)
+    assert EDGE / 2 - heights.min() < 1.91 * robot.SUBSTEP
+    assert heights[-1] == pytest.approx(recorded[-1], abs=1e-3)
+    assert heights[np.argmin(heights) :].max() < EDGE / 2 + 1e-4  # no bounce
+
+
+def _drop(height, *, speed):
+    rig = Rig(Scene(blocks=(block_at(0, -0.08, height),)))
+    rig.qvel[:, 11] = speed
+    heights = []
+    for _ in range(80):
+        rig.step()
+        heights.append(rig.block[2])
+    return np.array(heights)
+
+
+@pytest.mark.parametrize("sample", samples("block_slide"))
+def test_sliding_distance(sample):
+    scene = Scene(blocks=(block_at(0, -0.08, EDGE / 2),), floor_friction=sample["floor_friction"])
+    rig = Rig(scene, robot.RAISED)
+    rig.step(100)
+    start = rig.block[0]
+    rig.qvel[:, 9] = sample["v0"]
+    for _ in range(200):
+        rig.step()
+    recorded = sample["distance"]
+    assert rig.block[0] - start == pytest.approx(recorded, abs=max(0.1 * recorded, 1.2e-3))
+
+
+# --- fingers and blocks --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", TRACES)
+def test_a_recorded_policy_moves_alike_until_it_touches(task):
+    rig, trace = _policy_rig(task)
+    recorded = {int(row[0]): np.array(row[1:]) for row in trace["joint_positions"]}
+    touched = _first_touch({int(row[0]): np.array(row[1:3]) for row in trace["block_pose"]})
+    path = {}
+    for step, action in enumerate(trace["actions"][: touched + 15], start=1):
+        _act(rig, action, trace["skip_frame"])
+        path[step] = rig.block[:2].copy()
+        if step < touched:
+            assert rig.qpos[0, :9] == pytest.approx(recorded[step], abs=1e-3), step
+    assert abs(_first_touch(path) - touched) <= 10
+
+
+def test_the_recorded_push_moves_the_block_towards_the_goal():
+    rig, trace = _policy_rig("pushing")
+    for action in trace["actions"][:18]:
+        _act(rig, action, trace["skip_frame"])
+    recorded = next(np.array(row[1:]) for row in trace["block_pose"] if row[0] == 18)
+    assert rig.block[:2] == pytest.approx(recorded[:2], abs=0.04)
+    assert rig.block[1] > -0.04  # it began at -0.08, the goal lies at +0.08
+
+
+def test_the_recorded_grasp_lifts_the_block():
+    rig, trace = _policy_rig("picking")
+    for action in trace["actions"][:24]:
+        _act(rig, action, trace["skip_frame"])
+    recorded = next(np.array(row[1:]) for row in trace["block_pose"] if row[0] == 24)
+    assert rig.block == pytest.approx(recorded[:3], abs=0.02)
+    assert rig.block[2] > 0.06
+
+
+def _policy_rig(task):
+    trace = TRACES[task]
+    x, y = trace["block_pose"][0][1:3]
+    return Rig(Scene(blocks=(block_at(round(x, 2), round(y, 2), EDGE / 2),))), trace
+
+
+def _act(rig, action, substeps):
+    low, high = robot.action_bounds("joint_positions")
+    rig.ctrl[:, :9] = robot.denormalise(np.clip(np.array(action), -1, 1), low, high)
+    rig.step(substeps)
+
+
+def _first_touch(path):
+    """Returns the first step at which the block has moved by a third of a millimetre."""
+    start = path[min(path)]
+    return next(step for step in sorted(path) if np.hypot(*(path[step] - start)) > 3e-4)
+
+
+@pytest.mark.parametrize("sample", samples("pinch_lift"), ids=lambda s: f"{s['mass']}kg")
+@pytest.mark.parametrize("held", [1, 10], ids=["250Hz", "25Hz"])
+def test_two_fingers_lift_a_block(sample, held):
+    control = robot.Control(mode="end_effector_positions", normalized=False)
+    scene = Scene(blocks=(block_at(0, 0, EDGE / 2, mass=sample["mass"]),), servo_lag=robot.TIP_LAG)
+    assert control.servo_lag == scene.servo_lag
+    rig = Rig(scene)
+    command = np.array([robot.REST])
+
+    def go(one, two, substeps):
+        nonlocal command
+        wanted = np.array([[*one, *two, 0.0, -0.08, 0.4]])
+        for i in range(substeps):
+            if i % held == 0:
+                command = control.command(wanted, rig.qpos[:, :9].copy(), command)
+            rig.ctrl[:, :9] = command
+            rig.step()
+
+    go((0, 0.08, EDGE / 2), (0.12, -0.06, 0.06), 250)
+    go((0, 0.08, EDGE / 2), (0, -0.08, EDGE / 2), 250)
+    (_, front, low), (_, back, _) = sample["grip_targets"]
+    go((0, front, low), (0, back, low), 250)
+    heights = []
+    for k in range(1, 41):
+        go((0, front, low + 0.005 * k), (0, back, low + 0.005 * k), 10)
+        heights.append(rig.block[2])
+    assert heights[-1] > 0.2
+    assert np.array(heights) == pytest.approx(sample["block_z_every_40ms"], abs=0.012)
+
+
+# --- cameras -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_cameras_see_the_check_points_where_the_original_does_mirrored(index):
+    recorded = ORACLE["cameras"]
+    edge = 128
+    model = compile_scene(Scene())
+    camera = model.camera(OBSERVATION_CAMERAS[index].name)
+    assert camera.fovy == recorded["fovy_deg"]
+    right, up, back = np.array(camera.mat0).reshape(3, 3).T
+    assert np.cross(right, up) == pytest.approx(back, abs=1e-6)  # right-handed: not mirrored
+    focal = edge / 2 / np.tan(np.deg2rad(float(camera.fovy[0])) / 2)
+    expected = recorded["cameras"][index]["pixels_col_row_after_vertical_flip"]
+    for point, (column, row) in zip(recorded["points"], expected, strict=True):
+        ray = np.array(point) - camera.pos
+        depth = -ray @ back
+        seen = (edge / 2 + focal * (ray @ right) / depth, edge / 2 - focal * (ray @ up) / depth)
+        assert (edge - seen[0], seen[1]) == pytest.approx((column, row), abs=1.0)
