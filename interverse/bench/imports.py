@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from interverse.bench.measure import Row, best_pair
+from interverse.bench.measure import WALL, Row, best_pair
 
 
 def imports() -> list[Row]:
@@ -14,7 +14,8 @@ def imports() -> list[Row]:
     def fresh(module: str) -> None:
         subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
-    ours, theirs = best_pair(lambda: fresh("interverse"), lambda: fresh("gymnasium"))
+    pair = (lambda: fresh("interverse"), lambda: fresh("gymnasium"))
+    ours, theirs = best_pair(*pair, clock=WALL)
     return [
         Row(
             name="import interverse",

@@ -179,7 +179,8 @@ def _plan(request: _Request, folder: Path | None, variables: Mapping[str, Any]) 
 
 
 def _describe(protocol: Protocol) -> dict[str, Any]:
-    regions = sorted(set(protocol.variables.values())) or [protocol.everything or ""]
+    drawn: set[str] = set(protocol.variables.values())
+    regions = sorted(drawn) or [protocol.everything or ""]
     names = list(protocol.variables) or (["everything"] if protocol.everything else [])
     return {
         "variables": names,

@@ -142,6 +142,21 @@ def _half_spaces(xp: Any, one: Any, other: Any) -> tuple[Array, Array]:
     return xp.stack(normals, axis=-2), xp.stack(offsets, axis=-1)
 
 
+def _apart(xp: Any, one: Any, other: Any) -> Array:
+    """Returns whether a face plane of one of two boxes has the other box beyond it, (P,)."""
+    shift = other[0] - one[0]
+    axes = [(matrix(turn), size / 2) for _, turn, size in (one, other)]
+    apart = shift[..., 0] != shift[..., 0]  # all False
+    for (own, half), (others, reach) in (axes, axes[::-1]):
+        for i in range(3):
+            axis = own[..., i]
+            room = half[..., i] - xp.abs(_dot(axis, shift))
+            for j in range(3):
+                room = room + xp.abs(_dot(axis, others[..., j])) * reach[..., j]
+            apart = apart | (room <= _TOUCHING)
+    return apart
+
+
 def _clipped(xp: Any, point: Array, along: Array, spaces: tuple[Array, Array]) -> Array:
     """Returns the lines' lengths inside all half spaces, in units of |along|, (P, lines)."""
     normal, offset = spaces

@@ -1,0 +1,166 @@
+"""Scores: bounding boxes and true volumes, the latter against SciPy's half-space intersection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull, HalfspaceIntersection
+from scipy.spatial.transform import Rotation
+
+from interverse.worlds.trifinger.overlap import (
+    aabb_score,
+    bounds,
+    intersection_volume,
+    oriented_score,
+    reaching_score,
+)
+from interverse.worlds.trifinger.rotation import from_yaw
+
+UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
+
+
+def draw_boxes(rng, *shape):
+    turn = rng.normal(size=(*shape, 4))
+    turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
+    return rng.uniform(-0.04, 0.04, (*shape, 3)), turn, rng.uniform(0.03, 0.1, (*shape, 3))
+
+
+def scipy_volume(one, other):
+    """Returns the common volume of two boxes by SciPy's convex geometry."""
+    rows = []
+    for position, turn, size in (one, other):
+        axes = Rotation.from_quat(turn).as_matrix()
+        for i in range(3):
+            for normal in (axes[:, i], -axes[:, i]):
+                rows.append([*normal, -(normal @ position + size[i] / 2)])
+    spaces = np.array(rows)
+    # the centre of the largest ball inside, if there is one
+    found = linprog(
+        [0, 0, 0, -1],
+        A_ub=np.c_[spaces[:, :3], np.ones(len(spaces))],
+        b_ub=-spaces[:, 3],
+        bounds=[(None, None)] * 3 + [(0, None)],
+    )
+    if found.status != 0 or found.x[3] < 1e-9:
+        return 0.0
+    return ConvexHull(HalfspaceIntersection(spaces, found.x[:3]).intersections).volume
+
+
+def first(boxes, i=0):
+    return tuple(part[i] for part in boxes)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_volume_of_boxes_in_any_position(seed):
+    rng = np.random.default_rng(seed)
+    one, other = draw_boxes(rng, 4), draw_boxes(rng, 4)
+    found = intersection_volume(one, other)
+    for i in range(4):
+        expected = scipy_volume(first(one, i), first(other, i))
+        assert found[i] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_volume_of_boxes_with_faces_in_one_plane():
+    size = np.array([[0.065, 0.05, 0.04]])
+    here, there = np.zeros((1, 3)), np.array([[0.02, 0.01, 0.0]])
+    upright = UPRIGHT[None]
+    assert intersection_volume((here, upright, size), (here, upright, size)) == pytest.approx(
+        size.prod()
+    )
+    expected = 0.045 * 0.04 * 0.04
+    moved = intersection_volume((here, upright, size), (there, upright, size))
+    assert moved == pytest.approx(expected)
+    quarter = from_yaw(np.array([np.pi / 2]))
+    turned = intersection_volume((here, upright, size), (here, quarter, size))
+    assert turned == pytest.approx(0.05 * 0.05 * 0.04)
+
+
+def test_volume_of_a_block_turned_on_the_same_floor():
+    size = np.full((1, 3), 0.065)
+    turned = from_yaw(np.array([np.pi / 4]))
+    found = intersection_volume(
+        (np.zeros((1, 3)), UPRIGHT[None], size), (np.zeros((1, 3)), turned, size)
+    )
+    octagon = 2 * (np.sqrt(2) - 1)  # a square turned by 45 degrees over itself, of unit edge
+    assert found == pytest.approx(octagon * 0.065**3, rel=1e-9)
+
+
+def test_volume_of_boxes_that_only_touch_or_lie_apart():
+    size = np.full((1, 3), 0.06)
+    for gap in (0.06, 0.0600001, 0.2):
+        away = np.array([[gap, 0.0, 0.0]])
+        found = intersection_volume(
+            (np.zeros((1, 3)), UPRIGHT[None], size), (away, UPRIGHT[None], size)
+        )
+        assert found == pytest.approx(0.0, abs=1e-15)
+
+
+def test_yaw_costs_nothing_in_bounding_boxes_but_counts_in_true_volumes():
+    place, size = np.zeros((1, 1, 3)), np.full((1, 1, 3), 0.065)
+    straight, turned = UPRIGHT[None, None], from_yaw(np.array([[np.pi / 4]]))
+    assert aabb_score(bounds(place, turned, size), bounds(place, straight, size))[0] == 1
+    score = oriented_score((place, turned, size), (place, straight, size))[0]
+    assert score == pytest.approx(2 * (np.sqrt(2) - 1))
+
+
+def test_oriented_score_is_capped_where_bounding_boxes_exceed_one():
+    place, size = np.zeros((1, 2, 3)), np.full((1, 2, 3), 0.065)
+    turn = np.tile(UPRIGHT, (1, 2, 1))
+    goal = (place[:, :1], turn[:, :1], size[:, :1])
+    assert aabb_score(bounds(place, turn, size), bounds(*goal))[0] == 2
+    assert oriented_score((place, turn, size), goal)[0] == 1
+
+
+def test_a_batch_equals_single_worlds_bit_for_bit():
+    rng = np.random.default_rng(4)
+    blocks, goals = draw_boxes(rng, 40, 3), draw_boxes(rng, 40, 2)
+    for score in (oriented_score, lambda b, g: aabb_score(bounds(*b), bounds(*g))):
+        batch = score(blocks, goals)
+        for i in range(40):
+            one = score(*(tuple(part[i : i + 1] for part in boxes) for boxes in (blocks, goals)))
+            assert np.array_equal(one, batch[i : i + 1])
+
+
+def test_padding_with_empty_boxes_changes_nothing():
+    rng = np.random.default_rng(5)
+    blocks, goals = draw_boxes(rng, 6, 2), draw_boxes(rng, 6, 2)
+    padding = (np.zeros((6, 1, 3)), np.tile(UPRIGHT, (6, 1, 1)), np.zeros((6, 1, 3)))
+    padded = [
+        tuple(np.concatenate([part, pad], axis=1) for part, pad in zip(boxes, padding, strict=True))
+        for boxes in (blocks, goals)
+    ]
+    assert np.array_equal(oriented_score(*padded), oriented_score(blocks, goals))
+    assert np.array_equal(
+        aabb_score(*(bounds(*boxes) for boxes in padded)),
+        aabb_score(bounds(*blocks), bounds(*goals)),
+    )
+
+
+def test_without_goals_the_score_is_one():
+    blocks = draw_boxes(np.random.default_rng(6), 3, 2)
+    none = tuple(part[:, :0] for part in blocks)
+    assert (oriented_score(blocks, none) == 1).all()
+    assert (aabb_score(bounds(*blocks), bounds(*none)) == 1).all()
+
+
+def test_torch_agrees_with_numpy():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(7)
+    blocks, goals = draw_boxes(rng, 12, 3), draw_boxes(rng, 12, 2)
+    tensors = [tuple(torch.as_tensor(part) for part in boxes) for boxes in (blocks, goals)]
+    assert oriented_score(*tensors).numpy() == pytest.approx(
+        oriented_score(blocks, goals), abs=1e-12
+    )
+    found = aabb_score(*(bounds(*boxes) for boxes in tensors)).numpy()
+    assert found == pytest.approx(aabb_score(bounds(*blocks), bounds(*goals)), abs=1e-12)
+
+
+@pytest.mark.parametrize(("gap", "score"), [(0.005, 1.0), (0.02, 0.5), (0.04, 0.0)])
+def test_reaching_score_falls_with_the_mean_distance(gap, score):
+    tips = np.full((1, 9), 0.1)
+    fraction, mean = reaching_score(tips, tips + gap)
+    assert mean[0] == pytest.approx(gap)
+    assert fraction[0] == pytest.approx(score)

@@ -1,0 +1,171 @@
+"""Kinematics and control modes of the robot."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.worlds.trifinger import robot
+from interverse.worlds.trifinger.mjcf import compile_scene
+from interverse.worlds.trifinger.scene import Scene
+
+LOW, HIGH = robot.action_bounds("joint_positions")
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def draw_joints(seed, count):
+    return np.random.default_rng(seed).uniform(LOW, HIGH, (count, 9))
+
+
+def test_tips_are_where_the_simulator_puts_them():
+    heights = (0.30, 0.34)
+    for height in heights:
+        model = compile_scene(Scene(robot_height=height))
+        data = mujoco.MjData(model)
+        for joints in draw_joints(0, 5):
+            data.qpos[:] = joints
+            mujoco.mj_kinematics(model, data)
+            tips = [data.body(f"finger_{i}_tip").xpos - (0, 0, robot.DATUM) for i in range(3)]
+            assert robot.tip_positions(joints, height) == pytest.approx(
+                np.concatenate(tips), abs=1e-12
+            )
+
+
+@given(seed=SEEDS)
+def test_inverse_kinematics_undoes_forward_kinematics(seed):
+    joints = draw_joints(seed, 8)
+    tips = robot.tip_positions(joints)
+    found = robot.inverse_kinematics(tips, joints)
+    assert robot.tip_positions(found) == pytest.approx(tips, abs=1e-9)
+    assert found == pytest.approx(joints, abs=1e-4)  # the present pose is a solution, and nearest
+
+
+@given(seed=SEEDS)
+def test_inverse_kinematics_never_leaves_the_joint_limits(seed):
+    rng = np.random.default_rng(seed)
+    wanted = rng.uniform(-0.6, 0.6, (8, 9))  # much of it out of reach
+    found = robot.inverse_kinematics(wanted, draw_joints(seed, 8)).reshape(8, 3, 3)
+    for i, link in enumerate(robot.HINGED):
+        assert (found[..., i] >= link.limits[0]).all()
+        assert (found[..., i] <= link.limits[1]).all()
+
+
+def test_a_point_out_of_reach_is_replaced_by_one_in_its_direction():
+    joints = np.array(robot.REST)
+    hinge = np.array([*robot.hinge_origins()[0], robot.HEIGHT - robot.DATUM])
+    wanted = robot.tip_positions(joints)
+    wanted[:3] = hinge + np.array([robot_side(), 0.2, -0.5])
+    found = robot.tip_positions(robot.inverse_kinematics(wanted, joints))[:3] - hinge
+    asked = wanted[:3] - hinge
+    assert found[1] / found[2] == pytest.approx(asked[1] / asked[2], rel=1e-6)
+    assert np.hypot(found[1], found[2]) == pytest.approx(0.32, abs=1e-9)
+
+
+def robot_side():
+    """Returns how far a tip lies beside its finger's plane, in finger 0 along x."""
+    return robot.tip_positions(np.zeros(9))[0]
+
+
+@pytest.mark.parametrize("function", ["tips", "inverse", "command"])
+def test_a_batch_equals_single_worlds_bit_for_bit(function):
+    joints = draw_joints(3, 37)
+    height = np.random.default_rng(1).uniform(0.3, 0.36, 37)
+
+    def run(q, h):
+        tips = robot.tip_positions(q, h)
+        if function == "tips":
+            return tips
+        if function == "inverse":
+            return robot.inverse_kinematics(tips * 0.9, q, h)
+        return robot.Control(mode="delta_end_effector_positions").command(q * 0.1, q, q, h)
+
+    batch = run(joints, height)
+    single = [run(joints[i : i + 1], height[i : i + 1])[0] for i in range(37)]
+    assert np.array_equal(batch, np.array(single))
+
+
+def test_torch_agrees_with_numpy():
+    torch = pytest.importorskip("torch")
+    joints = draw_joints(5, 16)
+    tensor = torch.as_tensor(joints)
+    tips = robot.tip_positions(joints)
+    assert robot.tip_positions(tensor).numpy() == pytest.approx(tips, abs=1e-12)
+    found = robot.inverse_kinematics(torch.as_tensor(tips), tensor)
+    assert found.numpy() == pytest.approx(robot.inverse_kinematics(tips, joints), abs=1e-12)
+    command = robot.Control().command(tensor * 0.2, tensor, tensor)
+    assert command.numpy() == pytest.approx(robot.Control().command(joints * 0.2, joints, joints))
+
+
+@given(seed=SEEDS)
+def test_denormalise_undoes_normalise(seed):
+    value = draw_joints(seed, 4)
+    there = robot.normalise(value, LOW, HIGH)
+    assert (np.abs(there) <= 1).all()
+    assert robot.denormalise(there, LOW, HIGH) == pytest.approx(value, abs=1e-12)
+
+
+def test_joint_targets_are_the_action_limits_at_the_ends_of_the_box():
+    joints = np.array([robot.REST])
+    control = robot.Control()
+    for action, bound in ((-1.0, LOW), (1.0, HIGH), (7.0, HIGH)):
+        command = control.command(np.full((1, 9), action, np.float32), joints, joints)
+        assert command[0] == pytest.approx(bound)
+        assert command.dtype == np.float64
+
+
+def test_raw_commands_are_clipped_to_the_bounds():
+    joints = np.array([robot.REST])
+    control = robot.Control(mode="joint_torques", normalized=False)
+    assert control.torques
+    command = control.command(np.array([[9.0, 0.1, -9.0] * 3]), joints, joints)
+    assert command[0] == pytest.approx([0.36, 0.1, -0.36] * 3)
+
+
+def test_a_delta_adds_to_the_last_command():
+    joints = np.array([robot.REST])
+    last = joints + 0.1
+    step = np.full((1, 9), 0.05)
+    normalised = robot.Control(mode="delta_joint_positions").command(step, joints, last)
+    raw = robot.Control(mode="delta_joint_positions", normalized=False).command(step, joints, last)
+    assert normalised == pytest.approx(last + 0.05 * (HIGH - LOW) / 2)
+    assert raw == pytest.approx(last + 0.05)
+    torques = robot.Control(mode="delta_joint_torques", normalized=False)
+    assert torques.command(step, joints, np.full((1, 9), 0.2)) == pytest.approx(0.25)
+
+
+def test_a_tip_delta_moves_the_tips_by_it():
+    joints = np.array([robot.REST])
+    step = np.tile((0.01, 0.0, 0.02), 3)[None]
+    control = robot.Control(mode="delta_end_effector_positions", normalized=False)
+    moved = robot.tip_positions(control.command(step, joints, joints))
+    assert moved == pytest.approx(robot.tip_positions(joints) + step, abs=1e-9)
+
+
+def test_a_tip_told_to_stay_keeps_its_target():
+    joints = np.array([robot.REST])
+    last = joints + 0.02
+    control = robot.Control(mode="end_effector_positions", normalized=False)
+    here = robot.tip_positions(joints)
+    assert np.array_equal(control.command(here, joints, last), last)
+    assert not np.array_equal(control.command(here + 1e-3, joints, last), last)
+
+
+def test_only_tip_commands_lag():
+    assert robot.Control(mode="end_effector_positions").servo_lag == robot.TIP_LAG
+    assert robot.Control(mode="delta_end_effector_positions").servo_lag == robot.TIP_LAG
+    assert robot.Control(mode="joint_positions").servo_lag == 0
+
+
+def test_unknown_mode_is_refused_by_name():
+    with pytest.raises(UnknownNameError, match="joint_positions"):
+        robot.Control(mode="joint_position")
+
+
+def test_action_of_the_wrong_length_is_refused():
+    joints = np.array([robot.REST])
+    with pytest.raises(InvalidValueError, match=r"an action has 9 entries, got shape \(1, 8\)"):
+        robot.Control().command(np.zeros((1, 8)), joints, joints)

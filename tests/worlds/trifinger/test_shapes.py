@@ -1,0 +1,103 @@
+"""Shape generators: they stand, they fit, and their defaults are the original's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interverse.errors import InvalidValueError
+from interverse.worlds.trifinger import shapes
+
+RECORDED = json.loads(
+    (Path(__file__).parents[2] / "parity" / "data" / "trifinger.json").read_text()
+)["initial_state"]["tasks"]
+DEFAULTS = {
+    "towers": shapes.tower((1, 1, 5), np.array([0.035, 0.035, 0.175]), np.zeros(2)),
+    "stacked_blocks": shapes.level_rows(5, 0.035, 0.25, ends_only=False),
+    "creative_stacked_blocks": shapes.level_rows(8, 0.035, 0.12, ends_only=True),
+}
+
+
+@pytest.mark.parametrize("task", DEFAULTS)
+def test_default_shapes_are_the_originals(task):
+    shape, recorded = DEFAULTS[task], RECORDED[task]
+    assert shape.starts == pytest.approx(np.array(recorded["tool_positions"]), abs=1e-9)
+    assert shape.goals[shape.wanted] == pytest.approx(
+        np.array(recorded["goal_positions"]), abs=1e-9
+    )
+    assert shape.sizes[0] == pytest.approx(recorded["tool_sizes_first"])
+
+
+@given(
+    counts=st.tuples(*[st.integers(1, 5)] * 3),
+    dims=st.tuples(*[st.floats(0.08, 0.2)] * 3),
+    centre=st.tuples(*[st.floats(-0.1, 0.1)] * 2),
+)
+def test_a_tower_is_filled_without_gaps(counts, dims, centre):
+    shape = shapes.tower(counts, np.array(dims), np.array(centre))
+    assert len(shape.goals) == np.prod(counts)
+    assert shape.sizes.prod(axis=1).sum() == pytest.approx(np.prod(dims))
+    low = (shape.goals - shape.sizes / 2).min(axis=0)
+    high = (shape.goals + shape.sizes / 2).max(axis=0)
+    assert low == pytest.approx([centre[0] - dims[0] / 2, centre[1] - dims[1] / 2, 0], abs=1e-12)
+    assert high - low == pytest.approx(dims)
+    assert (shape.starts[:, 2] >= shape.sizes[:, 2] / 2 - 1e-12).all()
+
+
+def test_a_tower_without_blocks_is_refused():
+    with pytest.raises(InvalidValueError, match=r"at least one block a side, got \(0, 1, 1\)"):
+        shapes.tower((0, 1, 1), np.ones(3), np.zeros(2))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    levels=st.integers(1, 8),
+    edge=st.floats(0.035, 0.075),
+    width=st.floats(0.035, 0.15),
+)
+def test_a_random_stack_stands(seed, levels, edge, width):
+    shape = shapes.random_stack(
+        np.random.default_rng(seed), levels, edge, max(edge, width), ends_only=False
+    )
+    level = np.round(shape.goals[:, 2] / edge - 0.5).astype(int)
+    assert set(level) == set(range(levels))
+    assert (shape.sizes[:, 0] >= edge - 1e-12).all()
+    assert shape.sizes[:, 1:] == pytest.approx(edge)
+    for k in range(1, levels):
+        below = shape.goals[level == k - 1, 0], shape.sizes[level == k - 1, 0] / 2
+        low, high = (below[0] - below[1]).min(), (below[0] + below[1]).max()
+        assert (shape.goals[level == k, 0] >= low - 1e-9).all()
+        assert (shape.goals[level == k, 0] <= high + 1e-9).all()
+    assert (np.abs(shape.goals[:, 1]) <= shapes.ARENA).all()
+    assert (np.hypot(shape.starts[:, 0], shape.starts[:, 1]) <= 0.15).all()
+
+
+def test_creative_wants_the_first_and_last_level_only():
+    shape = shapes.random_stack(np.random.default_rng(1), 4, 0.05, 0.12, ends_only=True)
+    level = np.round(shape.goals[:, 2] / 0.05 - 0.5).astype(int)
+    assert set(level[shape.wanted]) == {0, 3}
+    assert set(level[~shape.wanted]) == {1, 2}
+
+
+def test_the_same_generator_gives_the_same_stack():
+    one, two = (
+        shapes.random_stack(np.random.default_rng(7), 5, 0.04, 0.12, ends_only=False)
+        for _ in range(2)
+    )
+    assert np.array_equal(one.goals, two.goals)
+    assert np.array_equal(one.starts, two.starts)
+
+
+def test_drops_are_the_fixed_list_or_drawn():
+    fixed = shapes.drops(5)
+    assert [tuple(d.position) for d in fixed] == list(shapes.DROPS[:5])
+    assert not any(d.rotation.any() for d in fixed)
+    for drop in shapes.drops(20, np.random.default_rng(0)):
+        assert (np.abs(drop.position[:2]) <= 0.11).all()
+        assert 0 <= drop.position[2] <= 0.22
+        assert ((drop.rotation >= 0) & (drop.rotation <= 2 * np.pi)).all()
