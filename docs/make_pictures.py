@@ -5,6 +5,7 @@ python docs/make_pictures.py [FOLDER]
 
 from __future__ import annotations
 
+import fnmatch
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ import interverse as iv
 from interverse.cli.demo import circling, to_goal
 from interverse.reports import PLOTS
 
-COLORS = 128  # of a picture's palette: a third of the size, and nobody sees it
+COLORS = 240  # of a picture: half its size, and nobody sees it
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
 
 
@@ -55,24 +56,34 @@ CHANGES = (
         'do {"box/size": [0.16, 0.16, 0.16],\n"box/color": [0.1, 0.3, 0.45]}',
     ),
 )
-TASKS = ("reaching", "pushing", "picking", "pick_and_place", "stacking2")
-TASK_CHANGES: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("at reset", {}),
-    (
-        "do floor/color,\nfloor/texture",
-        {"floor/color": [0.45, 0.6, 0.8], "floor/texture": 1},
-    ),
-    ("do light/direction", {"light/direction": [0.8, 0.3, -0.5]}),
-    ("do joint_positions", {"joint_positions": [0.0, 0.0, -1.6] * 3}),
-)
+COMMON: Mapping[str, Mapping[str, Any]] = {
+    "at reset": {},
+    "do floor/color, floor/texture": {"floor/color": [0.45, 0.6, 0.8], "floor/texture": 1},
+    "do light/direction": {"light/direction": [0.8, 0.3, -0.5]},
+    "do joint_positions": {"joint_positions": [-0.3, 1.2, -1.5] * 3},
+    "do block_*/color": {"block_*/color": [0.95, 0.75, 0.1], "goal_*/color": [0.2, 0.4, 1.0]},
+}
+OWN: Mapping[str, Mapping[str, Any]] = {
+    "reaching": {"obstacles/count": 5},
+    "pushing": {"block_0/size": [0.09, 0.06, 0.09]},
+    "picking": {"goal_0/cylindrical_position": [0.0, 0.0, 0.2]},
+    "pick_and_place": {"obstacle/size": [0.5, 0.015, 0.1]},
+    "stacking2": {"goal_tower/cylindrical_position": [0.1, 0.5, 0.065]},
+    "towers": {"tower/counts": [2, 2, 2], "tower/dims": [0.12, 0.12, 0.12]},
+    "stacked_blocks": {"stack/levels": 4, "stack/max_width": 0.12},
+    "creative_stacked_blocks": {"stack/levels": 4},
+    "general": {"general/size": 0.07},
+}
+MORE_BLOCKS = {"towers": 8}
 
 
-def frame(id: str, do: Mapping[str, Any]) -> np.ndarray:
-    """Returns a picture of a world after an intervention."""
-    env = iv.make(id, render_mode="rgb_array")
+def frame(id: str, do: Mapping[str, Any], **options: Any) -> np.ndarray:
+    """Returns a picture of a world after an intervention; a name may be a pattern."""
+    env = iv.make(id, render_mode="rgb_array", **options)
     env.reset(seed=0)
-    if do:
-        env.do(do, check=False)
+    values = {n: v for pattern, v in do.items() for n in fnmatch.filter(env.variables, pattern)}
+    if values:
+        env.do(values, check=False)
     picture = env.render()
     env.close()
     if id.startswith("chemistry"):
@@ -142,17 +153,21 @@ def graphs() -> Figure:
 
 
 def tasks() -> Figure:
-    """Returns the tasks of TriFinger, before and after interventions."""
+    """Returns the tasks of TriFinger, before and after five kinds of intervention."""
     figure, axes = plt.subplots(
-        len(TASK_CHANGES), len(TASKS), figsize=(11, 7.4), layout="constrained"
+        len(OWN), len(COMMON) + 1, figsize=(11.5, 13.2), layout="constrained"
     )
-    for row, (caption, do) in zip(axes, TASK_CHANGES, strict=True):
-        for axis, task in zip(row, TASKS, strict=True):
-            axis.imshow(frame(f"trifinger/{task}-v1", do))
-            axis.set(xticks=[], yticks=[])
-        row[0].set_ylabel(caption, fontsize=9)
-    for axis, task in zip(axes[0], TASKS, strict=True):
-        axis.set_title(task, fontsize=11)
+    for row, (task, own) in zip(axes, OWN.items(), strict=True):
+        id = f"trifinger/{task}-v1"
+        for axis, do in zip(row, COMMON.values(), strict=False):
+            axis.imshow(frame(id, do))
+        row[-1].imshow(frame(id, own, max_blocks=MORE_BLOCKS.get(task)))
+        row[-1].set_title("do " + ", ".join(own), fontsize=7)
+        row[0].set_ylabel(task, fontsize=9)
+    for axis, caption in zip(axes[0], COMMON, strict=False):
+        axis.set_title(caption, fontsize=7)
+    for axis in axes.flat:
+        axis.set(xticks=[], yticks=[])
     return figure
 
 

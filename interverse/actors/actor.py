@@ -18,7 +18,8 @@ from interverse.rng import Noise
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
-Assignment = Mapping[str, NDArray[Any]]  # variable -> (n, *shape), one row per world
+# variable -> (n, *shape), one row per world; masked rows (numpy.ma) leave their worlds alone
+Assignment = Mapping[str, NDArray[Any]]
 
 
 @final
@@ -81,6 +82,34 @@ class Actor(ABC):
 
     def heard(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
         """Hears how the episodes of some worlds ended; most actors need not know."""
+
+
+def apply(driver: Driver, values: Assignment, worlds: Index) -> dict[int, str]:
+    """Intervenes in some worlds; returns those that refused, with why.
+
+    Worlds whose rows are masked in the same variables are done together.
+    """
+    names = list(values)
+    if not names or not len(worlds):
+        return {}
+    asked = np.stack([_asked(values[name]) for name in names], axis=1)
+    refused: dict[int, str] = {}
+    for key in np.unique(asked, axis=0):
+        rows = np.flatnonzero(np.all(asked == key, axis=1))
+        chosen = {}
+        for name, on in zip(names, key, strict=True):
+            if on:
+                chosen[name] = driver.values[name]
+                chosen[name][worlds[rows]] = np.asarray(values[name])[rows]
+        if chosen:
+            refused |= driver.do(chosen, worlds=worlds[rows]).reasons
+    return refused
+
+
+def _asked(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Returns (n,): which rows are values and not masked."""
+    masked = np.ma.getmaskarray(rows)
+    return ~masked.reshape(len(masked), -1).any(axis=1)
 
 
 def matching(variables: Mapping[str, Variable], patterns: Iterable[str]) -> list[str]:

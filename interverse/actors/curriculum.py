@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Moment
+from interverse.actors.actor import Actor, Moment, apply
 from interverse.actors.goals import Goals
 from interverse.actors.uniform import Everything
 from interverse.envs.driver import Driver
@@ -76,7 +76,7 @@ class Curriculum:
             groups = self._proposals(driver, pending, attempt)
             refused = {}
             for index, values in groups:
-                refused |= driver.do(values, worlds=index).reasons
+                refused |= apply(driver, values, index)
             pending = np.array(sorted(refused), dtype=np.int64)
             if not len(pending):
                 break
@@ -96,7 +96,7 @@ class Curriculum:
             for number in np.flatnonzero(key).tolist():
                 values |= self._ask(driver, index, number, attempt)
             if values:
-                out.append((index, _full(values, index, driver)))
+                out.append((index, values))
         return out
 
     def _ask(
@@ -111,17 +111,6 @@ class Curriculum:
         """Tells every actor how episodes ended."""
         for stage in self.stages:
             stage.actor.heard(success, worlds)
-
-
-def _full(
-    values: Mapping[str, NDArray[Any]], index: Index, driver: Driver
-) -> dict[str, NDArray[Any]]:
-    """Returns the rows laid into arrays with one row per world of the environment."""
-    out = {}
-    for name, rows in values.items():
-        out[name] = driver.values[name]
-        out[name][index] = rows
-    return out
 
 
 def paper_curriculum(number: int) -> Curriculum:

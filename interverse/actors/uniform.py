@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
-from interverse.scm.variable import SpaceName, Variable
+from interverse.scm.variable import SpaceName
 
 
 @final
@@ -37,29 +37,37 @@ class Uniform(Actor):
         return moment.draw(names, self.space)
 
 
+_PLACES = ("cylindrical_position", "orientation")
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything(Actor):
-    """Draws every variable at once, sizes or positions by a fair coin; never the robot's joints.
+    """Draws every variable at once, sizes or positions by a fair coin.
 
     CausalWorld's random actor, and its fully random protocols.
     """
 
     space: SpaceName | None = None
+    without: tuple[str, ...] = ("joint_positions",)
+    """Variables left alone; the original never draws the robot's joints."""
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world; a world whose coin shows sizes keeps its positions."""
-        free = [name for name, v in moment.variables.items() if _takes_part(name, v)]
-        drawn = moment.draw(free, self.space)
+        free = {
+            name
+            for name, v in moment.variables.items()
+            if not v.read_only and name not in self.without
+        }
+        sizes = {name for name in free if name.rpartition("/")[2] == "size"}
+        places = {name for name in free if name.rpartition("/")[2] in _PLACES}
         heads = moment.noise.uniform(f"{moment.tag}:coin") < 0.5
-        for name in list(drawn):
-            last = name.rpartition("/")[2]
-            if last in ("size", "cylindrical_position", "orientation"):
-                keep = heads if last == "size" else ~heads
-                shape = (-1,) + (1,) * (drawn[name].ndim - 1)
-                drawn[name] = np.where(keep.reshape(shape), drawn[name], moment.values(name))
-        return drawn
-
-
-def _takes_part(name: str, variable: Variable) -> bool:
-    return not (variable.read_only or name == "joint_positions")
+        # A place depends on the size it is drawn for, so each side of the coin is drawn apart.
+        drawn = moment.draw(free - places, self.space)
+        placed = moment.draw(free - sizes, self.space)
+        out = {name: placed[name] if name in placed else drawn[name] for name in drawn | placed}
+        for name in out.keys() & (sizes | places):
+            keep = heads if name in sizes else ~heads
+            rows = keep.reshape((-1,) + (1,) * (out[name].ndim - 1))
+            out[name] = np.ma.array(out[name], mask=np.broadcast_to(~rows, out[name].shape))
+        return out

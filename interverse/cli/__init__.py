@@ -35,6 +35,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     ),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
+    "reproduce": (
+        "interverse.cli.reproduce",
+        "Reproduce",
+        "reproduce",
+        "published tables, made again",
+    ),
     "train": ("interverse.cli.train", "Train", "train", "a baseline with Stable-Baselines3"),
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import ActionError, InterventionError, InvalidValueError, explain, unknown
+from interverse.scm.space import Space
 from interverse.scm.variable import Variable
 from interverse.worlds.world import Index
 
@@ -163,22 +164,22 @@ def _rows(array: NDArray[Any], variable: Variable, index: Index, num_worlds: int
 
 def outside(
     rows: NDArray[Any], variable: Variable, space_name: Any, *, check: bool
-) -> tuple[NDArray[np.bool_], str]:
-    """Returns which rows lie outside what is allowed, and the text that says so."""
-    space = variable.domain
-    label = "its domain"
+) -> dict[int, str]:
+    """Returns, for each row that lies outside what is allowed, the text that says so."""
+    space: Space = variable.domain
+    label, fix = "its domain", ""
     bad = ~space.inside(rows)
     active = variable.space(space_name) if check else None
     if active is not None and not np.any(bad):
         space, label = active, f"space {space_name}"
+        fix = "Pass check=False to allow any value in its domain"
         bad = ~active.inside(rows)
-    if not np.any(bad):
-        return bad, ""
-    first = int(np.argmax(bad))
-    low, high = (np.asarray(b) for b in (space.low, space.high))
-    if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
-        low, high = low[first], high[first]
-    bounds = f"{label}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
-    fix = "Pass check=False to allow any value in its domain" if space is active else ""
-    problem = f"{variable.name} is {np.round(rows[first], 9).tolist()}"
-    return bad, explain(problem, allowed=bounds, fix=fix)
+    out = {}
+    for row in np.flatnonzero(bad).tolist():
+        low, high = (np.asarray(bound) for bound in (space.low, space.high))
+        if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
+            low, high = low[row], high[row]
+        bounds = f"{label}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
+        problem = f"{variable.name} is {np.round(rows[row], 9).tolist()}"
+        out[row] = explain(problem, allowed=bounds, fix=fix)
+    return out

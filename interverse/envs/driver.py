@@ -244,11 +244,10 @@ class Driver:
         reasons: dict[int, str] = {}
         for name, values in rows.items():
             variable = self.world.variables[name].resolve(after)
-            bad, text = outside(values, variable, self.world.options.space, check=check)
-            if differs is not None:
-                bad = bad & differs[name]
-            for world in index[bad].tolist():
-                reasons.setdefault(world, text)
+            bad = outside(values, variable, self.world.options.space, check=check)
+            for row, text in bad.items():
+                if differs is None or differs[name][row]:
+                    reasons.setdefault(int(index[row]), text)
         return reasons
 
     def _apply(

@@ -13,6 +13,7 @@ from typing import Literal, final
 from torch import Tensor, nn
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder, full_precision
 from interverse.models.mlp import MLP
 
@@ -118,16 +119,16 @@ def _encoder_maps(vision: Vision) -> nn.Module:
     width, objects = vision.channels, vision.objects
     if vision.size == "small":
         return nn.Sequential(
-            nn.Conv2d(3, width, 10, stride=10),
+            CellConv2d(3, width, 10),
             *_normed(width, nn.ReLU(), vision),
-            nn.Conv2d(width, objects, 1),
+            CellConv2d(width, objects, 1),
             nn.Sigmoid(),
         )
     if vision.size == "medium":
         return nn.Sequential(
             nn.Conv2d(3, width, 9, padding=4),
             *_normed(width, nn.LeakyReLU(0.01), vision),
-            nn.Conv2d(width, objects, 5, stride=5),
+            CellConv2d(width, objects, 5),
             nn.Sigmoid(),
         )
     layers: list[nn.Module] = []
@@ -141,9 +142,9 @@ def _decoder_image(vision: Vision) -> nn.Module:
     width, objects = vision.decoder_width, vision.objects
     if vision.size == "small":
         return nn.Sequential(
-            nn.ConvTranspose2d(objects, width, 1),
+            CellConvTranspose2d(objects, width, 1),
             nn.ReLU(),
-            nn.ConvTranspose2d(width, 3, 10, stride=10),
+            CellConvTranspose2d(width, 3, 10),
         )
     if vision.size == "medium":
         return PatchDecoder(objects, width, norm_first=vision.norm_first)

@@ -22,8 +22,8 @@ from interverse.models.source import TransitionSource
 from interverse.models.world_model import WorldModel
 from interverse.rng import generator
 
-_ROWS = 1000
-_IMAGES = 1024
+_ROWS = 256  # rows of distances that stay in cache
+_IMAGES = 512
 HORIZONS = (1, 5, 10)
 
 
@@ -79,21 +79,25 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Callable[[], Tensor] | None
         raise InvalidValueError(
             explain(f"{tuple(true.shape)} true states, {tuple(predicted.shape)} predictions")
         )
-    lengths = predicted.square().sum(1)
+    if not bool(torch.isfinite(true).all() and torch.isfinite(predicted).all()):
+        raise InvalidValueError(explain("some states are infinite or not numbers"))
+    count, lengths = len(true), predicted.square().sum(1)
     strict, guarded, names = [], [], None
-    for start in range(0, len(true), _ROWS):
+    for start in range(0, count, _ROWS):
         rows = true[start : start + _ROWS]
         distances = torch.addmm(lengths[None], rows, predicted.T, alpha=-2)
         distances += rows.square().sum(1, keepdim=True)
         own = distances.diagonal(offset=start)[:, None].clone()
-        nearer, as_near = (distances < own).sum(1), (distances <= own).sum(1) - 1
-        if pictures is not None and bool((as_near > nearer).any()):
+        side = distances.sub_(own).sign_()  # -1 nearer, 0 as near, 1 farther
+        total, apart = side.sum(1), side.abs().sum(1)
+        nearer, tied = (apart - total) / 2, count - 1 - apart
+        if pictures is not None and bool((tied > 0).any()):
             names = pictures() if names is None else names
             same = names[start : start + _ROWS, None] == names[None]
-            as_near -= ((distances == own) & same).sum(1) - 1
+            tied = ((side == 0) & ~same).sum(1)
         strict.append(nearer)
-        guarded.append(as_near)
-    return Ranks(torch.cat(strict) + 1, torch.cat(guarded) + 1)
+        guarded.append(nearer + tied)
+    return Ranks(*(torch.cat(parts).to(torch.int64) + 1 for parts in (strict, guarded)))
 
 
 @torch.no_grad()

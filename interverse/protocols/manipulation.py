@@ -60,3 +60,40 @@ REACHING = (
     Protocol(name="P5", variables={_GOAL: "A"}),
     Protocol(name="P12", variables={_GOAL: "B"}),
 )
+
+# The original defines no protocols for the tasks below; these follow the same ladder: one cause at
+# a time in A, then in B, then together.
+_SHARED = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P1", variables={"blocks/mass": "A"}),
+    Protocol(name="P2", variables={"blocks/mass": "B"}),
+    Protocol(name="P3", variables={_FLOOR: "B"}),
+)
+
+TOWERS = (
+    *_SHARED,
+    Protocol(name="P4", variables={"tower/dims": "A"}),
+    Protocol(name="P5", variables={"tower/center": "A"}),
+    Protocol(name="P6", variables={"tower/center": "B"}),
+    Protocol(name="P7", variables={"tower/center": "A", "blocks/mass": "A"}),
+    Protocol(name="P8", variables={"tower/center": "B", "blocks/mass": "B"}),
+    Protocol(name="P9", variables={"tower/center": "B", "blocks/mass": "B", _FLOOR: "B"}),
+)
+
+STACKED = (
+    *_SHARED,
+    Protocol(name="P4", variables={"stack/min_size": "A"}),
+    Protocol(name="P5", variables={"stack/max_width": "A"}),
+    Protocol(name="P6", variables={"stack/levels": "A", "stack/max_width": "A"}),
+    Protocol(name="P7", variables={"stack/levels": "A", "blocks/mass": "A"}),
+    Protocol(name="P8", variables={"stack/levels": "A", "blocks/mass": "B", _FLOOR: "B"}),
+)
+
+GENERAL = (
+    *_SHARED,
+    Protocol(name="P4", variables={"general/size": "A"}),
+    Protocol(name="P5", variables={"general/count": "A"}),
+    Protocol(name="P6", variables={"general/size": "B"}),
+    Protocol(name="P7", variables={"general/count": "A", "blocks/mass": "A"}),
+    Protocol(name="P8", variables={"general/size": "B", "blocks/mass": "B", _FLOOR: "B"}),
+)

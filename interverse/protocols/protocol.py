@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Moment, matching
+from interverse.actors.actor import Moment, apply, matching
 from interverse.actors.uniform import Everything
 from interverse.envs.driver import Driver
 from interverse.errors import InvalidValueError, explain
@@ -37,6 +37,8 @@ class Protocol:
     variables: Regions = field(default_factory=dict)
     everything: SpaceName | None = None
     """Draw everything from this region instead, sizes or positions by a coin."""
+    without: tuple[str, ...] = ("gravity", "joint_positions")
+    """What `everything` leaves out: CausalWorld's never drew these."""
     at: tuple[int, ...] = (0,)
     """Before which actions it acts; 0 is the start of the episode."""
     note: str = ""
@@ -67,19 +69,13 @@ class Protocol:
                     )
 
     def draw(self, driver: Driver, worlds: Index, attempt: int) -> dict[str, NDArray[Any]]:
-        """Returns the values to set in some worlds, (N, *shape) each; other rows are unused."""
+        """Returns the values to set, one row per world; masked rows leave their worlds alone."""
         noise = Noise(driver.seeds[worlds], driver.episodes[worlds], driver.steps[worlds])
         tag = f"protocol/{self.name}/{attempt}"
         moment = Moment(driver, worlds, noise, "A_B", tag)
         if self.everything is not None:
-            drawn = dict(Everything(space=self.everything).act(moment))
-        else:
-            drawn = self._draw_named(moment)
-        out = {}
-        for name, rows in drawn.items():
-            out[name] = driver.values[name]
-            out[name][worlds] = rows
-        return out
+            return dict(Everything(space=self.everything, without=self.without).act(moment))
+        return self._draw_named(moment)
 
     def _draw_named(self, moment: Moment) -> dict[str, NDArray[Any]]:
         names = {
@@ -93,10 +89,7 @@ class Protocol:
         """Intervenes in some worlds, drawing refused ones again; returns those still refused."""
         pending, refused = worlds, {}
         for attempt in range(ATTEMPTS):
-            values = self.draw(driver, pending, attempt)
-            if not values or not len(pending):
-                return {}
-            refused = dict(driver.do(values, worlds=pending).reasons)
+            refused = apply(driver, self.draw(driver, pending, attempt), pending)
             pending = np.array(sorted(refused), dtype=np.int64)
             if not refused:
                 break

@@ -65,17 +65,13 @@ def aggregates(results: Results, metric: str) -> TextTable:
     for experiment, task in itertools.product(last.experiments, last.tasks):
         part = last.select(experiment=experiment, task=task)
         matrix = score_matrix(part, metric)
-        if not np.isfinite(matrix).any():
+        if np.isnan(matrix).all():
             continue
-        cells = [
-            Estimate.of(
-                bootstrap.interval(
-                    matrix, statistic, rng=interval_rng(f"{experiment}|{task}|{name}")
-                )
-            )
-            for name, statistic in _AGGREGATES.items()
-        ]
-        rows.append((experiment, task, int(np.isfinite(matrix).sum()), *cells))
+        cells = []
+        for name, statistic in _AGGREGATES.items():
+            rng = interval_rng(f"{experiment}|{task}|{metric}|{name}")
+            cells.append(_estimate(matrix, statistic, rng))
+        rows.append((experiment, task, int(np.sum(~np.isnan(matrix))), *cells))
     return TextTable(
         header=("experiment", "task", "scored", *_AGGREGATES),
         rows=tuple(rows),
@@ -175,9 +171,16 @@ def _mean_interval(
     matrix = side_by_side([values[known & (seeds == seed)] for seed in np.unique(seeds)])
     if unit == "seed":
         matrix = statistics.mean_known(matrix, axis=0)[:, None]
-    if np.isinf(matrix).any():
-        return Estimate.of(bootstrap.interval(matrix, statistics.median, rng=interval_rng(address)))
-    return Estimate.of(bootstrap.interval(matrix, rng=interval_rng(address), method="bca"))
+    statistic = statistics.median if np.isinf(matrix).any() else statistics.mean
+    return _estimate(matrix, statistic, interval_rng(address))
+
+
+def _estimate(
+    matrix: NDArray[np.float64], statistic: bootstrap.Statistic, rng: np.random.Generator
+) -> Estimate:
+    """Returns a statistic with its interval: the corrected one, which infinite scores forbid."""
+    method: bootstrap.Method = "percentile" if np.isinf(matrix).any() else "bca"
+    return Estimate.of(bootstrap.interval(matrix, statistic, rng=rng, method=method))
 
 
 def score_matrix(results: Results, metric: str) -> NDArray[np.float64]:

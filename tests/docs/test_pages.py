@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 SLOW = [name for name, page in zip(NAMES, PAGES, strict=True) if any(b.slow for b in blocks(page))]
+_FILE = re.compile(r"# (\w+\.py)\n")  # a block that starts so is saved under that name, not run
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -41,7 +43,10 @@ def run_page(name: str, *, slow: bool) -> None:
     for block in blocks(ROOT / name):
         if block.slow and not slow:
             continue
-        if block.language == "python":
+        file = _FILE.match(block.text)
+        if block.language == "python" and file:
+            Path(file[1]).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
             run_python(block, name, namespace)
         elif block.language == "bash":
             for command in block.text.replace("\\\n", " ").splitlines():

@@ -35,7 +35,7 @@ def near_one(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[np.ndarr
 
 
 def coverage(draw, layout, statistic, method):
-    """Returns the share of tables whose interval holds the truth; draws are shared by 50 of them."""
+    """Returns the share of tables whose interval holds the truth; 50 at a time share the draws."""
     rng = np.random.default_rng(11)
     covered = []
     for _ in range(TABLES // 50):

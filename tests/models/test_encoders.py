@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Vision
 from interverse.models.world_model import WorldModel, WorldModelConfig
@@ -67,6 +68,17 @@ def test_a_slot_sees_its_own_map_alone():
         encoder.maps[3].bias[1] += 1.0  # the second object's map alone
     changed = (encoder(images) != before).any(-1).any(0)
     assert changed.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("edge", [1, 5])
+def test_cell_convolutions_equal_those_of_torch(edge):
+    maps = torch.rand(2, 3, 4, 2, dtype=torch.float64)
+    for ours, theirs, x in (
+        (CellConv2d(3, 7, edge), nn.Conv2d(3, 7, edge, stride=edge), maps.repeat(1, 1, edge, edge)),
+        (CellConvTranspose2d(3, 7, edge), nn.ConvTranspose2d(3, 7, edge, stride=edge), maps),
+    ):
+        theirs.load_state_dict(ours.state_dict())
+        torch.testing.assert_close(ours.double()(x), theirs.double()(x))
 
 
 def plain_head(head: PatchDecoder, maps: torch.Tensor) -> torch.Tensor:

@@ -87,6 +87,13 @@ def test_a_collapsed_model_shows_in_the_guarded_score(squares, tiny):
     assert score.guarded_mrr < 10.0
 
 
+def test_states_that_are_not_numbers_are_refused():
+    """Compared with a NaN nothing is nearer: a diverged model would score 100 %."""
+    bad = torch.tensor([[0.0], [float("nan")]])
+    with pytest.raises(InvalidValueError, match="not numbers"):
+        ranks(bad, bad)
+
+
 def test_a_horizon_beyond_the_data_is_refused(squares, tiny):
     source = ArraySource(*squares(3, 4, seed=0)[:2])
     with pytest.raises(InvalidValueError, match=r"horizons are \(1, 5\).*1 to 4"):

@@ -69,6 +69,9 @@ def test_infinite_scores_are_shown_by_their_median():
     )
     (shown,) = read_csv(tables.scores(results))
     assert float(shown["time_to_success"]) == 3.0
+    (total,) = read_csv(tables.aggregates(results, "time_to_success"))
+    assert (float(total["mean"]), float(total["median"])) == (np.inf, 3.0)
+    assert total["scored"] == "5"
 
 
 @pytest.mark.parametrize("format", ["rich", "markdown", "latex", "csv"])

@@ -66,7 +66,19 @@ def contacts(scene: Scene) -> tuple[Contact, ...]:
     for one, other in combinations(low_links, 2):
         if one[:8] != other[:8]:
             found.append(Contact((one, other), ("finger", "finger")))
-    return tuple(found)
+    number = _body_numbers(scene)
+    # MuJoCo's compiler sorts pairs by their bodies
+    return tuple(sorted(found, key=lambda c: sorted(number[geom] for geom in c.geoms)))
+
+
+def _body_numbers(scene: Scene) -> dict[str, tuple[int, int]]:
+    """Returns a number for the body of every geom, in the order of the model's bodies."""
+    number = {"floor": (0, 0)} | {f"stage_{k}": (1, 0) for k in range(WALL_SIDES)}
+    for i, finger in enumerate(FINGERS):
+        for j, part in enumerate(TOUCHING_LINKS):
+            number[f"{finger}_{part}"] = (2 + i, min(j, 2))  # the tip is part of the lower link
+    number |= {f"block_{i}": (5, i) for i in range(scene.block_count)}
+    return number | {o.name: (6, i) for i, o in enumerate(scene.obstacles)}
 
 
 def surface_frictions(scene: Scene) -> dict[str, float]:

@@ -7,8 +7,8 @@ are. Looks cause nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Sequence
 
 from interverse.scm import CausalGraph
 from interverse.worlds.trifinger.variables import FINGERS, LINK_NAMES
@@ -36,13 +36,14 @@ _BLOCK = (
 )
 
 
+@functools.lru_cache(maxsize=32)  # of hundreds of variables: built once, never changed
 def causal_graph(
-    names: Mapping[str, Any],
+    names: tuple[str, ...],
     *,
     blocks: int,
     goals: int,
-    edges: Iterable[Edge] = (),
-    constraints: Sequence[Edge] = (),
+    edges: tuple[Edge, ...] = (),
+    constraints: tuple[Edge, ...] = (),
 ) -> CausalGraph:
     """Returns the graph over a world's variables.
 

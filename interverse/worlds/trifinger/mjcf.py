@@ -114,7 +114,8 @@ def _add_block(spec: mujoco.MjSpec, scene: Scene, index: int) -> None:
     )
     body.add_freejoint(name=name)
     body.mass = block.mass
-    body.ipos, body.iquat = (0, 0, 0), (1, 0, 0, 0)
+    centre = (0.0, 0.0, 0.0) if block.mesh is None else block.mesh.centroid
+    body.ipos, body.iquat = np.array(centre) * np.array(block.size), (1, 0, 0, 0)
     body.inertia = box_inertia(np.array(block.mass), np.array(block.size))
     body.explicitinertial = True
     if block.mesh is None:

@@ -118,13 +118,14 @@ def intersection_volume(
     length = _clipped(xp, point / square[..., None], along, (normal, offset))
     # of each plane, the line's distance from the foot of the origin, times the plane's own
     lever = o1 * (o2 - o1 * cosine) + o2 * (o1 - o2 * cosine)
-    return (
-        _sum(xp.where(meets, lever * length, 0.0)) / 6
-    )  # the sine cancels: length is over |along|
+    # the sine in the distances cancels, as lengths are in units of |along|
+    volume = _sum(xp.where(meets, lever * length, 0.0)) / 6
+    return xp.where(_apart(xp, one, other), 0.0, volume)
 
 
 # the pairs of planes that can meet, by number: 0-5 of the first box, 6-11 of the second
 _LINES = np.array([(i, j) for i in range(12) for j in range(i) if i // 2 != j // 2])
+_ON_LINE = np.equal(_LINES[None], np.arange(12)[:, None, None]).any(axis=-1)  # (planes, lines)
 
 
 def _half_spaces(xp: Any, one: Any, other: Any) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ the physics.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
 from typing import Any, final
 
@@ -40,7 +41,13 @@ from interverse.worlds.trifinger.rotation import (
     rotate,
     to_mujoco,
 )
-from interverse.worlds.trifinger.scene import FINGER_FRICTION, Scene, box_inertia, parking_position
+from interverse.worlds.trifinger.scene import (
+    FINGER_FRICTION,
+    Block,
+    Scene,
+    box_inertia,
+    parking_position,
+)
 from interverse.worlds.world import Index, State
 
 Array = Any
@@ -49,6 +56,7 @@ Rows = dict[str, Array]  # rows of the store, by key
 JOINTS = tuple(f"{finger}_{link.name}" for finger in FINGERS for link in HINGED)
 _LEAST_FRICTION = 1e-5  # MuJoCo's least
 POSES = ("block/position", "block/orientation", "block/linear_velocity", "block/angular_velocity")
+STATE = ("joint_positions", "joint_velocities", *POSES, "obstacle/position")
 _FRICTIONS = ("floor/friction", "stage/friction", "block/friction")
 _INERTIAS = ("link/mass", "block/mass", "block/size")
 
@@ -59,7 +67,7 @@ class Physics:
 
     def __init__(self, scene: Scene, *, num_worlds: int, device: str, threads: int) -> None:
         self.scene = scene
-        self.model = compile_scene(scene)
+        self.model = _compiled(scene)
         self.engine: Engine = make_engine(
             EngineScene(model=self.model, inertia=_inertia_rules(scene)),
             num_worlds=num_worlds,
@@ -89,20 +97,38 @@ class Physics:
 
     # ------------------------------------------------------------------- writing
 
-    def write(self, store: Mapping[str, Array], keys: Collection[str], worlds: Index) -> None:
-        """Brings the engine up to date with some keys of the store, in some worlds."""
-        edits = [
-            edit
-            for key in keys
-            if key in _MODEL_KEYS
-            for edit in _MODEL_KEYS[key](self.scene, store[key][worlds])
-        ]
+    def write(
+        self,
+        store: Mapping[str, Array],
+        keys: Collection[str],
+        worlds: Index,
+        before: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Brings the engine up to date with some keys of the store, in some worlds.
+
+        Args:
+            store: every world's values.
+            keys: which of them changed.
+            worlds: where.
+            before: their rows before the change, so that only what differs is written.
+        """
+        edits = []
+        for key in keys:
+            if key in _MODEL_KEYS:
+                rows = store[key][worlds]
+                old = None if before is None else before[key]
+                edits += _MODEL_KEYS[key](self.scene, rows, _changed_columns(rows, old))
         if any(key in _FRICTIONS for key in keys):
             edits += self._friction_edits(store, worlds)
         if edits:
             self.engine.write(edits, worlds)
         if any(key in _INERTIAS for key in keys):
             self._drag = None
+        self._write_state(store, keys, worlds)
+
+    def _write_state(
+        self, store: Mapping[str, Array], keys: Collection[str], worlds: Index
+    ) -> None:
         if "joint_positions" in keys:
             self._qpos[worlds, :9] = store["joint_positions"][worlds]
         if "joint_velocities" in keys:
@@ -224,6 +250,12 @@ class Physics:
         self.engine.close()
 
 
+@functools.lru_cache(maxsize=16)
+def _compiled(scene: Scene) -> Any:
+    """Returns the model of a scene; nobody may change it."""
+    return compile_scene(scene)
+
+
 def applied_torques(command: Array, joints: Array, rates: Array, *, motors: bool) -> Array:
     """Returns what the joints get from their motors, (N, 9), N m: the law of every substep."""
     kp, kd, ks = (np.array(gains * 3) for gains in (KP, KD, SAFETY_DAMPING))
@@ -251,21 +283,41 @@ def _inertia_rules(scene: Scene) -> tuple[Solid | ScaledInertia, ...]:
         for finger in FINGERS
         for link in HINGED
     )
+    meshed = tuple(
+        ScaledInertia(body=f"block_{i}", mass=block.mass, inertia=_inertia(block))
+        for i, block in enumerate(scene.blocks)
+        if block.mesh is not None
+    )
     solid = [
         i for i in range(scene.block_count) if i >= len(scene.blocks) or not scene.blocks[i].mesh
     ]
-    return links + tuple(Solid(f"block_{i}", f"block_{i}") for i in solid)
+    return links + meshed + tuple(Solid(f"block_{i}", f"block_{i}") for i in solid)
 
 
-def _each_link(field: str, rows: Array) -> list[Any]:
+def _inertia(block: Block) -> tuple[float, float, float]:
+    x, y, z = box_inertia(np.array(block.mass), np.array(block.size)).tolist()
+    return x, y, z
+
+
+def _changed_columns(rows: Array, before: Array | None) -> Array:
+    """Returns which objects (second axis) differ in any world; all where nothing is known."""
+    if rows.ndim < 2:
+        return np.ones(1, dtype=bool)
+    if before is None:
+        return np.ones(rows.shape[1], dtype=bool)
+    unequal = rows != before
+    return unequal.reshape(len(rows), rows.shape[1], -1).any(axis=(0, 2))
+
+
+def _link_masses(scene: Scene, rows: Array, changed: Array) -> list[Any]:
     return [
-        (Binding(field, f"{finger}_{link.name}"), rows[:, f, j])
-        for f, finger in enumerate(FINGERS)
+        (Binding("body_mass", f"{FINGERS[f]}_{link.name}"), rows[:, f, j])
+        for f in np.flatnonzero(changed)
         for j, link in enumerate(HINGED)
     ]
 
 
-def _damping(scene: Scene, rows: Array) -> list[Any]:
+def _damping(scene: Scene, rows: Array, changed: Array) -> list[Any]:
     stand_in = JOINT_DAMPING if scene.drag == "joint_damping" else (0.0, 0.0, 0.0)
     return [
         (Binding("dof_damping", f"{finger}_{link.name}"), rows + extra)
@@ -274,26 +326,32 @@ def _damping(scene: Scene, rows: Array) -> list[Any]:
     ]
 
 
-def _block_sizes(scene: Scene, rows: Array) -> list[Any]:
+def _block_masses(scene: Scene, rows: Array, changed: Array) -> list[Any]:
+    return [(Binding("body_mass", f"block_{i}"), rows[:, i]) for i in np.flatnonzero(changed)]
+
+
+def _block_sizes(scene: Scene, rows: Array, changed: Array) -> list[Any]:
     return [
         (Binding("geom_size", f"block_{i}", None, 0.5), rows[:, i])
-        for i in range(scene.block_count)
+        for i in np.flatnonzero(changed)
         if i >= len(scene.blocks) or scene.blocks[i].mesh is None
+    ]
+
+
+def _obstacle_sizes(scene: Scene, rows: Array, changed: Array) -> list[Any]:
+    return [
+        (Binding("geom_size", scene.obstacles[i].name, None, 0.5), rows[:, i])
+        for i in np.flatnonzero(changed)
     ]
 
 
 # Which model fields a key of the store is written to.
 _MODEL_KEYS = {
-    "gravity": lambda scene, rows: [(Binding("opt.gravity", None, 2), rows)],
-    "robot/height": lambda scene, rows: [(Binding("body_pos", "robot", 2), rows)],
+    "gravity": lambda scene, rows, changed: [(Binding("opt.gravity", None, 2), rows)],
+    "robot/height": lambda scene, rows, changed: [(Binding("body_pos", "robot", 2), rows)],
     "robot/joint_damping": _damping,
-    "link/mass": lambda scene, rows: _each_link("body_mass", rows),
-    "block/mass": lambda scene, rows: [
-        (Binding("body_mass", f"block_{i}"), rows[:, i]) for i in range(scene.block_count)
-    ],
+    "link/mass": _link_masses,
+    "block/mass": _block_masses,
     "block/size": _block_sizes,
-    "obstacle/size": lambda scene, rows: [
-        (Binding("geom_size", obstacle.name, None, 0.5), rows[:, i])
-        for i, obstacle in enumerate(scene.obstacles)
-    ],
+    "obstacle/size": _obstacle_sizes,
 }

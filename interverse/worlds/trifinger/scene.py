@@ -41,6 +41,19 @@ class Mesh:
     vertices: tuple[Vector, ...]
     faces: tuple[tuple[int, int, int], ...]
 
+    @property
+    def centroid(self) -> Vector:
+        """The centre of the enclosed volume, in units of the box's edges, from its centre."""
+        corners = np.array(self.vertices)[np.array(self.faces)]
+        volumes = np.linalg.det(corners)
+        whole = volumes.sum()
+        if abs(whole) < 1e-9:
+            raise InvalidValueError(
+                explain("the mesh encloses no volume", fix="Give it closed, evenly wound faces")
+            )
+        x, y, z = (volumes[:, None] * corners.sum(axis=1)).sum(axis=0) / (4 * whole)
+        return float(x), float(y), float(z)
+
     @staticmethod
     def from_points(vertices: Any, faces: Any) -> Mesh:
         """Returns the mesh of vertices (n, 3) and triangles (m, 3), moved into the unit box."""

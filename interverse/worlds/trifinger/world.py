@@ -27,7 +27,7 @@ from interverse.worlds.trifinger.observation import layout
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays
 from interverse.worlds.trifinger.overlap import bounds
 from interverse.worlds.trifinger.penetration import Depths, Solids, penetrations
-from interverse.worlds.trifinger.physics import Physics, applied_torques
+from interverse.worlds.trifinger.physics import STATE, Physics, applied_torques
 from interverse.worlds.trifinger.rewards import Moment, Targets, sparse, total
 from interverse.worlds.trifinger.robot import Control, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import Scene
@@ -93,13 +93,12 @@ class TriFinger(World):
 
     def _declare_spaces(self, declared: list[Declared]) -> None:
         options, task, scene = self.options, self.task, self.scene
-        names = {d.variable.name: None for d in declared}
         self.graph = causal_graph(
-            names,
+            tuple(d.variable.name for d in declared),
             blocks=scene.block_count,
             goals=scene.goal_count,
-            edges=task.edges(scene),
-            constraints=task.constraints(scene),
+            edges=tuple(task.edges(scene)),
+            constraints=tuple(task.constraints(scene)),
         )
         seconds = task.seconds(task.scene())
         self.max_steps = int(seconds / options.step_time) + 1
@@ -147,7 +146,7 @@ class TriFinger(World):
         self._hold(rows)
         self._store = store.repeat(rows, self.num_worlds)
         worlds = np.arange(self.num_worlds)
-        self._physics.write(self._store, set(rows), worlds)
+        self._physics.write(self._store, STATE, worlds)  # the model has the rest already
         self.variables = variables
         self._start, self._start_physics = rows, self._physics.save(worlds[:1])
         self._each_time: Rows = {}  # defaults to apply again after the draws of each reset
@@ -160,17 +159,17 @@ class TriFinger(World):
         )
 
     def _start_from(self, variables: Mapping[str, Variable], given: Mapping[str, Array]) -> None:
-        first = np.arange(1)
+        first, everyone = np.arange(1), np.arange(self.num_worlds)
         rows = {name: np.array(value, dtype=variables[name].dtype) for name, value in given.items()}
+        if self.task.draws or set(given) & set(self.task.generators):
+            self._each_time = rows
+            self.reset(everyone, Noise(*(everyone * 0 for _ in range(3))), {})
+            return
         refused = self.intervene(rows, first)
         if refused:
             raise InvalidValueError(explain(f"the defaults cannot be: {refused[0]}"))
-        if self.task.draws or set(given) & set(self.task.generators):
-            self._each_time = rows
-        else:
-            self._start = store.take(self._store, first)
-            self._start_physics = self._physics.save(first)
-            self._begin(np.arange(self.num_worlds))
+        self._start, self._start_physics = store.take(self._store, first), self._physics.save(first)
+        self._begin(everyone)
 
     def _hold(self, rows: Rows) -> None:
         """Makes the robot's standing command keep it where it is."""
@@ -252,9 +251,10 @@ class TriFinger(World):
         return {int(k): _not_there(owner) for k in np.flatnonzero(absent)}
 
     def _commit(self, rows: Rows, changed: Collection[str], worlds: Index) -> None:
+        before = {key: self._store[key][worlds] for key in changed}
         for key in changed:
             self._store[key][worlds] = rows[key]
-        self._physics.write(self._store, changed, worlds)
+        self._physics.write(self._store, changed, worlds, before)
         self._instant = None
 
     def _infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:

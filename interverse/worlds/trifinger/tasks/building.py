@@ -33,16 +33,18 @@ _DISC = 0.15  # m
 _CLEAR = 0.002  # depth up to which a place counts as free, m
 
 
-def scene_of(shape: Shape, *, mass: float = 0.08) -> Scene:
-    """Returns the scene with the blocks and goals of a shape."""
+def scene_of(shape: Shape, turns: Array | None = None) -> Scene:
+    """Returns the scene with the blocks and goals of a shape; `turns` are the goals' quaternions."""
+    upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(shape.goals), 1))
+    turned = (upright if turns is None else turns).tolist()
     blocks = [
-        Block(position=tuple(start), size=tuple(size), mass=mass)
+        Block(position=tuple(start), size=tuple(size), mass=0.08)
         for start, size in zip(shape.starts.tolist(), shape.sizes.tolist(), strict=True)
     ]
     goals = [
-        Goal(position=tuple(goal), size=tuple(size))
-        for goal, size, wanted in zip(
-            shape.goals.tolist(), shape.sizes.tolist(), shape.wanted, strict=True
+        Goal(position=tuple(goal), orientation=tuple(turn), size=tuple(size))
+        for goal, turn, size, wanted in zip(
+            shape.goals.tolist(), turned, shape.sizes.tolist(), shape.wanted, strict=True
         )
         if wanted
     ]

@@ -50,8 +50,8 @@ class General(Task):
 
     def scene(self) -> Scene:
         """Returns the default heap; the blocks stand in it until an episode draws their places."""
-        place, _ = self._heap(*_DEFAULT, None)
-        return scene_of(_shape(place, _DEFAULT[1], place, np.zeros(len(place))))
+        place, turn = self._heap(*_DEFAULT, None)
+        return scene_of(_shape(place, _DEFAULT[1], place, np.zeros(len(place))), turn)
 
     def variables(self, scene: Scene) -> list[Declared]:
         """Returns the pieces' variables, and the number and size of the cubes."""

@@ -1,0 +1,39 @@
+"""`interverse reproduce`: published tables made again, beside the published numbers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from interverse.errors import missing_extra
+
+try:
+    from interverse.reproduce.run import reproduce as run
+    from interverse.reproduce.settings import Settings
+except ModuleNotFoundError as error:
+    if error.name in ("torch", "safetensors"):
+        raise missing_extra(error.name, "torch") from error
+    raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce(Settings):
+    """What the library's `Settings` say, and how to print."""
+
+    json: bool = False
+    """Write the comparison as one JSON document to standard output."""
+
+
+Reproduce.__doc__ = Settings.__doc__  # what --help teaches
+
+
+def reproduce(config: Reproduce) -> dict[str, Any]:
+    """Runs it; the log goes to standard error, the summary's text to standard output."""
+    found = run(config)
+    if config.json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        sys.stdout.write((config.out / "summary.md").read_text())
+    return found

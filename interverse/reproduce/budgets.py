@@ -1,0 +1,84 @@
+"""How much to spend: the paper's sizes, the reduced reference's, or just enough to see it run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, final
+
+from interverse.models.encoders import Size
+from interverse.models.world_model import Loss
+
+BudgetName = Literal["smoke", "reduced", "full"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Sizes of everything that a score depends on.
+
+    Attributes:
+        train, valid: episodes of 100 steps.
+        test, zero_shot: episodes of 10 steps; each is one reference of the ranking.
+        encoder: of the world models, whose embedding is `embedding` numbers an object.
+        epochs: per stage.
+        batch_size: transitions per update, in every training.
+        reward_epochs, probe_epochs: of the reward predictor, and of the probe that reads states.
+        episodes: planned per horizon.
+        trials: interventions by which graph recovery is judged.
+    """
+
+    train: int
+    valid: int
+    test: int = 10_000
+    zero_shot: int = 10_000
+    encoder: Size = "medium"
+    embedding: int = 32
+    epochs: int = 100
+    batch_size: int = 512
+    reward_epochs: int = 50
+    probe_epochs: int = 10
+    episodes: int = 1000
+    trials: int = 6000
+
+    def record(self) -> dict[str, Any]:
+        """Returns the fields as JSON values."""
+        return asdict(self)
+
+
+_REDUCED = Budget(train=200, valid=40, zero_shot=2000, encoder="small", epochs=20)
+_SMOKE = Budget(
+    train=4,
+    valid=2,
+    test=100,
+    zero_shot=100,
+    encoder="small",
+    epochs=1,
+    batch_size=128,
+    reward_epochs=1,
+    probe_epochs=1,
+    episodes=20,
+    trials=300,
+)
+_BUDGETS: Mapping[tuple[str, str], Budget] = MappingProxyType(
+    {
+        ("full", "contrastive"): Budget(train=1000, valid=200),
+        ("full", "nll"): Budget(train=1000, valid=200),
+        # The sizes of the reference runs that the original's code was measured at.
+        ("reduced", "contrastive"): _REDUCED,
+        ("reduced", "nll"): replace(_REDUCED, train=100, epochs=10),
+        ("smoke", "contrastive"): _SMOKE,
+        ("smoke", "nll"): _SMOKE,
+    }
+)
+
+
+def budget(name: BudgetName, loss: Loss, *, epochs: int | None = None) -> Budget:
+    """Returns the sizes for a loss; `epochs` changes the number per stage.
+
+    >>> budget("full", "nll").epochs, budget("reduced", "nll", epochs=3).epochs
+    (100, 3)
+    """
+    found = _BUDGETS[name, loss]
+    return found if epochs is None else replace(found, epochs=epochs)

@@ -1,0 +1,153 @@
+"""The comparison as people read it: one Markdown file, one HTML page, scatter figures."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interverse.reproduce.figures import write_figures
+
+Cell = Mapping[str, Any]
+Say = Callable[[str], None]
+
+_STYLE = (
+    "body{font:15px/1.5 sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#1f2933}"
+    "table{border-collapse:collapse;font-size:13px}th,td{padding:.3em .7em;text-align:right;"
+    "border-bottom:1px solid #e4e7eb}th:first-child,td:first-child{text-align:left}"
+    "img{max-width:100%}"
+)
+_LEGEND = (
+    "Each cell: ours, then the published number in brackets; +- is the standard deviation over"
+    " seeds. A star marks a difference of more than two published standard deviations."
+)
+_SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
+_GRAPH_LEGEND = (
+    "Means over seeds. Edges are effects above 0.1, a threshold fixed beforehand; average precision"
+    " has none, so it can order effects that are too small to matter."
+)
+_GRAPH_FIELDS = (
+    ("f1", "F1"),
+    ("shd", "SHD"),
+    ("average_precision", "average precision"),
+    ("ancestors_f1", "ancestors F1"),
+    ("total_effect_error", "total-effect error"),
+)
+Grid = list[list[str]]
+
+
+def write_pages(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
+    """Writes summary.md, index.html and, if matplotlib is there, figures."""
+    figures = write_figures(out, tables, say)
+    # Tables of one world share their models: what these learned of the graph is shown once.
+    every = {section[0]: section for content in tables for section in _sections(content)}
+    sections = list(every.values())
+    _write(out / "summary.md", _markdown(sections, figures))
+    _write(out / "index.html", _page(sections, figures))
+    say(f"written: {out / 'summary.md'}, {out / 'index.html'}")
+
+
+def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Grid]]:
+    """Yields heading, remarks and grid: one per world for the numbers, one for the graphs."""
+    remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
+    for world in dict.fromkeys(cell["world"] for cell in content["cells"]):
+        cells = [cell for cell in content["cells"] if cell["world"] == world]
+        title = f"{content['title'].split(':')[0]}: {content['kind']} in {world}"
+        yield title, [*remarks, _counted(cells)], numbers(cells)
+    if content["recovery"]:
+        head = ["model", *(name for _, name in _GRAPH_FIELDS)]
+        rows = [
+            [
+                _graph_label(entry, content["recovery"]),
+                *(f"{entry[field]:.3g}" for field, _ in _GRAPH_FIELDS),
+            ]
+            for entry in content["recovery"]
+        ]
+        worlds = ", ".join(dict.fromkeys(entry["world"] for entry in content["recovery"]))
+        yield f"What was learned of the graph in {worlds}", [_GRAPH_LEGEND], [head, *rows]
+
+
+def _graph_label(entry: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> str:
+    several = len({other["world"] for other in every}) > 1
+    return f"{entry['model']} {entry['loss']}" + (f" {entry['world']}" if several else "")
+
+
+def numbers(cells: Sequence[Cell]) -> Grid:
+    """Returns the grid of a table: a row per model and loss, a column per metric and horizon."""
+    columns = list(dict.fromkeys((cell["metric"], cell["steps"]) for cell in cells))
+    rows = dict.fromkeys((cell["loss"], cell["model"]) for cell in cells)
+    at = {(c["loss"], c["model"], c["metric"], c["steps"]): c for c in cells}
+    head = ["model", *(f"{metric} {steps}" for metric, steps in columns)]
+    return [
+        head,
+        *(
+            [f"{model} {loss}", *(_shown(at.get((loss, model, *column))) for column in columns)]
+            for loss, model in rows
+        ),
+    ]
+
+
+def _shown(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    digits = 3 if cell["metric"] == "Rec" else 2
+    ours = f"{cell['ours']:.{digits}f}"
+    if len(cell["seeds"]) > 1:
+        ours += f" +- {cell['ours_deviation']:.{digits}f}"
+    if cell["published"] is None:
+        return ours
+    theirs = f"{cell['published']:g}"
+    if cell["published_deviation"] is not None:
+        theirs += f" +- {cell['published_deviation']:.2g}"
+    star = " *" if cell["beyond_two_deviations"] else ""
+    return f"{ours} ({theirs}){star}"
+
+
+def _counted(cells: Sequence[Cell]) -> str:
+    judged = [cell for cell in cells if cell["beyond_two_deviations"] is not None]
+    far = sum(cell["beyond_two_deviations"] for cell in judged)
+    return f"{far} of {len(judged)} numbers differ by more than two published deviations."
+
+
+def _markdown(sections: Sequence[tuple[str, list[str], Grid]], figures: Sequence[str]) -> str:
+    lines = ["# Published tables, made again", ""]
+    for title, remarks, grid in sections:
+        lines += [f"## {title}", "", *remarks, ""]
+        head, *rows = grid
+        lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+    lines += [f"![{name}]({name})" for name in figures]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(values: Sequence[str]) -> str:
+    # Markdown would read a star as emphasis, a bar as the next column.
+    return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
+
+
+def _page(sections: Sequence[tuple[str, list[str], Grid]], figures: Sequence[str]) -> str:
+    parts = ["<h1>Published tables, made again</h1>"]
+    for title, remarks, grid in sections:
+        parts.append(f"<h2>{html.escape(title)}</h2>")
+        parts += [f"<p>{html.escape(remark)}</p>" for remark in remarks]
+        head, *rows = grid
+        parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
+        parts.append("</table>")
+    parts += [f'<p><img src="{name}" alt="{name}"></p>' for name in figures]
+    body = "\n".join(parts)
+    return (
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Published tables, made"
+        f" again</title><style>{_STYLE}</style><body>{body}</body></html>\n"
+    )
+
+
+def _cells(values: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(path.name + ".part")
+    scratch.write_text(text)
+    os.replace(scratch, path)

@@ -1,0 +1,136 @@
+"""The whole of it: fit, score, compare, write; rows that are done are not done again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any, final
+
+import torch
+
+from interverse.errors import InvalidValueError, explain
+from interverse.models.world_fit import Fitted
+from interverse.reproduce.clock import Clock, OutOfTimeError
+from interverse.reproduce.compare import compare
+from interverse.reproduce.materials import Materials
+from interverse.reproduce.pages import write_pages
+from interverse.reproduce.rows import Record, Row, baselines_name, row_file
+from interverse.reproduce.scores import KINDS, baselines
+from interverse.reproduce.settings import Settings
+from interverse.reproduce.train import Trainer, asked, training_record
+
+
+def reproduce(settings: Settings) -> dict[str, Any]:
+    """Returns our numbers beside the published ones, and writes them to `settings.out`.
+
+    Returns:
+        {"complete": whether all rows are done, "tables": one comparison per table}.
+    """
+    _check_device(settings.device)
+    clock = Clock(settings.time_limit)
+    work = _Work(settings, clock)
+    complete = True
+    try:
+        work.everything()
+    except OutOfTimeError:
+        complete = False
+        clock.say("time is up; the same command goes on from here")
+    tables = [compare(settings, number) for number in settings.table]
+    write_pages(settings.out, tables, clock.say)
+    if work.failures:
+        raise ExceptionGroup("some scores could not be had; all others are written", work.failures)
+    return {"complete": complete, "tables": tables}
+
+
+@final
+class _Work:
+    """Rows on their way."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self.settings, self.clock = settings, clock
+        self.trainer = Trainer(settings, clock)
+        self.failures: list[Exception] = []
+
+    def everything(self) -> None:
+        """Does all that is not done yet, world by world: their data are held one at a time."""
+        rows = self.settings.rows()
+        for _, group in itertools.groupby(rows, key=lambda row: (row.world, row.loss)):
+            self._group(list(group))
+
+    def _group(self, rows: list[Row]) -> None:
+        """Does rows that share their data."""
+        world = rows[0].world
+        materials = Materials(
+            world,
+            self.settings.budget_of(rows[0]),
+            device=self.settings.device,
+            folder=self.settings.out / "work" / "data",
+        )
+        kinds = (*self.settings.kinds(world), "recovery")
+        if "planning" in kinds:
+            self._baselines(materials)
+        for row in rows:
+            self._row(row, materials, kinds)
+
+    def _row(self, row: Row, materials: Materials, kinds: Iterable[str]) -> None:
+        records = {
+            seed: self._record(row.name, asked(self.settings, row), seed)
+            for seed in range(1, self.settings.seeds + 1)
+        }
+        todo = {seed: list(_missing(row, record, kinds)) for seed, record in records.items()}
+        if not any(todo.values()):
+            self.clock.say(f"{row.name}: done before")
+            return
+        for seed, fitted in self.trainer.models(row, materials).items():
+            for variant, kind in todo[seed]:
+                self.clock.check()
+                self._score(records[seed], fitted, materials, variant, kind)
+
+    def _score(
+        self, record: Record, fitted: Fitted, materials: Materials, variant: str, kind: str
+    ) -> None:
+        row = Row(world=materials.world, model=fitted.config.model, loss=fitted.config.loss)
+        record.content.setdefault("training", training_record(fitted))
+        record.content.setdefault("device", _device_name(self.settings.device))
+        model = fitted.model(row.variants[variant], device=self.settings.device)
+        told = f"{row.name} seed {fitted.seed}: {variant} {kind}"
+        try:
+            with self.clock.timed(told):
+                record.put(variant, kind, KINDS[kind](model, materials, fitted.seed))
+        except Exception as error:  # hours of other rows must not be lost to one; raised at the end
+            self.clock.say(f"{told} failed: {error!r}")
+            self.failures.append(error)
+
+    def _baselines(self, materials: Materials) -> None:
+        name = baselines_name(materials.world)
+        # Baselines have no training: what they depend on is the number of episodes.
+        settings = {"world": materials.world, "episodes": materials.budget.episodes}
+        for seed in range(1, self.settings.seeds + 1):
+            record = self._record(name, settings, seed)
+            if record.content["scores"]:
+                continue
+            self.clock.check()
+            with self.clock.timed(f"{name} seed {seed}"):
+                found = baselines(materials, seed)
+                record.note("scores", {name: {"planning": found[name]} for name in found})
+
+    def _record(self, name: str, settings: dict[str, Any], seed: int) -> Record:
+        return Record(row_file(self.settings.out, name, seed), {**settings, "seed": seed})
+
+
+def _missing(row: Row, record: Record, kinds: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for variant in row.variants:
+        for kind in kinds:
+            if not record.has(variant, kind):
+                yield variant, kind
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
+
+
+def _check_device(device: str) -> None:
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
+        )

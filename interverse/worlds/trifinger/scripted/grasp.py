@@ -1,0 +1,138 @@
+"""Where three tips hold a block: one on a face, two side by side on the face across.
+
+A grasp is one of 24: which face, which finger is alone, and in which order the two others stand.
+The cheapest is taken: within reach at the block and at the goal, legs leaning away from the block,
+clear of other objects, near to where the fingers are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.trifinger.robot import (
+    FINGER_YAWS,
+    HINGED,
+    action_bounds,
+    hinge_origins,
+    inverse_kinematics,
+    tip_positions,
+)
+from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, Sight
+
+TIP = 0.0105  # m from a tip's centre to what it touches
+GRIP = 0.008  # m above the block's centre at which it is held: a held block hangs, not topples
+_SPREAD = 0.018  # m from the face's middle to each of two tips on one face
+_CLEARANCE = 0.004  # m kept free between a tip and what it must not touch
+_LEAN = 0.02  # m by which a leg should lean away from the block
+_COSTS = {"reach": 50.0, "lean": 5.0, "touch": 100.0, "motion": 0.02}
+
+
+def _grasps() -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    normals, sides, alone = [], [], []
+    for axis, sign, lone, flip in product((0, 1), (1.0, -1.0), range(3), (1.0, -1.0)):
+        normal, side = np.zeros((2, 3, 2))
+        normal[:, axis] = -sign
+        normal[lone, axis] = sign
+        pair = [f for f in range(3) if f != lone]
+        side[pair, 1 - axis] = flip, -flip
+        normals.append(normal)
+        sides.append(side)
+        alone.append(np.arange(3) == lone)
+    return np.array(normals), np.array(sides), np.array(alone)
+
+
+NORMALS, SIDES, ALONE = _grasps()  # of every grasp: (24, 3, 2), (24, 3, 2), (24, 3)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Grasp:
+    """One grasp per world: outward normals and places on the faces, block frame, (N, 3, 2)."""
+
+    normals: Floats
+    sides: Floats
+    alone: NDArray[np.bool_]  # (N, 3): the finger that has a face to itself
+
+    @classmethod
+    def of(cls, index: NDArray[np.int64]) -> Grasp:
+        """Returns the grasps with these numbers."""
+        return cls(NORMALS[index], SIDES[index], ALONE[index])
+
+    def ring(self, centre: Floats, yaw: Floats, size: Floats, gap: Floats | float) -> Floats:
+        """Returns where the tips are, x and y, (N, 3, 2), with a gap between tip and face."""
+        half = np.abs(self.normals * size[:, None, :2]).sum(axis=-1) / 2
+        away = self.normals * (half + TIP + gap)[..., None] + self.sides * _SPREAD
+        return centre[:, None, :2] + turn(away, yaw[:, None])
+
+
+def choose(
+    sight: Sight, block: Boxes, goal: Boxes, others: Boxes, *, rank: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Returns the number of the best grasp of every world, or of the rank-th best, (N,)."""
+    count, n = len(NORMALS), len(block.position)
+    both, index = np.tile(np.arange(n), count), np.repeat(np.arange(count), n)
+    grasp = Grasp.of(index)
+    cost = np.zeros(count * n)
+    for place in (block, goal):
+        near = Boxes(place.position, block.size, place.yaw, place.tilt).at(both)
+        cost += _cost(sight, both, grasp, near, others.at(both))
+    order = np.argsort(cost.reshape(count, n), axis=0, kind="stable")
+    return order[rank % count, np.arange(n)]
+
+
+def _cost(
+    sight: Sight, rows: NDArray[np.int64], grasp: Grasp, block: Boxes, others: Boxes
+) -> Floats:
+    height, joints = sight.height[rows], sight.joints[rows]
+    at = grasp.ring(block.position, block.yaw, block.size, 0.0)
+    z = np.broadcast_to((block.position[:, 2] + GRIP)[:, None, None], (*at.shape[:2], 1))
+    tips = np.concatenate([at, z], axis=-1)
+    low, high = action_bounds("joint_positions")
+    angles = np.clip(inverse_kinematics(tips.reshape(-1, 9), joints, height), low, high)
+    missed = tip_positions(angles, height).reshape(tips.shape) - tips
+    outward = turn(grasp.normals, block.yaw[:, None])
+    lean = ((knees(angles) - at) * outward).sum(axis=-1)
+    room = clearance(at, z[..., 0] - TIP, others) - TIP - _CLEARANCE
+    return (
+        _COSTS["reach"] * np.sqrt((missed * missed).sum(axis=-1)).sum(axis=-1)
+        + _COSTS["lean"] * np.clip(_LEAN - lean, 0.0, None).sum(axis=-1)
+        + _COSTS["touch"] * np.clip(-room, 0.0, None).sum(axis=-1)
+        + _COSTS["motion"] * np.abs(angles - joints).sum(axis=-1)
+    )
+
+
+def clearance(points: Floats, heights: Floats, boxes: Boxes) -> Floats:
+    """Returns the distance of points (N, P, 2) to the boxes' outlines, negative inside, (N, P).
+
+    Boxes that end below a point's height are no obstacle to it.
+    """
+    if not boxes.yaw.shape[1]:
+        return np.full(points.shape[:2], np.inf)
+    away = points[:, :, None] - boxes.position[:, None, :, :2]  # (N, P, K, 2)
+    beyond = np.abs(turn(away, -boxes.yaw[:, None])) - boxes.size[:, None, :, :2] / 2
+    outside = np.sqrt((np.clip(beyond, 0.0, None) ** 2).sum(axis=-1))
+    distance = np.where(outside > 0.0, outside, beyond.max(axis=-1))
+    top = boxes.position[..., 2] + boxes.size[..., 2] / 2
+    return np.where(heights[..., None] < top[:, None], distance, np.inf).min(axis=-1)
+
+
+def knees(joints: Floats) -> Floats:
+    """Returns x and y of the three knees for joint angles (N, 9), (N, 3, 2), m."""
+    angles = joints.reshape(-1, 3, 3)
+    _, offset, drop = HINGED[2].origin
+    out = drop * np.sin(angles[..., 1])
+    down = drop * np.cos(angles[..., 1])
+    side = np.cos(angles[..., 0]) * (HINGED[1].origin[1] + offset) + np.sin(angles[..., 0]) * down
+    return turn(np.stack([out, side], axis=-1), np.array(FINGER_YAWS)) + hinge_origins()
+
+
+def turn(vector: Floats, angle: Floats) -> Floats:
+    """Returns vectors (..., 2) turned by angles that broadcast with (...)."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    x, y = vector[..., 0], vector[..., 1]
+    return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)

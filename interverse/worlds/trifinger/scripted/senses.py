@@ -1,0 +1,144 @@
+"""What a scripted policy reads: the structured observation in SI units, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.trifinger.observation import Layout
+from interverse.worlds.trifinger.options import TriFingerOptions
+from interverse.worlds.trifinger.robot import (
+    HEIGHT,
+    action_bounds,
+    denormalise,
+    inverse_kinematics,
+    normalise,
+    tip_positions,
+)
+
+Floats = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """Objects of N worlds: positions and sizes (N, K, 3), yaws (N, K), tilts (N, K)."""
+
+    position: Floats
+    size: Floats
+    yaw: Floats
+    tilt: Floats
+
+    def of(self, index: NDArray[np.int64]) -> Boxes:
+        """Returns one object of every world, without the object axis."""
+        rows = np.arange(len(index))
+        return Boxes(*(part[rows, index] for part in self.parts))
+
+    def at(self, worlds: Any) -> Boxes:
+        """Returns the objects of some worlds."""
+        return Boxes(*(part[worlds] for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The four arrays."""
+        return self.position, self.size, self.yaw, self.tilt
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """What N worlds look like: joints (N, 9), tips (N, 3, 3), height (N,), and the objects."""
+
+    joints: Floats
+    tips: Floats
+    height: Floats
+    blocks: Boxes
+    goals: Boxes
+    obstacles: Boxes
+
+
+@final
+class Senses:
+    """Reads observations and writes actions of one world's options."""
+
+    def __init__(self, layout: Layout, options: TriFingerOptions) -> None:
+        self.layout = layout
+        self.step_time = options.step_time
+        self._normal_observations = options.normalize_observations
+        self._normal_actions = options.normalize_actions
+        names = dict.fromkeys(key.partition("/")[0] for key in layout.slices if "/" in key)
+        self._names = {
+            kind: [name for name in names if name.startswith(kind)]
+            for kind in ("block", "goal", "obstacle")
+        }
+
+    def read(self, observations: Any) -> Sight:
+        """Returns what the observations of N worlds show."""
+        if isinstance(observations, dict):
+            observations = observations["structured"]
+        seen = np.asarray(observations, dtype=np.float64)
+        layout = self.layout
+        if self._normal_observations:
+            seen = denormalise(seen, layout.low, layout.high)
+        joints = seen[:, layout.slices["joint_positions"]]
+        tips = seen[:, layout.slices["end_effector_positions"]].reshape(-1, 3, 3)
+        nominal = tip_positions(joints).reshape(-1, 3, 3)
+        # the hinges' height is a hidden variable, but joints and tips together show it
+        height = HEIGHT + (tips - nominal)[..., 2].mean(axis=1)
+        kinds = (self._boxes(seen, kind) for kind in ("block", "goal", "obstacle"))
+        return Sight(joints, tips, height, *kinds)
+
+    def _boxes(self, seen: Floats, kind: str) -> Boxes:
+        names = self._names[kind]
+        position = self._stack(seen, names, "cartesian_position", (0.0, 0.0, 0.0))
+        size = self._stack(seen, names, "size", (0.0, 0.0, 0.0))
+        quaternion = self._stack(seen, names, "orientation", (0.0, 0.0, 0.0, 1.0))
+        return _standing(position, size, quaternion)
+
+    def _stack(self, seen: Floats, names: list[str], key: str, default: Any) -> Floats:
+        """Returns one key of some objects, (N, K, k); what is not observed has a default."""
+        n, slices = len(seen), self.layout.slices
+        if not names:
+            return np.zeros((n, 0, len(default)))
+        rows = [
+            seen[:, slices[f"{name}/{key}"]]
+            if f"{name}/{key}" in slices
+            else np.broadcast_to(np.array(default), (n, len(default)))
+            for name in names
+        ]
+        return np.stack(rows, axis=1)
+
+    def action(self, tips: Floats, sight: Sight) -> NDArray[np.float32]:
+        """Returns the joint command that brings the tips there, (N, 9)."""
+        low, high = action_bounds("joint_positions")
+        wanted = inverse_kinematics(tips.reshape(-1, 9), sight.joints, sight.height)
+        wanted = np.clip(wanted, low, high)
+        return (normalise(wanted, low, high) if self._normal_actions else wanted).astype(np.float32)
+
+
+def _standing(position: Floats, size: Floats, quaternion: Floats) -> Boxes:
+    """Returns boxes as they stand: a block that rolled has a new yaw and new edges.
+
+    The yaw is that of a lying edge, the tilt the angle of the most upright edge to the vertical,
+    and the size is given along the lying edge, the other lying edge and the upright one.
+    """
+    x, y, z, w = (quaternion[..., i] for i in range(4))
+    edges = np.stack(  # directions in the world
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], -1),
+            np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], -1),
+            np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], -1),
+        ],
+        -2,
+    )
+    rise = np.abs(edges[..., 2])
+    upright = np.argmax(rise, axis=-1)
+    lying = np.where(upright == 0, 1, 0)
+    order = np.stack([lying, 3 - upright - lying, upright], axis=-1)
+    along = np.take_along_axis(edges, lying[..., None, None], axis=-2)[..., 0, :]
+    tilt = np.arccos(np.clip(np.max(rise, axis=-1), -1.0, 1.0))
+    yaw = np.arctan2(along[..., 1], along[..., 0])
+    return Boxes(position, np.take_along_axis(size, order, axis=-1), yaw, tilt)

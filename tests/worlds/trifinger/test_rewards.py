@@ -1,0 +1,119 @@
+"""Reward terms beyond the recorded transitions: signs, branches, both array libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interverse.worlds.trifinger import rewards
+from interverse.worlds.trifinger.rotation import from_yaw
+
+GOAL = rewards.Targets(
+    positions=np.array([[[0.0, 0.08, 0.0325]]]),
+    orientations=np.array([[[0.0, 0.0, 0.0, 1.0]]]),
+    sizes=np.full((1, 1, 3), 0.065),
+)
+
+
+def moment(block, *, tips=0.1, yaw=0.0, rates=0.0):
+    return rewards.Moment(
+        tips=np.full((1, 9), tips),
+        rates=np.full((1, 9), rates),
+        positions=np.array([block], float).reshape(1, -1, 3),
+        orientations=np.broadcast_to(from_yaw(np.array([[yaw]])), (1, np.size(block) // 3, 4)),
+    )
+
+
+def test_progress_is_positive_and_symmetric():
+    far, near = moment((0, -0.08, 0.0325)), moment((0, 0.0, 0.0325))
+    there, back = rewards.pushing(far, near, GOAL), rewards.pushing(near, far, GOAL)
+    assert there[1][0] == pytest.approx(0.08)
+    assert all(a[0] == pytest.approx(-b[0]) for a, b in zip(there, back, strict=True))
+
+
+def test_the_angle_is_not_the_shortest_one():
+    turned = from_yaw(np.array([1.5]))
+    upright = np.array([[0.0, 0.0, 0.0, 1.0]])
+    assert rewards.angle_to(upright, turned)[0] == pytest.approx(1.5)
+    assert rewards.angle_to(upright, -turned)[0] == pytest.approx(2 * np.pi - 1.5)
+
+
+def test_spread_counts_the_two_nearest_fingers_beyond_the_block():
+    tips = np.array([[0.01, 0.0, 0.02, 0.3, 0.0, 0.0, 0.0, 0.9, 0.0]])
+    now = rewards.Moment(
+        tips=tips,
+        rates=np.zeros((1, 9)),
+        positions=np.zeros((1, 1, 3)),
+        orientations=np.array([[[0.0, 0.0, 0.0, 1.0]]]),
+    )
+    spread = rewards.picking(now, now, GOAL, np.full((1, 3), 0.065))[6]
+    assert spread[0] == pytest.approx(-0.1)  # 0 for the first, 0.3 / 3 for the second
+
+
+@pytest.mark.parametrize(("y", "wanted"), [(-0.05, 0.15), (0.05, 0.0325)])
+def test_a_block_on_the_wrong_side_is_wanted_high(y, wanted):
+    low, high = moment((0, y, 0.04)), moment((0, y, 0.06))
+    lift = rewards.pick_and_place(low, high, GOAL, low.rates)[2]
+    assert lift[0] == pytest.approx(abs(0.04 - wanted) - abs(0.06 - wanted))
+
+
+def test_stacking_turns_to_the_upper_block_once_the_lower_is_placed():
+    goals = rewards.Targets(
+        positions=np.array([[[0.0, 0.0, 0.0325], [0.0, 0.0, 0.0975]]]),
+        orientations=np.tile((0.0, 0.0, 0.0, 1.0), (1, 2, 1)),
+        sizes=np.full((1, 2, 3), 0.065),
+    )
+    away = [moment([(0.1, 0, 0.0325), (0, 0.1, z)]) for z in (0.04, 0.06)]
+    placed = [moment([(0.001, 0, 0.0325), (0, 0.1, z)]) for z in (0.04, 0.06)]
+    above = [moment([(0.001, 0, 0.0325), (0.002, 0, z)]) for z in (0.04, 0.06)]
+    assert rewards.stacking2(*away, goals)[2][0] == 0
+    assert rewards.stacking2(*placed, goals)[2][0] == pytest.approx(0.02)
+    assert rewards.stacking2(*above, goals)[2][0] == 0
+    assert rewards.stacking2(*placed, goals)[3][0] == 0
+    over = [moment([(0.001, 0, 0.0325), (x, 0, 0.11)]) for x in (0.05, 0.03)]
+    assert rewards.stacking2(*over, goals)[3][0] == pytest.approx(0.02)
+
+
+def test_total_and_sparse():
+    terms = (np.array([1.0, 2.0]), np.array([10.0, np.nan]))
+    reward = rewards.total(terms, (3.0, 0.0), np.array([0.5, 1.0]), 2.0, 0.04)
+    assert reward == pytest.approx([0.04 * 4, 0.04 * 8])  # a weight of zero leaves its term out
+    assert rewards.sparse(np.array([True, False]), 0.04) == pytest.approx([0.04, 0.0])
+
+
+def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
+    rng = np.random.default_rng(0)
+
+    def draw():
+        turn = rng.normal(size=(20, 1, 4))
+        turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
+        tips, rates, place = (
+            rng.normal(size=(20, 9)),
+            rng.normal(size=(20, 9)),
+            rng.normal(size=(20, 1, 3)),
+        )
+        return rewards.Moment(tips=tips, rates=rates, positions=place, orientations=turn)
+
+    def cut(m, rows):
+        return rewards.Moment(**{name: getattr(m, name)[rows] for name in rewards.Moment.__slots__})
+
+    before, now = draw(), draw()
+    goal = rewards.Targets(
+        positions=np.tile(GOAL.positions, (20, 1, 1)),
+        orientations=np.tile(GOAL.orientations, (20, 1, 1)),
+        sizes=np.tile(GOAL.sizes, (20, 1, 1)),
+    )
+    batch = rewards.pushing(before, now, goal)
+    for i in range(20):
+        rows = slice(i, i + 1)
+        part = rewards.pushing(cut(before, rows), cut(now, rows), GOAL)
+        assert all(np.array_equal(a, b[rows]) for a, b in zip(part, batch, strict=True))
+    torch = pytest.importorskip("torch")
+
+    def to_torch(thing):
+        names = type(thing).__slots__
+        return type(thing)(**{name: torch.as_tensor(getattr(thing, name)) for name in names})
+
+    tensors = rewards.pushing(to_torch(before), to_torch(now), to_torch(goal))
+    for a, b in zip(tensors, batch, strict=True):
+        assert a.numpy() == pytest.approx(b, abs=1e-12)
