@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 # MUJOCO_GL unset: the engine itself must find the back end that works.
 PYTEST := env -u MUJOCO_GL $(PYTHON) -m pytest -n 2
 # Checked strictly. A folder joins when it exists.
-CORE := $(wildcard $(addprefix interverse/,errors.py registry.py rng.py scm metrics protocols rollouts) tools)
+CORE := $(wildcard $(addprefix interverse/,errors.py registry.py rng.py scm metrics results protocols rollouts) tools)
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20

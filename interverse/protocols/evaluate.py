@@ -179,15 +179,10 @@ def _plan(request: _Request, folder: Path | None, variables: Mapping[str, Any]) 
 
 
 def _describe(protocol: Protocol) -> dict[str, Any]:
-    drawn: set[str] = set(protocol.variables.values())
-    regions = sorted(drawn) or [protocol.everything or ""]
-    names = list(protocol.variables) or (["everything"] if protocol.everything else [])
-    return {
-        "variables": names,
-        "space": "/".join(regions),
-        "at": list(protocol.at),
-        "note": protocol.note,
-    }
+    named: dict[str, str] = dict(protocol.variables)
+    if protocol.everything is not None:
+        named = {"everything": protocol.everything}
+    return {"variables": named, "at": list(protocol.at), "note": protocol.note}
 
 
 def _claim(folder: Path, identity: Mapping[str, Any]) -> None:

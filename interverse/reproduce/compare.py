@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from interverse.models.checkpoint import read_json, write_json
+from interverse.models.checkpoint import write_json
 from interverse.reproduce.published import Printed, printed, table
-from interverse.reproduce.rows import Row, baselines_name, row_file
+from interverse.reproduce.rows import Record, Row, baselines_name, row_file
 from interverse.reproduce.settings import Settings
+from interverse.reproduce.train import asked
+
+Records = Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]]
 
 _HALF_DIGIT = 0.005  # printed numbers have two decimals (Tables 17 and 18: three)
 _FIELDS = {
@@ -45,7 +47,8 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         "title": about.title,
         "kind": about.kind,
         "budget": settings.budget,
-        "comparable": settings.budget == "full",
+        "epochs": settings.epochs,
+        "comparable": settings.budget == "full" and settings.epochs is None,
         "cells": cells,
         "recovery": _recovery(settings.worlds(number), records),
     }
@@ -56,22 +59,24 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
 def load_records(settings: Settings) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     """Returns the records on disk by (world, loss, model); baselines have loss "Baseline"."""
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    worlds = {world for number in settings.table for world in settings.worlds(number)}
     for row in settings.rows():
-        key = (row.world, row.loss, row.model)
-        found[key] = _read(settings.out, row.name, settings.seeds)
-    for world in worlds:
-        key = (world, "Baseline", "")
-        found[key] = _read(settings.out, baselines_name(world), settings.seeds)
+        own = _read(settings, row.name, asked(settings, row))
+        found[row.world, row.loss, row.model] = own
+        episodes = settings.budget_of(row).episodes
+        found[row.world, "Baseline", ""] = _read(
+            settings, baselines_name(row.world), {"world": row.world, "episodes": episodes}
+        )
     return found
 
 
-def _read(out: Path, name: str, seeds: int) -> list[dict[str, Any]]:
-    paths = (row_file(out, name, seed) for seed in range(1, seeds + 1))
-    return [read_json(path) for path in paths if path.exists()]
-
-
-Records = Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]]
+def _read(settings: Settings, name: str, made_with: Mapping[str, Any]) -> list[dict[str, Any]]:
+    seeds = range(1, settings.seeds + 1)
+    paths = {seed: row_file(settings.out, name, seed) for seed in seeds}
+    return [
+        Record(path, {**made_with, "seed": seed}).content
+        for seed, path in paths.items()
+        if path.exists()
+    ]
 
 
 def _cell(entry: Printed, kind: str, records: Records) -> dict[str, Any] | None:

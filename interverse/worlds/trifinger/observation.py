@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from interverse.worlds.trifinger.robot import action_bounds
@@ -56,9 +55,7 @@ class Layout:
 
     def normalise(self, raw: Array) -> Array:
         """Returns raw observations mapped so that [low, high] becomes [-1, 1], not clipped."""
-        xp = array_namespace(raw)
-        low, high = (xp.asarray(b, device=device(raw)) for b in (self.low, self.high))
-        return 2.0 * (raw - low) / (high - low) - 1.0
+        return 2.0 * (raw - self.low) / (self.high - self.low) - 1.0
 
     def sensed(self) -> FloatArray:
         """Returns what one unit of sensor noise means: half a number's range, 0 for what is known.

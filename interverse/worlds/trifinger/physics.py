@@ -147,7 +147,7 @@ class Physics:
         used = store["block/used"][worlds][..., None]
         turn = store["block/orientation"][worlds]
         place = np.where(used, _above(store["block/position"][worlds]), self._parking)
-        spin = rotate(conjugate(turn), store["block/angular_velocity"][worlds])
+        spin = _turned(conjugate(turn), store["block/angular_velocity"][worlds])
         motion = np.concatenate([store["block/linear_velocity"][worlds], spin], axis=-1)
         pose = np.concatenate([place, to_mujoco(turn)], axis=-1)
         self._qpos[worlds, 9:] = pose.reshape(n, 7 * count)
@@ -220,7 +220,7 @@ class Physics:
             pose = qpos[:, 9:].reshape(len(worlds), self._blocks, 7)
             motion = qvel[:, 9:].reshape(len(worlds), self._blocks, 6)
             turn = from_mujoco(pose[..., 3:])
-            spin = rotate(turn, motion[..., 3:])
+            spin = _turned(turn, motion[..., 3:])
             rows["block/position"] = pose[..., :3] - (0.0, 0.0, DATUM)
             rows["block/orientation"] = turn
             rows["block/linear_velocity"], rows["block/angular_velocity"] = motion[..., :3], spin
@@ -270,6 +270,18 @@ _NOWHERE = {
     "block/linear_velocity": (0.0, 0.0, 0.0),
     "block/angular_velocity": (0.0, 0.0, 0.0),
 }
+
+
+def _turned(turn: Array, vector: Array) -> Array:
+    """Returns vectors turned by quaternions, (..., 3), in few operations: it runs every step."""
+    x, y, z, w = turn[..., 0], turn[..., 1], turn[..., 2], turn[..., 3]
+    a, b, c = vector[..., 0], vector[..., 1], vector[..., 2]
+    s, t, u = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    out = np.empty_like(vector)
+    out[..., 0] = a + w * s + (y * u - z * t)
+    out[..., 1] = b + w * t + (z * s - x * u)
+    out[..., 2] = c + w * u + (x * t - y * s)
+    return out
 
 
 def _above(position: Array) -> Array:

@@ -86,6 +86,7 @@ class TriFinger(World):
         self._album: Album | None = None
         self._give = self._physics.engine.asarray
         self._instant: Instant | None = None
+        self._goal: tuple[Targets, Array] | None = None  # kept while no goal changes
         self._fraction: Array | None = None
         self._set_up_start(declared)
 
@@ -113,7 +114,7 @@ class TriFinger(World):
             seconds=seconds,
             mask=0 if options.max_blocks is None else scene.block_count,
         )
-        self._noisy = self._layout.sensed()
+        self._noisy, self._types = self._layout.sensed(), task.types(scene)
         flat = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
         pixels = options.observation_mode == "pixel"
         self.layout = MappingProxyType({}) if pixels else self._layout.slices
@@ -185,7 +186,7 @@ class TriFinger(World):
             self._store[key][worlds] = values
         start = {name: np.repeat(rows, n, axis=0) for name, rows in self._start_physics.items()}
         self._physics.load(start, worlds)
-        self._instant = None
+        self._instant = self._goal = None
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: defaults, given causes, the task's draws, then given state."""
@@ -255,7 +256,7 @@ class TriFinger(World):
         for key in changed:
             self._store[key][worlds] = rows[key]
         self._physics.write(self._store, changed, worlds, before)
-        self._instant = None
+        self._instant = self._goal = None
 
     def _infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
         """Returns, by row, why a scene cannot be."""
@@ -300,7 +301,10 @@ class TriFinger(World):
 
     def _now(self) -> Instant:
         if self._instant is None:
-            self._instant = _instant_of(self._store, self._control.torques)
+            if self._goal is None:
+                self._goal = _goals_of(self._store)
+            motors = self._control.torques
+            self._instant = _instant_of(self._store, self._goal, motors=motors)
             self._fraction = None
         return self._instant
 
@@ -372,7 +376,7 @@ class TriFinger(World):
             data["joint_positions"],
             data["joint_velocities"],
             self._now().moment.tips,
-            *self.task.observe(self.scene, data),
+            *self.task.observe(data, self._types),
         ]
         if self.options.max_blocks is not None:
             parts.append(data["block/used"].astype(np.float64))
@@ -456,7 +460,7 @@ class TriFinger(World):
         self._physics.load({k: v for k, v in state.items() if not k.startswith(_VALUE)}, worlds)
         for key in self._store:
             self._store[key][worlds] = state[_VALUE + key]
-        self._instant = None
+        self._instant = self._goal = None
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""
@@ -542,22 +546,27 @@ def _declare(task: Task, scene: Scene) -> list[Declared]:
     ]
 
 
-def _instant_of(data: Mapping[str, Array], motors: bool) -> Instant:
+def _goals_of(data: Mapping[str, Array]) -> tuple[Targets, Array]:
+    place, turn = (data[f"goal/{key}"].copy() for key in ("position", "orientation"))
+    size = np.where(data["goal/used"][..., None], data["goal/size"], 0.0)
+    return Targets(place, turn, size), bounds(place, turn, size)
+
+
+def _instant_of(
+    data: Mapping[str, Array], goals: tuple[Targets, Array], *, motors: bool
+) -> Instant:
     joints, rates = data["joint_positions"], data["joint_velocities"].copy()
-    turns = [data[f"{kind}/orientation"].copy() for kind in ("block", "goal")]
-    places = [data[f"{kind}/position"].copy() for kind in ("block", "goal")]
-    sizes = [
-        np.where(data[f"{kind}/used"][..., None], data[f"{kind}/size"], 0.0)
-        for kind in ("block", "goal")
-    ]
+    place, turn = (data[f"block/{key}"].copy() for key in ("position", "orientation"))
+    size = np.where(data["block/used"][..., None], data["block/size"], 0.0)
+    tips = tip_positions(joints, data["robot/height"])
     return Instant(
-        moment=Moment(tip_positions(joints, data["robot/height"]), rates, places[0], turns[0]),
-        targets=Targets(places[1], turns[1], sizes[1]),
-        block_sizes=sizes[0],
-        block_bounds=bounds(places[0], turns[0], sizes[0]),
-        goal_bounds=bounds(places[1], turns[1], sizes[1]),
-        torques=applied_torques(data[COMMANDS][:, 0], joints, rates, motors=motors),
-        start_rates=data[START_RATES].copy(),
+        moment=Moment(tips, rates, place, turn),
+        targets=goals[0],
+        block_sizes=size,
+        block_bounds=bounds(place, turn, size),
+        goal_bounds=goals[1],
+        torques=lambda: applied_torques(data[COMMANDS][:, 0], joints, rates, motors=motors),
+        start_rates=data[START_RATES],
     )
 
 

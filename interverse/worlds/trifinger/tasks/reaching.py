@@ -67,7 +67,7 @@ class Reaching(Task):
         goals = [Group(f"goal_{i}", ("cartesian_position",)) for i in range(3)]
         return goals, [g.name for g in goals]
 
-    def observe(self, scene: Scene, rows: Mapping[str, Array]) -> list[Array]:
+    def observe(self, rows: Mapping[str, Array], types: Sequence[Array]) -> list[Array]:
         """Returns the goals' positions."""
         return [rows["goal/position"].reshape(len(rows["goal/position"]), 9)]
 
@@ -90,7 +90,7 @@ class Reaching(Task):
     def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
         """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
         goals = now.targets.positions.reshape(-1, 9)
-        return rewards.reaching(before.moment, now.moment, goals, now.torques)
+        return rewards.reaching(before.moment, now.moment, goals, now.torques())
 
     def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns joint angles that bring the tips to their goals."""

@@ -7,7 +7,7 @@ propagation (`settle`), dense reward (`terms`) and goals (`sample_goal`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -55,7 +55,7 @@ class Instant:
         targets: the goals.
         block_sizes: (N, B, 3), m.
         block_bounds, goal_bounds: lowest and highest corners, (N, B, 2, 3) and (N, G, 2, 3), m.
-        torques: what the motors apply, (N, 9), N m.
+        torques: gives what the motors apply, (N, 9), N m.
         start_rates: joint velocities at the start of the episode, (N, 9), rad/s.
     """
 
@@ -64,7 +64,7 @@ class Instant:
     block_sizes: Array
     block_bounds: Array
     goal_bounds: Array
-    torques: Array
+    torques: Callable[[], Array]
     start_rates: Array
 
 
@@ -142,8 +142,8 @@ class Task(ABC):
         """Returns, for each goal, the block after which it is observed."""
         return range(scene.goal_count)
 
-    def types(self, scene: Scene) -> tuple[list[int], list[int], list[int]]:
-        """Returns the type numbers of blocks, goals and fixed objects."""
+    def types(self, scene: Scene) -> tuple[Array, Array, Array]:
+        """Returns the type numbers of blocks, goals and fixed objects, one array each."""
         blocks = [CUBE] * scene.block_count
         goals = [GOAL_CUBE] * scene.goal_count
         for i, block in enumerate(scene.blocks):
@@ -151,16 +151,22 @@ class Task(ABC):
         for i, goal in enumerate(scene.goals):
             solid = GOAL_SPHERE if goal.shape == "sphere" else GOAL_CUBE
             goals[i] = solid if goal.mesh is None else GOAL_MESH
-        return blocks, goals, [FIXED] * len(_placed(scene))
+        fixed = [FIXED] * len(_placed(scene))
+        return np.array(blocks, float), np.array(goals, float), np.array(fixed, float)
 
-    def observe(self, scene: Scene, rows: Mapping[str, Array]) -> list[Array]:
-        """Returns the objects' numbers, (N, k) each: blocks, goals, fixed objects."""
-        out = []
+    def observe(self, rows: Mapping[str, Array], types: Sequence[Array]) -> list[Array]:
+        """Returns the objects' numbers, (N, k) each: blocks, goals, fixed objects.
+
+        Args:
+            rows: the store.
+            types: what `types` returned for the scene.
+        """
         kinds = (("block", MOVING), ("goal", STILL), ("obstacle", STILL))
-        for (kind, keys), types in zip(kinds, self.types(scene), strict=True):
-            if types:
-                out.append(_objects(rows, kind, keys, types))
-        return out
+        return [
+            _objects(rows, kind, keys, numbers)
+            for (kind, keys), numbers in zip(kinds, types, strict=True)
+            if len(numbers)
+        ]
 
     # -------------------------------------------------------------------- reward
 
@@ -217,10 +223,10 @@ def _placed(scene: Scene) -> list[Obstacle]:
     return [o for o in scene.obstacles if o.position[2] > 0]
 
 
-def _objects(rows: Mapping[str, Array], kind: str, keys: Sequence[str], types: list[int]) -> Array:
+def _objects(rows: Mapping[str, Array], kind: str, keys: Sequence[str], types: Array) -> Array:
     """Returns the numbers of all objects of a kind, one after another; absent ones are zero."""
     used = rows[f"{kind}/used"]
-    numbers = np.where(used, np.asarray(types, dtype=np.float64), 0.0)[..., None]
+    numbers = (used * types)[..., None]
     parts = [numbers, *(rows[f"{kind}/{_STORED.get(key, key)}"] for key in keys[1:])]
     flat = np.concatenate(parts, axis=-1)
     if not used.all():

@@ -1,0 +1,63 @@
+"""Graph recovery: the world in a model's place is perfect, a model without change has no edge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from interverse.models.effects import ModelRespondent
+from interverse.models.probe import Probe
+from interverse.models.world_model import WorldModel
+from interverse.reproduce.budgets import budget
+from interverse.reproduce.materials import Materials
+from interverse.reproduce.rows import Row
+from interverse.reproduce.scores import baselines, recovered
+from interverse.reproduce.train import config_of
+
+WORLDS = ["blocks/observed-3-v1", "chemistry/chain-v1", "chemistry/full-v1"]
+
+
+@pytest.fixture
+def materials(request, tmp_path):
+    sizes = replace(budget("smoke", "nll"), trials=4000)
+    return Materials(request.param, sizes, device="cpu", folder=tmp_path)
+
+
+@pytest.mark.parametrize("materials", WORLDS, indirect=True)
+def test_the_simulator_in_a_models_place_recovers_everything(materials):
+    graph = materials.graph
+    score = recovered(graph.world, graph, graph.trials.states)
+    assert score["edges"]["shd"] == 0
+    assert score["total_effect_error"] == 0.0
+    assert score["ancestors"]["f1"] == 1.0
+
+
+@pytest.mark.parametrize("materials", WORLDS, indirect=True)
+def test_an_identity_model_has_the_empty_graph(materials):
+    row = Row(world=materials.world, model="ae", loss="contrastive")
+    model = WorldModel.seeded(config_of(row, materials.budget, materials), 0)
+    with torch.no_grad():
+        last = [p for p in model.transition.parameters()][-2:]
+        for parameter in last:  # s' = s + f(s, a), and f is zero
+            parameter.zero_()
+    vision = model.config.vision
+    graph = materials.graph
+    probe = Probe(vision.slots * vision.slot_width, materials.objects, graph.trials.values)
+    score = recovered(ModelRespondent(model, probe), graph, graph.trials.images)
+    assert np.count_nonzero(score["total_effects"]) == 0
+    assert np.count_nonzero(score["direct_effects"]) == 0
+    for kind in ("edges", "fixed"):
+        assert score[kind]["recall"] == 0.0
+        assert score[kind]["shd"] == graph.trials.graph.sum()
+    assert score["total_effect_error"] > 0.05
+
+
+@pytest.mark.parametrize("materials", WORLDS[:2], indirect=True)
+def test_baselines_have_their_printed_names(materials):
+    found = baselines(materials, seed=1)
+    best = "Greedy" if materials.world.startswith("blocks/") else "Optimal"
+    assert set(found) == {"Random", "Nothing", best}
+    assert found[best]["1"]["success"] > found["Random"]["1"]["success"]
