@@ -29,7 +29,7 @@ def main() -> None:
 
     runs = [
         iv.evaluate(
-            policy, task=TASK, protocols="P0-P2", episodes=args.episodes, out=args.out / name
+            policy, task=TASK, protocols="P0,P2", episodes=args.episodes, out=args.out / name
         )
         for name, policy in (("random", "random"), ("to_goal", to_goal))
     ]

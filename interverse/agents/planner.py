@@ -18,6 +18,7 @@ from torch import Tensor
 from interverse.errors import InvalidValueError, explain
 from interverse.models.recurrent import Memory
 from interverse.models.reward import RewardPredictor, encode_images
+from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
 
 _PAIRS = 65536  # (episode, action) pairs predicted together
@@ -147,16 +148,11 @@ def plan(
             explain(f"horizon and episodes must be at least 1, got {horizon} and {episodes}")
         )
     images, targets = world.reset(episodes, target_steps=horizon)
-    modelled = isinstance(policy, ModelPolicy)
-    if modelled:
+    if isinstance(policy, ModelPolicy):
         policy.begin(images, targets)
     rewards = np.zeros(episodes)
     for step in range(horizon):
-        if modelled:
-            look = policy.closed_loop and step > 0
-            actions = policy.act(world.images() if look else None)
-        else:
-            actions = policy(world)
+        actions = _chosen(policy, world, first=step == 0)
         rewards = np.asarray(world.step(actions), dtype=np.float64)
     return PlanningScore(
         reward=float(rewards.mean()),
@@ -165,3 +161,11 @@ def plan(
         horizon=horizon,
         episodes=episodes,
     )
+
+
+def _chosen(policy: ModelPolicy | Chooser, world: PlanningWorld, *, first: bool) -> np.ndarray:
+    if not isinstance(policy, ModelPolicy):
+        return policy(world)
+    look = policy.closed_loop and not first
+    with matmul_precision("float32", tune=False):
+        return policy.act(world.images() if look else None)

@@ -81,8 +81,7 @@ def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
     env.reset()
     env.venv.unwrapped.restore(snapshot)
     _restore_arrays(model, env, arrays)
-    for name, value in state["counters"].items():
-        setattr(model, name, value)
+    model.__dict__.update(state["counters"])
     torch.set_rng_state(rng)
     _restore_random(model, state["random"])
 

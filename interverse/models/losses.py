@@ -33,7 +33,7 @@ def kl_loss(mean: Tensor, log_variance: Tensor) -> Tensor:
     0.0
     """
     terms = 1 + log_variance - mean.square() - log_variance.exp()
-    return torch.sum(terms) * (-0.5 / len(mean))
+    return 0.5 * torch.sum(-terms) / len(mean)
 
 
 class Contrast(NamedTuple):

@@ -19,6 +19,7 @@ from torch import Tensor
 from interverse.errors import InvalidValueError, explain
 from interverse.models.losses import image_loss
 from interverse.models.source import TransitionSource
+from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
 from interverse.rng import generator
 
@@ -115,9 +116,10 @@ def evaluate_ranking(
         )
     model.eval()
     starts = torch.arange(source.num_episodes, device=source.device)
-    first = _encode(model, source, starts, 0)
-    predicted = model.rollout(first, _actions(source, starts, max(horizons)))
-    return {k: _score(model, source, starts, predicted[k - 1], horizon=k) for k in horizons}
+    with matmul_precision("float32", tune=False):
+        first = _encode(model, source, starts, 0)
+        predicted = model.rollout(first, _actions(source, starts, max(horizons)))
+        return {k: _score(model, source, starts, predicted[k - 1], horizon=k) for k in horizons}
 
 
 def _score(

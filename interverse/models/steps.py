@@ -77,13 +77,16 @@ def autocast(device: str, precision: Precision) -> Any:
 
 
 @contextmanager
-def matmul_precision(precision: Precision) -> Iterator[None]:
-    """Lets float32 products use the tensor cores (unless float32 is asked), then restores."""
+def matmul_precision(precision: Precision, *, tune: bool = True) -> Iterator[None]:
+    """Lets float32 products use the tensor cores (unless float32 is asked), then restores.
+
+    `tune` lets the library try its convolution kernels on each new shape, which pays in training.
+    """
     before = torch.get_float32_matmul_precision()
     tuned, exact = torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
     torch.backends.cudnn.allow_tf32 = precision != "float32"
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = tune
     try:
         yield
     finally:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from interverse.models.checkpoint import write_json
+from interverse.models.checkpoint import read_json, write_json
 from interverse.reproduce.published import Printed, printed, table
-from interverse.reproduce.rows import Record, Row, baselines_name, row_file
+from interverse.reproduce.rows import Record, Row, baselines_name, discovery_file, row_file
 from interverse.reproduce.settings import Settings
 from interverse.reproduce.train import asked
 
@@ -51,6 +51,7 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         "comparable": settings.budget == "full" and settings.epochs is None,
         "cells": cells,
         "recovery": _recovery(settings.worlds(number), records),
+        "discovery": _discovery(settings, number),
     }
     write_json(settings.out / f"table-{number:02d}.json", content)
     return content
@@ -158,6 +159,17 @@ def _recovery(worlds: Sequence[str], records: Records) -> list[dict[str, Any]]:
             scores = [r["scores"][variant]["recovery"] for r in found if _has(r, variant)]
             if scores:
                 out.append({"world": world, "loss": variant, "model": model, **_graph(scores)})
+    return out
+
+
+def _discovery(settings: Settings, number: int) -> list[dict[str, Any]]:
+    """Returns what PC and GES found, where they were run."""
+    out = []
+    for world in settings.worlds(number):
+        path = discovery_file(settings.out, world)
+        if path.exists():
+            scores = read_json(path)["scores"]
+            out += [{"world": world, "method": m, **scores[m]} for m in scores]
     return out
 
 

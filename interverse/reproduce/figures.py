@@ -87,31 +87,43 @@ def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> l
 
 
 def draw(found: Sequence[Point]) -> Any:
-    """Returns the figure: a panel per pair of scores, a mark per model, an outline per horizon."""
+    """Returns the figure: a panel per pair of scores, a mark per model, smaller for more steps."""
     from interverse.reports.plots import style
 
     @style.styled
     def drawn() -> Any:
-        figure = style.new_figure(3.6)
+        figure = style.new_figure(3.8)
         axes = figure.subplots(1, len(_PANELS))
-        labels = sorted({point.label for point in found})
         for panel, (x, y, x_title, y_title) in zip(axes, _PANELS, strict=True):
-            for point in found:
-                look = style.look(labels.index(point.label))
-                first = point.steps == 1
+            for point, look in zip(found, _looks(found), strict=True):
                 panel.scatter(
                     getattr(point, x),
                     getattr(point, y),
                     s=70 / np.sqrt(point.steps),
-                    color=look.color,
-                    marker=look.marker,
-                    label=point.label if first else None,
+                    label=point.label if point.steps == 1 else None,
+                    **look,
                 )
-            told = [f"{k}: {correlation(found, x, y, k):.2f}" for k in (1, 5, 10)]
-            panel.set_title("r at " + ", ".join(told), fontsize=8.5)
+            told = (f"{correlation(found, x, y, k):.2f}" for k in (1, 5, 10))
+            panel.set_title("r: " + ", ".join(told), fontsize=8.5)
             panel.set_xlabel(x_title)
             panel.set_ylabel(y_title)
-        style.legend_above(figure, axes[0], len(labels))
+        figure.supxlabel("marks: 1, 5, 10 steps from large to small; r at each", fontsize=8.5)
+        style.legend_above(figure, axes[0], len({point.label for point in found}))
         return figure
 
     return drawn()
+
+
+def _looks(found: Sequence[Point]) -> list[dict[str, str]]:
+    """Returns colour and marker of each point: the model's colour, the loss's (graph's) marker."""
+    from interverse.reports.plots import style
+
+    words = [point.label.split(" ", 1) for point in found]
+    models, kinds = (sorted({pair[i] for pair in words}) for i in (0, 1))
+    return [
+        {
+            "color": style.look(models.index(model)).color,
+            "marker": style.look(kinds.index(kind)).marker,
+        }
+        for model, kind in words
+    ]

@@ -91,9 +91,14 @@ class Materials:
         return dataset_source(self._valid_set, device=self.device)
 
     @cached_property
+    def test_set(self) -> Dataset:
+        """New episodes of the training world."""
+        return self._load("test", self.budget.test)
+
+    @cached_property
     def test(self) -> TransitionSource:
         """The references of the ranking."""
-        return dataset_source(self._load("test", self.budget.test), device=self.device)
+        return dataset_source(self.test_set, device=self.device)
 
     @cached_property
     def zero_shot(self) -> TransitionSource:

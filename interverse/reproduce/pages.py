@@ -28,11 +28,15 @@ _GRAPH_LEGEND = (
     "Means over seeds. Edges are effects above 0.1, a threshold fixed beforehand; average precision"
     " has none, so it can order effects that are too small to matter."
 )
+_DISCOVERY_LEGEND = (
+    "From the colours at the start of the test episodes; no intervention is seen, so some edges"
+    " have no direction."
+)
 _GRAPH_FIELDS = (
     ("f1", "F1"),
     ("shd", "SHD"),
     ("average_precision", "average precision"),
-    ("ancestors_f1", "ancestors F1"),
+    ("ancestors_f1", "ancestors F1 (best threshold)"),
     ("total_effect_error", "total-effect error"),
 )
 Grid = list[list[str]]
@@ -56,22 +60,25 @@ def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Grid
         cells = [cell for cell in content["cells"] if cell["world"] == world]
         title = f"{content['title'].split(':')[0]}: {content['kind']} in {world}"
         yield title, [*remarks, _counted(cells)], numbers(cells)
-    if content["recovery"]:
-        head = ["model", *(name for _, name in _GRAPH_FIELDS)]
+    for world in dict.fromkeys(entry["world"] for entry in content["recovery"]):
+        found = [entry for entry in content["recovery"] if entry["world"] == world]
+        yield f"What was learned of the graph of {world}", [_GRAPH_LEGEND], _graph_grid(found)
+    if content["discovery"]:
+        head = ["method", "F1", "SHD", "F1 of the skeleton"]
         rows = [
-            [
-                _graph_label(entry, content["recovery"]),
-                *(f"{entry[field]:.3g}" for field, _ in _GRAPH_FIELDS),
-            ]
-            for entry in content["recovery"]
+            [f"{e['method']} {e['world']}", *(f"{e[k]:.3g}" for k in ("f1", "shd", "skeleton_f1"))]
+            for e in content["discovery"]
         ]
-        worlds = ", ".join(dict.fromkeys(entry["world"] for entry in content["recovery"]))
-        yield f"What was learned of the graph in {worlds}", [_GRAPH_LEGEND], [head, *rows]
+        yield "Causal discovery on true states", [_DISCOVERY_LEGEND], [head, *rows]
 
 
-def _graph_label(entry: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> str:
-    several = len({other["world"] for other in every}) > 1
-    return f"{entry['model']} {entry['loss']}" + (f" {entry['world']}" if several else "")
+def _graph_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
+    head = ["model", *(name for _, name in _GRAPH_FIELDS)]
+    rows = [
+        [f"{e['model']} {e['loss']}", *(f"{e[field]:.3g}" for field, _ in _GRAPH_FIELDS)]
+        for e in found
+    ]
+    return [head, *rows]
 
 
 def numbers(cells: Sequence[Cell]) -> Grid:

@@ -55,6 +55,11 @@ def baselines_name(world: str) -> str:
     return f"{world.replace('/', '-')}.baselines"
 
 
+def discovery_file(out: Path, world: str) -> Path:
+    """Returns where a world's causal discovery lies, which has no seed."""
+    return out / "rows" / f"{world.replace('/', '-')}.discovery.json"
+
+
 @final
 class Record:
     """The results of one row and seed: a JSON file that is complete after every change.

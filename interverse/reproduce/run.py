@@ -14,7 +14,7 @@ from interverse.reproduce.clock import Clock, OutOfTimeError
 from interverse.reproduce.compare import compare
 from interverse.reproduce.materials import Materials
 from interverse.reproduce.pages import write_pages
-from interverse.reproduce.rows import Record, Row, baselines_name, row_file
+from interverse.reproduce.rows import Record, Row, baselines_name, discovery_file, row_file
 from interverse.reproduce.scores import KINDS, baselines
 from interverse.reproduce.settings import Settings
 from interverse.reproduce.train import Trainer, asked, training_record
@@ -69,6 +69,8 @@ class _Work:
         kinds = (*self.settings.kinds(world), "recovery")
         if "planning" in kinds:
             self._baselines(materials)
+        if self.settings.discovery and world.startswith("chemistry/"):
+            self._discovery(materials)
         for row in rows:
             self._row(row, materials, kinds)
 
@@ -113,6 +115,21 @@ class _Work:
             with self.clock.timed(f"{name} seed {seed}"):
                 found = baselines(materials, seed)
                 record.note("scores", {name: {"planning": found[name]} for name in found})
+
+    def _discovery(self, materials: Materials) -> None:
+        from interverse.reproduce import discovery  # an extra, loaded when asked for
+
+        settings = {"world": materials.world, "episodes": materials.budget.test}
+        record = Record(discovery_file(self.settings.out, materials.world), settings)
+        if record.content["scores"]:
+            return
+        states = discovery.start_states(materials.test_set)
+        graph = materials.graph.trials.graph
+        with self.clock.timed(f"{materials.world}: PC and GES on {len(states)} true states"):
+            record.note(
+                "scores",
+                {m: discovery.discovery_scores(states, graph, m) for m in discovery.METHODS},
+            )
 
     def _record(self, name: str, settings: dict[str, Any], seed: int) -> Record:
         return Record(row_file(self.settings.out, name, seed), {**settings, "seed": seed})

@@ -57,6 +57,8 @@ class Settings:
     """Of training: float32, tf32 or bf16; by default bf16 on a GPU (convolutions alone)."""
     compile: bool = False
     """Fuse kernels with torch.compile: a minute per stage first, so for long runs on a GPU."""
+    discovery: bool = False
+    """Tables 17 and 18: also run PC and GES on true states (needs interverse[discovery])."""
     time_limit: float | None = None
     """Stop cleanly after so many seconds (a few epochs more, to lose none); the same command then
     goes on."""

@@ -13,9 +13,7 @@ from interverse.worlds import WORLDS
 
 
 @pytest.fixture
-def desk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path
-) -> Iterator[Path]:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> Iterator[Path]:
     """Yields the present folder: empty but for `interverse`, as in a checkout."""
     (tmp_path / "interverse").symlink_to(repository / "interverse")
     monkeypatch.chdir(tmp_path)

@@ -128,6 +128,7 @@ def test_graphs_with_the_same_ancestors_are_told_apart():
     assert scores.fixed.shd == 3
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_read_through_its_probe(squares, tiny):
     """Squares that ignore each other: what is acted on moves, nothing else does."""
     images, actions, cells = squares(60, 10, seed=0, objects=2)

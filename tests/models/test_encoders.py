@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.models import cells
 from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Vision
@@ -71,7 +72,9 @@ def test_a_slot_sees_its_own_map_alone():
 
 
 @pytest.mark.parametrize("edge", [1, 5])
-def test_cell_convolutions_equal_those_of_torch(edge):
+@pytest.mark.parametrize("by_product", [True, False])
+def test_cell_convolutions_equal_those_of_torch(edge, by_product, monkeypatch):
+    monkeypatch.setattr(cells, "_VECTOR", 4 if by_product else 1)
     maps = torch.rand(2, 3, 4, 2, dtype=torch.float64)
     for ours, theirs, x in (
         (CellConv2d(3, 7, edge), nn.Conv2d(3, 7, edge, stride=edge), maps.repeat(1, 1, edge, edge)),

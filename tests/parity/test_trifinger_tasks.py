@@ -134,9 +134,8 @@ def test_interventions_are_accepted_or_refused_as_in_the_original(envs, sample):
     try:
         env.unwrapped.do(translate(sample["intervention"]), check=sample["check_bounds"])
         accepted = True
-    except iv.InterventionError as error:
+    except iv.InterventionError:
         accepted = False
-        assert error.reason
     assert accepted == wanted
 
 

@@ -83,8 +83,8 @@ def test_points_join_what_tables_say_of_one_model():
 
     graph = {"world": ROW.world, "model": "modular", "loss": "Contrastive", "f1": 0.8}
     tables = [
-        {"kind": "ranking", "cells": [cell("H@1", 90.0)], "recovery": [graph]},
-        {"kind": "planning", "cells": [cell("Success", 0.5)], "recovery": [graph]},
+        {"kind": "ranking", "cells": [cell("H@1", 90.0)], "recovery": [graph], "discovery": []},
+        {"kind": "planning", "cells": [cell("Success", 0.5)], "recovery": [graph], "discovery": []},
     ]
     assert points(tables, [ROW.world]) == [Point("Modular Contrastive", 1, 90.0, 0.5, 0.8)]
 

@@ -24,7 +24,7 @@ Array = Any  # a NumPy array or a Torch tensor
 SOLREF = (-5000.0, -250.0)
 SOLIMP = (0.99, 0.99, 0.001)
 IMPRATIO = 10.0  # friction this much stiffer than the normal force: pinched blocks do not creep
-TORSION = 0.001  # m; the original's spinning friction of blocks
+TORSION = 0.001  # m; against spinning on a fingertip; faces and edges resist by themselves
 WALL_SIDES = 24
 
 FINGERS = ("finger_0", "finger_1", "finger_2")
@@ -54,11 +54,11 @@ def contacts(scene: Scene) -> tuple[Contact, ...]:
     blocks = [f"block_{i}" for i in range(scene.block_count)]
     found = []
     for block in blocks:
-        found.append(Contact(("floor", block), ("floor", block), 4))
-        found += [Contact((f"stage_{k}", block), ("stage", block), 4) for k in range(WALL_SIDES)]
+        found.append(Contact(("floor", block), ("floor", block)))
+        found += [Contact((f"stage_{k}", block), ("stage", block)) for k in range(WALL_SIDES)]
         found += [Contact((link, block), ("finger", block), 4) for link in links]
-        found += [Contact((o.name, block), (o.name, block), 4) for o in scene.obstacles]
-    found += [Contact(two, two, 4) for two in combinations(blocks, 2)]
+        found += [Contact((o.name, block), (o.name, block)) for o in scene.obstacles]
+    found += [Contact(two, two) for two in combinations(blocks, 2)]
     found += [Contact(("floor", link), ("floor", "finger")) for link in low_links]
     found += [
         Contact((o.name, link), (o.name, "finger")) for o in scene.obstacles for link in low_links

@@ -38,22 +38,25 @@ def worse(after: Depths, before: Depths) -> dict[int, str]:
     return reasons
 
 
-def goal_place(position: Array, orientation: Array, size: Array) -> tuple[Array, Array]:
+def goal_place(
+    position: Array, orientation: Array, size: Array, *, tall: bool = False
+) -> tuple[Array, Array]:
     """Returns the share of each goal in the arena and its lowest point, two arrays (N, G).
 
-    The share compares the part of its bounding box in the arena with its own volume.
+    The share compares the part of its bounding box in the arena with its own volume. With `tall`
+    the arena has no upper end: what a task builds may be as high as its variables say.
     """
     xp = array_namespace(position)
     box = bounds(position, orientation, size)
     low, high = box[..., 0, :], box[..., 1, :]
-    least, most = xp.asarray(ARENA[0]), xp.asarray(ARENA[1])
+    least, most = xp.asarray(ARENA[0]), xp.asarray((*ARENA[1][:2], np.inf if tall else ARENA[1][2]))
     edges = xp.clip(xp.minimum(high, most) - xp.maximum(low, least), 0.0, None)
     inside = edges[..., 0] * edges[..., 1] * edges[..., 2]
     return inside / (size[..., 0] * size[..., 1] * size[..., 2]), low[..., 2]
 
 
 def goal_reasons(
-    names: tuple[str, ...], goals: tuple[Array, Array, Array], moved: Array
+    names: tuple[str, ...], goals: tuple[Array, Array, Array], moved: Array, *, tall: bool = False
 ) -> dict[int, str]:
     """Returns, by row, why a goal that moved may not be where it is.
 
@@ -61,8 +64,9 @@ def goal_reasons(
         names: of the goals.
         goals: positions (N, G, 3), orientations (N, G, 4) and sizes (N, G, 3).
         moved: (N, G), which ones to look at.
+        tall: whether they may reach above the arena.
     """
-    share, lowest = (np.asarray(x) for x in goal_place(*goals))
+    share, lowest = (np.asarray(x) for x in goal_place(*goals, tall=tall))
     outside, sunk = moved & (share < GOAL_SHARE), moved & (lowest < GOAL_FLOOR)
     reasons = {}
     for row in np.flatnonzero((outside | sunk).any(axis=1)).tolist():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, final
 
 import numpy as np
 
+from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise
-from interverse.scm import Space
+from interverse.scm import Space, Variable
+from interverse.scm.variable import SpaceName
+from interverse.worlds.world import Index, World
 
 Array = Any
 
@@ -37,3 +41,42 @@ def draw_side(name: str, noise: Noise) -> Array:
 def quarter_turn(side: Array) -> Array:
     """Returns the angle of the middle of a side (1: y > 0, -1: y < 0), rad."""
     return side * (math.pi / 2)
+
+
+@final
+class ValuesOf(Mapping[str, Array]):
+    """Present values of some worlds, read when asked for."""
+
+    def __init__(self, world: World, worlds: Index) -> None:
+        self._world, self._worlds = world, worlds
+
+    def __getitem__(self, name: str) -> Array:
+        return self._world.read(name)[self._worlds]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._world.variables)
+
+    def __len__(self) -> int:
+        return len(self._world.variables)
+
+
+@final
+class ActiveSpaces(Mapping[str, Space]):
+    """The active space of each variable at the present values."""
+
+    def __init__(
+        self, variables: Mapping[str, Variable], values: Mapping[str, Array], name: SpaceName
+    ) -> None:
+        self._variables, self._values, self._name = variables, values, name
+
+    def __getitem__(self, name: str) -> Space:
+        space = self._variables[name].resolve(self._values).space(self._name)
+        if space is None:
+            raise InvalidValueError(explain(f"{name} has no space to draw from"))
+        return space
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.worlds.trifinger.drag import Drag
 from interverse.worlds.trifinger.robot import SUBSTEP, Mode, check_mode
-from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS
+from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS, Scene
 from interverse.worlds.world import WorldOptions
 
 ObservationMode = Literal["structured", "pixel", "mixed"]
@@ -112,6 +112,29 @@ class TriFingerOptions(WorldOptions):
     def step_time(self) -> float:
         """Seconds of one step."""
         return SUBSTEP * self.skip_frame
+
+
+def scene_of(task: Any, options: TriFingerOptions, *, torques: bool) -> Scene:
+    """Returns the task's scene with the options' room, drag, looks and motors."""
+    scene = task.scene()
+    room: dict[str, Any] = {}
+    if options.max_blocks is not None:
+        if not task.varies:
+            raise InvalidValueError(
+                explain(
+                    f"max_blocks is {options.max_blocks}, but the blocks of {task.name} are fixed",
+                    allowed="None",
+                )
+            )
+        room = task.room(scene, options.max_blocks)
+    return replace(
+        scene,
+        drag=options.drag,
+        look=options.look,
+        torques=torques,
+        sensors=options.contact_sensors,
+        **room,
+    )
 
 
 def defaults_as_arrays(defaults: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -172,7 +172,7 @@ def _clipped(xp: Any, point: Array, along: Array, spaces: tuple[Array, Array]) -
         parallel = xp.abs(rise) <= _PARALLEL * size
         # of two faces in one plane only the first box's counts, or the area would enter twice
         inside = room >= (_TOUCHING if k < count // 2 else -_TOUCHING)
-        own = xp.asarray((k == _LINES).any(axis=1), device=device(offset))
+        own = xp.asarray(_ON_LINE[k], device=device(offset))
         end = room / xp.where(parallel, 1.0, rise)
         free = parallel | own
         stop = xp.where(~free & (rise > 0), xp.minimum(stop, end), stop)

@@ -85,7 +85,7 @@ class Physics:
 
     def capsules(self) -> Capsules:
         """Returns the links' collision shapes as the model has them."""
-        names = tuple(link.name for link in HINGED) + ("tip",)
+        names = (*(link.name for link in HINGED), "tip")
         ends, radii = [], []
         for name in names:
             geom = self.model.geom(f"{FINGERS[0]}_{name}")

@@ -1,22 +1,18 @@
 """Every variable of the TriFinger worlds, declared once: name, bounds, A and B, and its slot.
 
 A slot says which array of the world's store holds the variable: `block_2/mass` is
-`store["block/mass"][:, 2]`. Bounds that depend on other variables are functions of them.
+`store["block/mass"][:, 2]`. This file holds arena and robot; `objects` blocks, goals and walls.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
-from array_api_compat import array_namespace
-from numpy.typing import NDArray
 
-from interverse.scm import Binding, Box, Integers, Space, UnitQuaternion, Variable
-from interverse.scm.variable import Bounds, Kind, Values
+from interverse.scm import Binding, Box, Integers, Space, Variable
+from interverse.scm.variable import Bounds, Kind
 from interverse.worlds.trifinger.robot import HINGED, REST
 from interverse.worlds.trifinger.scene import FLOOR_TEXTURES, LIGHTS, OBSERVATION_CAMERAS, Scene
 
@@ -29,23 +25,15 @@ DELAY_LIMIT = 5  # steps that a command can wait
 SHADES = (Box(0.5, 1.0, (3,)), Box(0.0, 0.5, (3,), open_high=True))  # light is A, dark is B
 TINTS = (Box(0.0, 0.5, (3,)), Box(0.5, 1.0, (3,), open_low=True))  # dark is A, light is B
 MASSES = (Box(0.015, 0.045), Box(0.045, 0.1, open_low=True))
-SIZES = (Box(0.055, 0.075, (3,)), Box(0.075, 0.095, (3,), open_low=True))
 FRICTIONS = (Box(0.3, 0.6), Box(0.6, 0.8, open_low=True))
-YAWS = (UnitQuaternion(yaw_only=True), None)
 GENERATOR_MASSES = (Box(0.02, 0.06), Box(0.06, 0.08, open_low=True))
 UNBOUNDED: tuple[None, None] = (None, None)
 
-_COLOR = Box(0.0, 1.0, (3,))
-_POSITION = Box((-0.25, -0.25, -0.05), (0.25, 0.25, 0.5), (3,))
-_CYLINDRICAL = Box((0.0, -2 * math.pi, -0.05), (0.35, 2 * math.pi, 0.5), (3,))
-_SIZE = Box(0.01, 0.2, (3,))
-_MASS = Box(0.001, 2.0)
+COLOR_DOMAIN = Box(0.0, 1.0, (3,))
+MASS_DOMAIN = Box(0.001, 2.0)
 _FRICTION = Box(0.0, 2.0)
-_ROTATION = UnitQuaternion()
-_LOWEST = -np.inf  # direction of `np.nextafter` that keeps a bound just outside an open box
 
 Spaces = tuple[Bounds | None, Bounds | None]
-Heights = Literal["free", "pinned"] | tuple[tuple[float, float], tuple[float, float]]
 
 
 @final
@@ -102,10 +90,10 @@ def arena_variables(scene: Scene) -> list[Declared]:
             doc="Vertical acceleration of free fall; negative is down.",
             bindings=(Binding("opt.gravity", None, 2),),
         ),
-        _friction("floor/friction", scene.floor_friction, Slot("floor/friction"), FRICTIONS),
-        _friction("stage/friction", scene.stage_friction, Slot("stage/friction"), FRICTIONS),
-        _color("floor/color", scene.floor_color, Slot("floor/color"), SHADES, "floor"),
-        _color("stage/color", scene.stage_color, Slot("stage/color"), TINTS, "stage"),
+        friction("floor/friction", scene.floor_friction, Slot("floor/friction"), FRICTIONS),
+        friction("stage/friction", scene.stage_friction, Slot("stage/friction"), FRICTIONS),
+        color("floor/color", scene.floor_color, Slot("floor/color"), SHADES, "floor"),
+        color("stage/color", scene.stage_color, Slot("stage/color"), TINTS, "stage"),
         declare(
             "floor/texture",
             "appearance",
@@ -127,7 +115,7 @@ def arena_variables(scene: Scene) -> list[Declared]:
             "light/color",
             "appearance",
             key.color,
-            _COLOR,
+            COLOR_DOMAIN,
             slot=Slot("light/color"),
             doc="Colour and strength of the main light.",
             bindings=(Binding("light_diffuse", key.name),),
@@ -258,156 +246,20 @@ def _link_variables(scene: Scene, finger: str, f: int, link: str, j: int) -> lis
             f"{name}/mass",
             "latent",
             scene.link_masses[f][j],
-            _MASS,
+            MASS_DOMAIN,
             slot=Slot("link/mass", (f, j)),
             spaces=MASSES,
             unit="kg",
             doc="The inertia scales along.",
             bindings=(Binding("body_mass", f"{finger}_{link}"),),
         ),
-        _color(
+        color(
             f"{name}/color",
             scene.link_colors[f][j + 1],
             Slot("link/color", (f, j)),
             TINTS,
             f"{finger}_{link}",
         ),
-    ]
-
-
-# --- objects -------------------------------------------------------------------------------------
-
-
-def block_variables(
-    scene: Scene, i: int, *, heights: Heights = "free", sizes: Spaces = SIZES
-) -> list[Declared]:
-    """Returns the variables of one block.
-
-    Args:
-        scene: where its defaults stand.
-        i: its number.
-        heights: how A and B bound its height: see `cylindrical`.
-        sizes: A and B of its size.
-    """
-    name, slots = f"block_{i}", (i,)
-    out = [
-        declare(
-            f"{name}/mass",
-            "latent",
-            0.08,
-            _MASS,
-            slot=Slot("block/mass", slots),
-            spaces=MASSES,
-            unit="kg",
-            bindings=(Binding("body_mass", name),),
-        ),
-        declare(
-            f"{name}/size",
-            "latent",
-            (0.065,) * 3,
-            _SIZE,
-            slot=Slot("block/size", slots),
-            spaces=sizes,
-            unit="m",
-            doc="Full edges. The block is set on the floor again and keeps its mass.",
-            bindings=(Binding("geom_size", name, None, 0.5),),
-        ),
-        _color(f"{name}/color", (1.0, 0.0, 0.0), Slot("block/color", slots), SHADES, name),
-        _friction(f"{name}/friction", 1.0, Slot("block/friction", slots)),
-        *_pose_variables(name, Slot("block/position", slots), "state", heights),
-    ]
-    for quantity, most, unit in (("linear", 2.0, "m/s"), ("angular", 30.0, "rad/s")):
-        out.append(
-            declare(
-                f"{name}/{quantity}_velocity",
-                "state",
-                np.zeros(3),
-                Box(-most, most, (3,)),
-                slot=Slot(f"block/{quantity}_velocity", slots),
-                unit=unit,
-                doc="In the world frame.",
-            )
-        )
-    return out
-
-
-def goal_variables(
-    i: int, *, heights: Heights = "free", bounded: bool = True, sizes: Spaces = SIZES
-) -> list[Declared]:
-    """Returns the variables of one goal; `bounded=False` leaves its pose without A and B."""
-    name, slots = f"goal_{i}", (i,)
-    return [
-        declare(
-            f"{name}/size",
-            "goal",
-            (0.065,) * 3,
-            _SIZE,
-            slot=Slot("goal/size", slots),
-            spaces=sizes,
-            unit="m",
-            doc="Full edges.",
-        ),
-        _color(f"{name}/color", (0.0, 1.0, 0.0), Slot("goal/color", slots), SHADES, name),
-        *_pose_variables(name, Slot("goal/position", slots), "goal", heights, bounded=bounded),
-    ]
-
-
-def _pose_variables(
-    name: str, slot: Slot, kind: Kind, heights: Heights, *, bounded: bool = True
-) -> list[Declared]:
-    place = cylindrical(f"{name}/size", heights) if bounded else UNBOUNDED
-    return [
-        declare(
-            f"{name}/cartesian_position",
-            kind,
-            np.zeros(3),
-            _POSITION,
-            slot=slot,
-            unit="m",
-            doc="The centre; the height is measured from the datum.",
-        ),
-        declare(
-            f"{name}/cylindrical_position",
-            kind,
-            np.zeros(3),
-            _CYLINDRICAL,
-            slot=None,
-            spaces=place,
-            unit="m, rad, m",
-            doc="Radius, angle and height of the centre; it wins over a cartesian position.",
-        ),
-        declare(
-            f"{name}/orientation",
-            kind,
-            (0.0, 0.0, 0.0, 1.0),
-            _ROTATION,
-            slot=Slot(slot.key.replace("position", "orientation"), slot.index),
-            spaces=YAWS if bounded else UNBOUNDED,
-            doc="Quaternion x, y, z, w.",
-        ),
-    ]
-
-
-def obstacle_variables(scene: Scene) -> list[Declared]:
-    """Returns size and colour of the wall of pick_and_place."""
-    wall = scene.obstacles[0]
-    x, y = wall.size[:2]
-    return [
-        declare(
-            "obstacle/size",
-            "latent",
-            wall.size,
-            Box(0.005, 0.6, (3,)),
-            slot=Slot("obstacle/size", (0,)),
-            spaces=(
-                Box((x, y, 0.02), (x, y, 0.065), (3,)),
-                Box((x, y, 0.065), (x, y, 0.1), (3,), open_low=True),
-            ),
-            unit="m",
-            doc="Full edges of the wall; it stands on the floor at any height.",
-            bindings=(Binding("geom_size", wall.name, None, 0.5),),
-        ),
-        _color("obstacle/color", wall.color, Slot("obstacle/color", (0,)), SHADES, wall.name),
     ]
 
 
@@ -424,7 +276,8 @@ def success_variable() -> Declared:
     )
 
 
-def _friction(name: str, default: float, slot: Slot, spaces: Spaces = UNBOUNDED) -> Declared:
+def friction(name: str, default: float, slot: Slot, spaces: Spaces = UNBOUNDED) -> Declared:
+    """Returns a surface's friction."""
     return declare(
         name,
         "latent",
@@ -436,78 +289,15 @@ def _friction(name: str, default: float, slot: Slot, spaces: Spaces = UNBOUNDED)
     )
 
 
-def _color(name: str, default: Any, slot: Slot, spaces: Spaces, material: str) -> Declared:
+def color(name: str, default: Any, slot: Slot, spaces: Spaces, material: str) -> Declared:
+    """Returns a material's colour."""
     return declare(
         name,
         "appearance",
         default,
-        _COLOR,
+        COLOR_DOMAIN,
         slot=slot,
         spaces=spaces,
         doc="Red, green, blue.",
         bindings=(Binding("mat_rgba", material, (0, 1, 2)),),
     )
-
-
-# --- bounds that follow other variables ----------------------------------------------------------
-
-
-def cylindrical(size: str, heights: Heights) -> tuple[Bounds, Bounds]:
-    """Returns A and B of a cylindrical position.
-
-    Args:
-        size: the variable whose third component is the object's height h.
-        heights: "free" (from h / 2 up to 0.15 in A, 0.3 in B), "pinned" (h / 2), or two ranges.
-    """
-
-    def bounds(part: int, values: Values) -> Box:
-        half = np.asarray(values[size], dtype=np.float64)[..., 2] / 2
-        if heights == "free":
-            low, high = half, np.full_like(half, (0.15, 0.3)[part])
-            low = np.nextafter(low, _LOWEST) if part else low  # only the shared bound is open
-        elif heights == "pinned":
-            low, high = half, half
-        else:
-            low, high = (np.full_like(half, z) for z in heights[part])  # type: ignore[misc]
-        return ring(part, low, high)
-
-    return (lambda v: bounds(0, v)), (lambda v: bounds(1, v))
-
-
-def ring(part: int, low: Array, high: Array) -> Box:
-    """Returns the ring of A (part 0, radius to 0.11) or B (1, 0.11 to 0.15) between two heights."""
-    inner, outer = ((0.0, 0.11), (0.11, 0.15))[part]
-    turn = -math.pi if part == 0 else float(np.nextafter(-math.pi, _LOWEST))
-    lows = np.stack([np.full_like(low, inner), np.full_like(low, turn), low], axis=-1)
-    highs = np.stack([np.full_like(high, outer), np.full_like(high, math.pi), high], axis=-1)
-    return Box(lows, highs, (3,), open_low=part == 1)
-
-
-def to_cylindrical(position: Array) -> Array:
-    """Returns radius, angle and height of points x, y, z, (..., 3)."""
-    xp = array_namespace(position)
-    x, y, z = position[..., 0], position[..., 1], position[..., 2]
-    return xp.stack([xp.sqrt(x * x + y * y), xp.atan2(y, x), z], axis=-1)
-
-
-def to_cartesian(position: Array) -> Array:
-    """Returns x, y, z of points given by radius, angle and height, (..., 3)."""
-    xp = array_namespace(position)
-    radius, angle, z = position[..., 0], position[..., 1], position[..., 2]
-    return xp.stack([radius * xp.cos(angle), radius * xp.sin(angle), z], axis=-1)
-
-
-def values_of(
-    rows: Mapping[str, Array], read: Callable[[str], Array]
-) -> Mapping[str, NDArray[Any]]:
-    """Returns a mapping that looks in `rows` first and then asks `read`."""
-    return _Reader(rows, read)
-
-
-class _Reader(dict[str, Any]):
-    def __init__(self, rows: Mapping[str, Array], read: Callable[[str], Array]) -> None:
-        super().__init__(rows)
-        self._read = read
-
-    def __missing__(self, name: str) -> Array:
-        return self._read(name)

@@ -6,7 +6,7 @@ on copies of its rows, checked, and only then written: a refused world is never 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, final
@@ -17,19 +17,21 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
-from interverse.scm import Space, Variable, table
+from interverse.scm import Variable, table
 from interverse.scm.variable import SpaceName, lookup, with_defaults
-from interverse.worlds.trifinger import feasibility, store
+from interverse.worlds.trifinger import store
 from interverse.worlds.trifinger.album import Album, observation_space
 from interverse.worlds.trifinger.contacts import touch_sensors
+from interverse.worlds.trifinger.editing import Editor
+from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
 from interverse.worlds.trifinger.graph import causal_graph
+from interverse.worlds.trifinger.instant import goals_of, instant_of
+from interverse.worlds.trifinger.objects import to_cylindrical
 from interverse.worlds.trifinger.observation import layout
-from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays
-from interverse.worlds.trifinger.overlap import bounds
-from interverse.worlds.trifinger.penetration import Depths, Solids, penetrations
-from interverse.worlds.trifinger.physics import STATE, Physics, applied_torques
-from interverse.worlds.trifinger.rewards import Moment, Targets, sparse, total
-from interverse.worlds.trifinger.robot import Control, action_bounds, tip_positions
+from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
+from interverse.worlds.trifinger.physics import STATE, Physics
+from interverse.worlds.trifinger.rewards import Targets, sparse, total
+from interverse.worlds.trifinger.robot import Control, action_bounds
 from interverse.worlds.trifinger.scene import Scene
 from interverse.worlds.trifinger.store import (
     ADDRESS,
@@ -48,19 +50,10 @@ from interverse.worlds.trifinger.variables import (
     arena_variables,
     robot_variables,
     success_variable,
-    to_cartesian,
-    to_cylindrical,
 )
 from interverse.worlds.world import Array, Index, Refusals, Score, State, World
 
 _VALUE = "store/"  # prefix of the store's rows in a saved state
-_BODIES = {  # keys that decide whether things stand in each other
-    "joint_positions",
-    "robot/height",
-    *(f"block/{key}" for key in ("position", "orientation", "size", "used")),
-    *(f"obstacle/{key}" for key in ("position", "size", "used")),
-}
-_GOALS = {f"goal/{key}" for key in ("position", "orientation", "size", "used")}
 
 
 @final
@@ -74,14 +67,16 @@ class TriFinger(World):
         self.num_worlds, self.options = num_worlds, options
         self.task: Task = load_task(options.task)()
         self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
-        self.scene = _scene(self.task, options, torques=self._control.torques)
+        self.scene = scene_of(self.task, options, torques=self._control.torques)
         declared = _declare(self.task, self.scene)
         self._slots = {d.variable.name: d.slot for d in declared}
         self._declare_spaces(declared)
+        self._set_rewards()
         self._physics = Physics(
             self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
         )
-        self._capsules = self.task.capsules = self._physics.capsules()
+        self.task.capsules = self._physics.capsules()
+        self._editor = Editor(self.task, self.scene, declared, self.task.capsules, self._hold)
         self._studio: Studio | None = None
         self._album: Album | None = None
         self._give = self._physics.engine.asarray
@@ -101,19 +96,10 @@ class TriFinger(World):
             edges=tuple(task.edges(scene)),
             constraints=tuple(task.constraints(scene)),
         )
-        seconds = task.seconds(task.scene())
-        self.max_steps = int(seconds / options.step_time) + 1
-        if options.max_steps is not None and options.max_steps != self.max_steps:
-            self.max_steps = options.max_steps
-            seconds = (options.max_steps - 1) * options.step_time
-        self._seconds = seconds
+        self._set_length(task.seconds(scene))
         groups, stored = task.groups(scene)
-        self._layout = layout(
-            groups,
-            stored,
-            seconds=seconds,
-            mask=0 if options.max_blocks is None else scene.block_count,
-        )
+        mask = 0 if options.max_blocks is None else scene.block_count
+        self._layout = layout(groups, stored, seconds=self._seconds, mask=mask)
         self._noisy, self._types = self._layout.sensed(), task.types(scene)
         flat = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
         pixels = options.observation_mode == "pixel"
@@ -123,9 +109,20 @@ class TriFinger(World):
         if options.normalize_actions:
             low, high = -np.ones(9), np.ones(9)
         self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
-        weights = (
-            task.weights if options.dense_reward_weights is None else options.dense_reward_weights
-        )
+
+    def _set_length(self, seconds: float) -> None:
+        """Sets how long an episode is: the task's time, or the option's steps as seconds."""
+        options = self.options
+        self.max_steps = int(seconds / options.step_time) + 1
+        if options.max_steps is not None and options.max_steps != self.max_steps:
+            self.max_steps = options.max_steps
+            seconds = (options.max_steps - 1) * options.step_time
+        self._seconds = seconds
+
+    def _set_rewards(self) -> None:
+        options, task = self.options, self.task
+        chosen = options.dense_reward_weights
+        weights = task.weights if chosen is None else chosen
         if len(weights) != len(task.weights):
             raise InvalidValueError(
                 explain(
@@ -136,8 +133,8 @@ class TriFinger(World):
         self._weights = tuple(float(w) for w in weights)
         share = options.fractional_reward_weight
         self._share = task.fractional_weight if share is None else float(share)
-        sparse = options.sparse_reward
-        self.reward_range = (0.0, options.step_time) if sparse else (-np.inf, np.inf)
+        sparse_range = (0.0, options.step_time)
+        self.reward_range = sparse_range if options.sparse_reward else (-np.inf, np.inf)
 
     def _set_up_start(self, declared: list[Declared]) -> None:
         """Works out the rows every episode starts from, and the variables' defaults with them."""
@@ -213,9 +210,9 @@ class TriFinger(World):
         """Sets variables and what follows at once; infeasible worlds are never touched."""
         before = store.take(self._store, worlds)
         rows = store.take(self._store, worlds)
-        refused = dict(self._apply(rows, values))
+        refused = dict(self._editor.apply(rows, values))
         changed = store.changed_keys(rows, before)
-        refused = self._infeasible(rows, before, changed) | refused
+        refused = self._editor.infeasible(rows, before, changed) | refused
         keep = np.array([k not in refused for k in range(len(worlds))], dtype=bool)
         if keep.all():
             self._commit(rows, changed, worlds)
@@ -223,67 +220,12 @@ class TriFinger(World):
             self._commit({key: rows[key][keep] for key in rows}, changed, worlds[keep])
         return {int(worlds[k]): reason for k, reason in refused.items()}
 
-    def _apply(self, rows: Rows, values: Mapping[str, Array]) -> Mapping[int, str]:
-        """Writes values and what follows from them into rows; returns rows that cannot be."""
-        late = {name for name in values if self.variables[name].kind == "state"}
-        refused = {}
-        for name in sorted(values.keys() - late):
-            refused |= self._put(rows, name, values[name])
-        noise = store.noise_of(rows[ADDRESS]).at(0)
-        refused |= self.task.settle(rows, values.keys(), noise)
-        for name in sorted(late):
-            refused |= self._put(rows, name, values[name])
-        if "joint_positions" in values:
-            self._hold(rows)
-        return refused
-
-    def _put(self, rows: Rows, name: str, value: Array) -> dict[int, str]:
-        slot = self._slots[name]
-        owner = name.partition("/")[0]
-        if name.endswith("cylindrical_position") and slot is None:
-            slot, value = self._slots[f"{owner}/cartesian_position"], to_cartesian(value)
-        elif name.endswith("orientation"):
-            value = value / np.sqrt((value * value).sum(axis=-1, keepdims=True))
-        part(rows, slot)[...] = value
-        kind, _, number = owner.partition("_")
-        if kind not in ("block", "goal") or not number.isdigit():
-            return {}
-        absent = ~rows[f"{kind}/used"][:, int(number)]
-        return {int(k): _not_there(owner) for k in np.flatnonzero(absent)}
-
     def _commit(self, rows: Rows, changed: Collection[str], worlds: Index) -> None:
         before = {key: self._store[key][worlds] for key in changed}
         for key in changed:
             self._store[key][worlds] = rows[key]
         self._physics.write(self._store, changed, worlds, before)
         self._instant = self._goal = None
-
-    def _infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
-        """Returns, by row, why a scene cannot be."""
-        reasons: dict[int, str] = {}
-        if _GOALS & set(changed):
-            names = tuple(f"goal_{i}" for i in range(self.scene.goal_count))
-            moved = rows["goal/used"] & _any_differs(rows, before, sorted(_GOALS))
-            pose = tuple(rows[f"goal/{key}"] for key in ("position", "orientation", "size"))
-            reasons |= feasibility.goal_reasons(names, pose, moved)  # type: ignore[arg-type]
-        if _BODIES & set(changed):
-            after = self._depths(rows)
-            deep = np.flatnonzero((after.depth > after.limit).any(axis=1))
-            if len(deep):
-                then = self._depths({key: before[key][deep] for key in before})
-                now = replace(after, depth=after.depth[deep])
-                worse = feasibility.worse(now, then)
-                reasons |= {int(deep[k]): reason for k, reason in worse.items()}
-        return reasons
-
-    def _depths(self, rows: Rows) -> Depths:
-        return penetrations(
-            self._capsules,
-            rows["joint_positions"],
-            rows["robot/height"],
-            _solids(rows, "block", self.scene.block_count),
-            _solids(rows, "obstacle", [o.name for o in self.scene.obstacles]),
-        )
 
     # ------------------------------------------------------------------- reading
 
@@ -302,9 +244,9 @@ class TriFinger(World):
     def _now(self) -> Instant:
         if self._instant is None:
             if self._goal is None:
-                self._goal = _goals_of(self._store)
+                self._goal = goals_of(self._store)
             motors = self._control.torques
-            self._instant = _instant_of(self._store, self._goal, motors=motors)
+            self._instant = instant_of(self._store, self._goal, motors=motors)
             self._fraction = None
         return self._instant
 
@@ -445,8 +387,8 @@ class TriFinger(World):
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""
-        values = _Values(self, worlds)
-        return self.task.sample_goal(values, _Spaces(self.variables, values, space), noise)
+        values = ValuesOf(self, worlds)
+        return self.task.sample_goal(values, ActiveSpaces(self.variables, values, space), noise)
 
     # ------------------------------------------------------------ saving, looking
 
@@ -477,66 +419,6 @@ class TriFinger(World):
         self._studio = self._album = None
 
 
-class _Values(Mapping[str, Array]):
-    """Present values of some worlds, read when asked for."""
-
-    def __init__(self, world: World, worlds: Index) -> None:
-        self._world, self._worlds = world, worlds
-
-    def __getitem__(self, name: str) -> Array:
-        return self._world.read(name)[self._worlds]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._world.variables)
-
-    def __len__(self) -> int:
-        return len(self._world.variables)
-
-
-class _Spaces(Mapping[str, Space]):
-    """The active space of each variable at the present values."""
-
-    def __init__(
-        self, variables: Mapping[str, Variable], values: Mapping[str, Array], name: SpaceName
-    ) -> None:
-        self._variables, self._values, self._name = variables, values, name
-
-    def __getitem__(self, name: str) -> Space:
-        space = self._variables[name].resolve(self._values).space(self._name)
-        if space is None:
-            raise InvalidValueError(explain(f"{name} has no space to draw from"))
-        return space
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._variables)
-
-    def __len__(self) -> int:
-        return len(self._variables)
-
-
-def _scene(task: Task, options: TriFingerOptions, *, torques: bool) -> Scene:
-    """Returns the task's scene with the options' room, drag, looks and motors."""
-    scene = task.scene()
-    room: dict[str, Any] = {}
-    if options.max_blocks is not None:
-        if not task.varies:
-            raise InvalidValueError(
-                explain(
-                    f"max_blocks is {options.max_blocks}, but {task.name} has a fixed number of blocks",
-                    allowed="None",
-                )
-            )
-        room = task.room(scene, options.max_blocks)
-    return replace(
-        scene,
-        drag=options.drag,
-        look=options.look,
-        torques=torques,
-        sensors=options.contact_sensors,
-        **room,
-    )
-
-
 def _declare(task: Task, scene: Scene) -> list[Declared]:
     return [
         *arena_variables(scene),
@@ -544,55 +426,3 @@ def _declare(task: Task, scene: Scene) -> list[Declared]:
         *task.variables(scene),
         success_variable(),
     ]
-
-
-def _goals_of(data: Mapping[str, Array]) -> tuple[Targets, Array]:
-    place, turn = (data[f"goal/{key}"].copy() for key in ("position", "orientation"))
-    size = np.where(data["goal/used"][..., None], data["goal/size"], 0.0)
-    return Targets(place, turn, size), bounds(place, turn, size)
-
-
-def _instant_of(
-    data: Mapping[str, Array], goals: tuple[Targets, Array], *, motors: bool
-) -> Instant:
-    joints, rates = data["joint_positions"], data["joint_velocities"].copy()
-    place, turn = (data[f"block/{key}"].copy() for key in ("position", "orientation"))
-    size = np.where(data["block/used"][..., None], data["block/size"], 0.0)
-    tips = tip_positions(joints, data["robot/height"])
-    return Instant(
-        moment=Moment(tips, rates, place, turn),
-        targets=goals[0],
-        block_sizes=size,
-        block_bounds=bounds(place, turn, size),
-        goal_bounds=goals[1],
-        torques=lambda: applied_torques(data[COMMANDS][:, 0], joints, rates, motors=motors),
-        start_rates=data[START_RATES],
-    )
-
-
-def _solids(rows: Rows, kind: str, names: Any) -> Solids:
-    labels = tuple(names) if isinstance(names, list) else tuple(f"{kind}_{i}" for i in range(names))
-    return Solids(
-        labels,
-        rows[f"{kind}/position"],
-        rows[f"{kind}/orientation"],
-        rows[f"{kind}/size"],
-        rows[f"{kind}/used"],
-    )
-
-
-def _any_differs(rows: Rows, before: Rows, keys: list[str]) -> Array:
-    """Returns which objects differ in any of some keys, (n, K)."""
-    out = None
-    for key in keys:
-        unequal = rows[key] != before[key]
-        unequal = unequal.any(axis=-1) if unequal.ndim > 2 else unequal
-        out = unequal if out is None else out | unequal
-    return out
-
-
-def _not_there(name: str) -> str:
-    return explain(
-        f"{name} is not in use in this world",
-        fix="Ask for more blocks with the task's own variables first",
-    )

@@ -127,7 +127,7 @@ def test_5_a_wall_of_any_height_stands_on_the_floor(envs):
 
 def test_6_a_refusal_raises_and_generators_are_checked_too(envs):
     env = envs("stacking2")
-    with pytest.raises(iv.InterventionError, match="block_0 would stand .* mm deep in block_1"):
+    with pytest.raises(iv.InterventionError, match=r"block_0 would stand .* mm deep in block_1"):
         env.unwrapped.do(
             {
                 "block_0/cylindrical_position": (0.0806, 1.4464, 0.0325),
@@ -177,7 +177,10 @@ def test_11_the_first_episode_is_like_every_later_one(envs):
 
 def test_12_velocities_can_start_an_episode_and_survive_a_snapshot(envs):
     env = envs("pushing")
-    moving = {"block_0/linear_velocity": (0.2, 0.0, 0.0), "block_0/angular_velocity": (0.0, 0.0, 2.0)}
+    moving = {
+        "block_0/linear_velocity": (0.2, 0.0, 0.0),
+        "block_0/angular_velocity": (0.0, 0.0, 2.0),
+    }
     env.reset(seed=0, options={"do": moving})
     saved = env.unwrapped.snapshot()
     env.step(ZERO)
@@ -298,7 +301,10 @@ def test_19_torques_are_felt_and_a_delta_torque_adds_up(envs):
     _, reward, *_ = env.step(np.full(9, 0.5, dtype=np.float32))
     assert reward < -1e-4  # the cost of torque
     push = np.full(9, 0.05, dtype=np.float32)
-    whole, delta = envs("pushing", action_mode="joint_torques"), envs("pushing", action_mode="delta_joint_torques")
+    whole, delta = (
+        envs("pushing", action_mode="joint_torques"),
+        envs("pushing", action_mode="delta_joint_torques"),
+    )
     for _ in range(3):
         first, *_ = whole.step(push)
         second, *_ = delta.step(push)

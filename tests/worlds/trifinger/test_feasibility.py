@@ -66,7 +66,7 @@ def test_depths_are_mujocos_distances(physics):
         blocks = solids(place, turn, sizes, ("block_0", "block_1"))
         found = penetrations(capsules, joints[None], np.array([0.34]), blocks, wall)
         data.qpos[:9] = joints
-        world = place + (0, 0, DATUM)
+        world = place + np.array([0, 0, DATUM])
         data.qpos[9:] = np.concatenate([world, to_mujoco(turn)], axis=1).ravel()
         mujoco.mj_kinematics(model, data)
         for (a, b), depth in zip(found.pairs, found.depth[0], strict=True):
@@ -91,7 +91,9 @@ def test_a_finger_in_a_block_is_as_deep_as_geometry_says(physics):
     capsules = physics.capsules()
     segments = link_segments(capsules, np.array([REST]), np.array([0.34]))
     tip = segments[0, 0, 3, 0]
-    place = tip + (0.0, 0.0, -0.03)  # the tip's centre is 2.5 mm below the block's upper face
+    place = tip - np.array(
+        [0.0, 0.0, 0.03]
+    )  # the tip's centre is 2.5 mm below the block's upper face
     block = solids(place[None], np.array([[0, 0, 0, 1.0]]), [(0.065,) * 3], ("block_0",))
     found = penetrations(capsules, np.array([REST]), np.array([0.34]), block, NO_OBSTACLE)
     depth = dict(zip(found.pairs, found.depth[0], strict=True))

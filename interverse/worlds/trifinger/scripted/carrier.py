@@ -26,7 +26,7 @@ _CARRY = 0.02  # of a carried block over everything else, m
 _SPIN = 1.0  # rad/s
 _GAIN = 2.0  # of the integrals that bring the held block where it should be, 1/s
 _SLIPPED = 0.04  # distance of a held block from where it should be that means it is lost, m
-_TOPPLED = 0.5  # tilt of a held block that means the same, rad
+_TOPPLED = 0.45  # sine of a held block's tilt that means the same
 _PLACED = 0.006  # distance from the goal at which a block counts as placed, m
 
 
@@ -61,7 +61,7 @@ class Memory:
     command: Floats  # tips, (N, 3, 3)
     path: Floats  # where the held block should be now, (N, 3)
     offset: Floats  # integral of its errors, (N, 3)
-    level: Floats  # integral of the tips' unequal heights, (N, 3)
+    level: Floats  # integral of how much it leans down at each tip, (N, 3)
     yaw: Floats  # of the held block as it should be now
     twist: Floats  # integral of its errors
     started: NDArray[np.bool_]
@@ -145,9 +145,8 @@ class Carrier:
         memory.path = np.where(held[:, None], path, block.position)
         error = np.clip(memory.path - block.position, -0.01, 0.01)
         memory.offset = _integrate(memory.offset, error, held[:, None], dt, most=0.03)
-        heights = scene.sight.tips[..., 2]
-        uneven = heights.mean(axis=1, keepdims=True) - heights
-        memory.level = _integrate(memory.level, uneven, held[:, None], dt, most=0.02)
+        sunk = _sunk(scene)
+        memory.level = _integrate(memory.level, sunk, held[:, None], dt, most=0.02)
         turning = memory.phase >= Phase.CARRY
         ahead = np.clip(_wrap(scene.goal_yaw - memory.yaw), -_SPIN * dt, _SPIN * dt)
         memory.yaw = np.where(held, memory.yaw + np.where(turning, ahead, 0.0), block.yaw)
@@ -178,15 +177,15 @@ class Carrier:
             default=False,
         )
         blocked = (phase == Phase.DESCEND) & late & (lag > 0.02)
-        slipped = scene.held & ((apart > _SLIPPED) | (scene.block.tilt > _TOPPLED))
-        failed = blocked | slipped
-        memory.tries[failed] += 1
-        memory.command[failed] = sight.tips[failed]
+        slipped = scene.held & ((apart > _SLIPPED) | ((scene.block.lean**2).sum(axis=-1) > _TOPPLED**2))
+        memory.tries[blocked | slipped] += 1
+        memory.command[slipped] = sight.tips[slipped]
         opened = done & (phase == Phase.OPEN)
         memory.job[opened] = scene.unplaced[opened]
-        memory.tries[opened] = 0
-        memory.phase = np.where(failed | opened, Phase.RAISE, np.where(done, phase + 1, phase))
-        memory.since[failed | done] = 0.0
+        memory.phase = np.select(
+            [slipped, blocked | opened, done], [Phase.OPEN, Phase.RAISE, phase + 1], phase
+        )
+        memory.since[slipped | done] = 0.0
 
 
 @final
@@ -262,7 +261,7 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
     around = grasp.ring(block.position, block.yaw, block.size, -squeeze)
     led = memory.path + memory.offset
     holding = grasp.ring(led, memory.yaw + memory.twist, block.size, -squeeze)
-    at_hold = (led[:, 2] + GRIP)[:, None] + memory.level
+    at_hold = (led[:, 2] + GRIP)[:, None] + memory.level + 0.5 * _sunk(scene)
     here = memory.command
     at = {
         Phase.RAISE: (here[..., :2], np.maximum(scene.travel[:, None], scene.sight.tips[..., 2])),
@@ -276,6 +275,12 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
     }
     places = np.stack([_raised(*at[phase]) for phase in Phase])
     return places[memory.phase, np.arange(len(memory.phase))]
+
+
+def _sunk(scene: Scene) -> Floats:
+    """Returns how much too low the block is at each tip because it leans, (N, 3), m."""
+    away = scene.sight.tips[..., :2] - scene.block.position[:, None, :2]
+    return (away * scene.block.lean[:, None]).sum(axis=-1)
 
 
 def _raised(xy: Floats, z: Floats) -> Floats:

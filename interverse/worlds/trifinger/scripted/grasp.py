@@ -29,7 +29,8 @@ GRIP = 0.008  # m above the block's centre at which it is held: a held block han
 _SPREAD = 0.018  # m from the face's middle to each of two tips on one face
 _CLEARANCE = 0.004  # m kept free between a tip and what it must not touch
 _LEAN = 0.02  # m by which a leg should lean away from the block
-_COSTS = {"reach": 50.0, "lean": 5.0, "touch": 100.0, "motion": 0.02}
+_BEND = 0.5  # rad by which a knee should be bent: a straight leg cannot press outwards
+_COSTS = {"reach": 300.0, "bend": 2.0, "lean": 5.0, "touch": 100.0, "motion": 0.05}
 
 
 def _grasps() -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -79,7 +80,7 @@ def choose(
     grasp = Grasp.of(index)
     cost = np.zeros(count * n)
     for place in (block, goal):
-        near = Boxes(place.position, block.size, place.yaw, place.tilt).at(both)
+        near = Boxes(place.position, block.size, place.yaw, place.lean).at(both)
         cost += _cost(sight, both, grasp, near, others.at(both))
     order = np.argsort(cost.reshape(count, n), axis=0, kind="stable")
     return order[rank % count, np.arange(n)]
@@ -100,6 +101,7 @@ def _cost(
     room = clearance(at, z[..., 0] - TIP, others) - TIP - _CLEARANCE
     return (
         _COSTS["reach"] * np.sqrt((missed * missed).sum(axis=-1)).sum(axis=-1)
+        + _COSTS["bend"] * np.clip(_BEND - np.abs(angles[:, 2::3]), 0.0, None).sum(axis=-1)
         + _COSTS["lean"] * np.clip(_LEAN - lean, 0.0, None).sum(axis=-1)
         + _COSTS["touch"] * np.clip(-room, 0.0, None).sum(axis=-1)
         + _COSTS["motion"] * np.abs(angles - joints).sum(axis=-1)

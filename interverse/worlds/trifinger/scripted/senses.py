@@ -25,12 +25,19 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """Objects of N worlds: positions and sizes (N, K, 3), yaws (N, K), tilts (N, K)."""
+    """Objects of N worlds, (N, K, ...), as they stand.
+
+    Attributes:
+        position: of the middle, m above the datum.
+        size: along a lying edge, the other lying edge, the upright edge, m.
+        yaw: of the first lying edge, rad.
+        lean: x and y of the upright edge's direction: (0, 0) for a box that stands straight.
+    """
 
     position: Floats
     size: Floats
     yaw: Floats
-    tilt: Floats
+    lean: Floats
 
     def of(self, index: NDArray[np.int64]) -> Boxes:
         """Returns one object of every world, without the object axis."""
@@ -44,7 +51,7 @@ class Boxes:
     @property
     def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
         """The four arrays."""
-        return self.position, self.size, self.yaw, self.tilt
+        return self.position, self.size, self.yaw, self.lean
 
 
 @final
@@ -120,11 +127,7 @@ class Senses:
 
 
 def _standing(position: Floats, size: Floats, quaternion: Floats) -> Boxes:
-    """Returns boxes as they stand: a block that rolled has a new yaw and new edges.
-
-    The yaw is that of a lying edge, the tilt the angle of the most upright edge to the vertical,
-    and the size is given along the lying edge, the other lying edge and the upright one.
-    """
+    """Returns boxes as they stand: a block that rolled over has a new yaw and new edges."""
     x, y, z, w = (quaternion[..., i] for i in range(4))
     edges = np.stack(  # directions in the world
         [
@@ -139,6 +142,7 @@ def _standing(position: Floats, size: Floats, quaternion: Floats) -> Boxes:
     lying = np.where(upright == 0, 1, 0)
     order = np.stack([lying, 3 - upright - lying, upright], axis=-1)
     along = np.take_along_axis(edges, lying[..., None, None], axis=-2)[..., 0, :]
-    tilt = np.arccos(np.clip(np.max(rise, axis=-1), -1.0, 1.0))
+    up = np.take_along_axis(edges, upright[..., None, None], axis=-2)[..., 0, :]
+    lean = up[..., :2] * np.sign(up[..., 2:])
     yaw = np.arctan2(along[..., 1], along[..., 0])
-    return Boxes(position, np.take_along_axis(size, order, axis=-1), yaw, tilt)
+    return Boxes(position, np.take_along_axis(size, order, axis=-1), yaw, lean)

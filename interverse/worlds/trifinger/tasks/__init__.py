@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from interverse.registry import Entry, Registry
 
-_HERE = "interverse.worlds.trifinger.tasks"
-
 TASKS = Registry(
     "task",
     {
-        "creative_stacked_blocks": Entry(f"{_HERE}.creative_stacked_blocks:CreativeStackedBlocks"),
-        "general": Entry(f"{_HERE}.general:General"),
-        "pick_and_place": Entry(f"{_HERE}.pick_and_place:PickAndPlace"),
-        "picking": Entry(f"{_HERE}.picking:Picking"),
-        "pushing": Entry(f"{_HERE}.pushing:Pushing"),
-        "reaching": Entry(f"{_HERE}.reaching:Reaching"),
-        "stacked_blocks": Entry(f"{_HERE}.stacked_blocks:StackedBlocks"),
-        "stacking2": Entry(f"{_HERE}.stacking2:Stacking2"),
-        "towers": Entry(f"{_HERE}.towers:Towers"),
+        "creative_stacked_blocks": Entry(
+            "interverse.worlds.trifinger.tasks.creative_stacked_blocks:CreativeStackedBlocks"
+        ),
+        "general": Entry("interverse.worlds.trifinger.tasks.general:General"),
+        "pick_and_place": Entry("interverse.worlds.trifinger.tasks.pick_and_place:PickAndPlace"),
+        "picking": Entry("interverse.worlds.trifinger.tasks.picking:Picking"),
+        "pushing": Entry("interverse.worlds.trifinger.tasks.pushing:Pushing"),
+        "reaching": Entry("interverse.worlds.trifinger.tasks.reaching:Reaching"),
+        "stacked_blocks": Entry("interverse.worlds.trifinger.tasks.stacked_blocks:StackedBlocks"),
+        "stacking2": Entry("interverse.worlds.trifinger.tasks.stacking2:Stacking2"),
+        "towers": Entry("interverse.worlds.trifinger.tasks.towers:Towers"),
     },
 )
 

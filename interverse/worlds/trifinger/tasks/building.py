@@ -1,4 +1,4 @@
-"""What the construction tasks share: variables of the pieces, filling a scene, scattering blocks."""
+"""What the construction tasks share: variables of the pieces, filling a scene, scattering."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.errors import explain
 from interverse.scm import Box
+from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.penetration import Capsules, Solids, box_depth, robot_depth
 from interverse.worlds.trifinger.rotation import from_yaw
 from interverse.worlds.trifinger.scene import Block, Goal, Scene
@@ -18,9 +19,7 @@ from interverse.worlds.trifinger.variables import (
     UNBOUNDED,
     Declared,
     Slot,
-    block_variables,
     declare,
-    goal_variables,
 )
 
 Array = Any
@@ -34,7 +33,7 @@ _CLEAR = 0.002  # depth up to which a place counts as free, m
 
 
 def scene_of(shape: Shape, turns: Array | None = None) -> Scene:
-    """Returns the scene with the blocks and goals of a shape; `turns` are the goals' quaternions."""
+    """Returns the scene of a shape's blocks and goals; `turns` are the goals' quaternions."""
     upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(shape.goals), 1))
     turned = (upright if turns is None else turns).tolist()
     blocks = [

@@ -14,15 +14,11 @@ from interverse.scm import Box, Space
 from interverse.scm.variable import Bounds, Values
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_side, quarter_turn
+from interverse.worlds.trifinger.objects import block_variables, goal_variables, obstacle_variables
 from interverse.worlds.trifinger.scene import Block, Goal, Obstacle, Scene
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
 from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import (
-    Declared,
-    block_variables,
-    goal_variables,
-    obstacle_variables,
-)
+from interverse.worlds.trifinger.variables import Declared
 
 Array = Any
 _BLOCK, _GOAL = "block_0/cylindrical_position", "goal_0/cylindrical_position"

@@ -9,6 +9,7 @@ from interverse.rng import Noise
 from interverse.scm import Space
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
+from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.scene import Block, Goal, Scene
 from interverse.worlds.trifinger.tasks.follow import (
     position_given,
@@ -17,7 +18,7 @@ from interverse.worlds.trifinger.tasks.follow import (
     size_edges,
 )
 from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import Declared, block_variables, goal_variables
+from interverse.worlds.trifinger.variables import Declared
 
 Array = Any
 _HEIGHTS = ((0.08, 0.20), (0.20, 0.25))  # of the goal in A and B, m

@@ -9,10 +9,11 @@ from interverse.rng import Noise
 from interverse.scm import Space
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
+from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.scene import Block, Goal, Scene
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
 from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import Declared, block_variables, goal_variables
+from interverse.worlds.trifinger.variables import Declared
 
 Array = Any
 

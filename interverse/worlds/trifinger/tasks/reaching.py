@@ -9,6 +9,7 @@ from interverse.rng import Noise
 from interverse.scm import Space
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_on_disc
+from interverse.worlds.trifinger.objects import goal_variables
 from interverse.worlds.trifinger.observation import Group
 from interverse.worlds.trifinger.overlap import reaching_score
 from interverse.worlds.trifinger.robot import inverse_kinematics
@@ -20,7 +21,7 @@ from interverse.worlds.trifinger.tasks.obstacles import (
     spare_obstacles,
 )
 from interverse.worlds.trifinger.tasks.task import Instant, Rows, Task
-from interverse.worlds.trifinger.variables import UNBOUNDED, Declared, goal_variables
+from interverse.worlds.trifinger.variables import UNBOUNDED, Declared
 
 Array = Any
 _SIZE = (0.03, 0.03, 0.03)

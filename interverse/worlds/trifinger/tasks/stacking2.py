@@ -11,20 +11,17 @@ from interverse.rng import Noise
 from interverse.scm import Box, Space, UnitQuaternion
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
-from interverse.worlds.trifinger.scene import Block, Goal, Scene
-from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import (
-    UNBOUNDED,
+from interverse.worlds.trifinger.objects import (
     YAWS,
-    Declared,
-    Slot,
     block_variables,
-    declare,
     goal_variables,
     ring,
     to_cartesian,
     to_cylindrical,
 )
+from interverse.worlds.trifinger.scene import Block, Goal, Scene
+from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
+from interverse.worlds.trifinger.variables import UNBOUNDED, Declared, Slot, declare
 
 Array = Any
 _PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"

@@ -15,6 +15,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Space
+from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.observation import (
     CUBE,
     FIXED,
@@ -31,11 +32,7 @@ from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.rewards import Moment, Targets
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import Obstacle, Scene
-from interverse.worlds.trifinger.variables import (
-    Declared,
-    block_variables,
-    goal_variables,
-)
+from interverse.worlds.trifinger.variables import Declared
 
 Array = Any  # a NumPy array or a Torch tensor
 Rows = dict[str, Array]  # rows of the store, by key: what a task may read and change
@@ -195,7 +192,8 @@ class Task(ABC):
         """Returns the dense terms of a step, (N,) each, as many as there are weights.
 
         Args:
-            before, now: the step's two ends.
+            before: the start of the step.
+            now: its end.
             mended: whether to follow the paper where the original's code slips.
         """
         return ()

@@ -1,0 +1,339 @@
+"""The variables of the TriFinger worlds: names, bounds, propagation, what reset undoes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import interverse as iv
+import interverse.errors
+import interverse.scm
+
+COMMON = {
+    "gravity",
+    "joint_positions",
+    "joint_velocities",
+    "end_effector_positions",
+    "fractional_success",
+    "robot/height",
+    "robot/joint_damping",
+    "robot/action_delay",
+    "robot/control_period",
+    "robot/observation_noise",
+    "floor/friction",
+    "floor/color",
+    "floor/texture",
+    "stage/friction",
+    "stage/color",
+    "light/direction",
+    "light/color",
+    *(f"camera_{i}/{key}" for i in range(3) for key in ("position", "rotation")),
+    *(
+        f"finger_{f}/{link}/{key}"
+        for f in range(3)
+        for link in ("upper", "middle", "lower")
+        for key in ("mass", "color")
+    ),
+}
+BLOCK = {
+    "mass",
+    "size",
+    "color",
+    "friction",
+    "cartesian_position",
+    "cylindrical_position",
+    "orientation",
+    "linear_velocity",
+    "angular_velocity",
+}
+GOAL = {"size", "color", "cartesian_position", "cylindrical_position", "orientation"}
+OWN = {
+    "reaching": (0, 3, {"obstacles/count"}),
+    "pushing": (1, 1, set()),
+    "picking": (1, 1, set()),
+    "pick_and_place": (1, 1, {"obstacle/size", "obstacle/color"}),
+    "stacking2": (2, 2, {"goal_tower/cylindrical_position", "goal_tower/orientation"}),
+    "towers": (5, 5, {"tower/counts", "tower/dims", "tower/center", "blocks/mass"}),
+    "general": (5, 5, {"general/count", "general/size", "blocks/mass"}),
+    "stacked_blocks": (
+        35,
+        35,
+        {"stack/levels", "stack/min_size", "stack/max_width", "blocks/mass"},
+    ),
+    "creative_stacked_blocks": (
+        24,
+        6,
+        {"stack/levels", "stack/min_size", "stack/max_width", "blocks/mass", "obstacles/count"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def envs():
+    made = {}
+
+    def get(task, **options):
+        key = (task, *sorted((k, str(v)) for k, v in options.items()))
+        if key not in made:
+            made[key] = iv.make(f"trifinger/{task}-v1", **options)
+        made[key].reset(seed=0)
+        return made[key]
+
+    yield get
+    for env in made.values():
+        env.close()
+
+
+@pytest.mark.parametrize("task", OWN)
+def test_every_path_is_there_and_nothing_else(envs, task):
+    blocks, goals, own = OWN[task]
+    wanted = COMMON | own
+    wanted |= {f"block_{i}/{key}" for i in range(blocks) for key in BLOCK}
+    wanted |= {f"goal_{i}/{key}" for i in range(goals) for key in GOAL}
+    assert set(envs(task).unwrapped.variables) == wanted
+
+
+# name: A low, A high, B low, B high, as the fact sheet has them
+BOUNDS = {
+    ("pushing", "gravity"): (-10, -7, -7, -4),
+    ("pushing", "floor/friction"): (0.3, 0.6, 0.6, 0.8),
+    ("pushing", "stage/friction"): (0.3, 0.6, 0.6, 0.8),
+    ("pushing", "floor/color"): (0.5, 1.0, 0.0, 0.5),
+    ("pushing", "stage/color"): (0.0, 0.5, 0.5, 1.0),
+    ("pushing", "finger_1/middle/color"): (0.0, 0.5, 0.5, 1.0),
+    ("pushing", "finger_1/middle/mass"): (0.015, 0.045, 0.045, 0.1),
+    ("pushing", "block_0/mass"): (0.015, 0.045, 0.045, 0.1),
+    ("pushing", "block_0/size"): (0.055, 0.075, 0.075, 0.095),
+    ("pushing", "goal_0/size"): (0.055, 0.075, 0.075, 0.095),
+    ("pushing", "block_0/color"): (0.5, 1.0, 0.0, 0.5),
+    ("pushing", "block_0/cylindrical_position"): (
+        (0, -math.pi, 0.0325),
+        (0.11, math.pi, 0.0325),
+        (0.11, -math.pi, 0.0325),
+        (0.15, math.pi, 0.0325),
+    ),
+    ("picking", "block_0/cylindrical_position"): (
+        (0, -math.pi, 0.0325),
+        (0.11, math.pi, 0.15),
+        (0.11, -math.pi, 0.0325),
+        (0.15, math.pi, 0.3),
+    ),
+    ("picking", "goal_0/cylindrical_position"): (
+        (0, -math.pi, 0.08),
+        (0.11, math.pi, 0.2),
+        (0.11, -math.pi, 0.2),
+        (0.15, math.pi, 0.25),
+    ),
+    ("reaching", "goal_2/cylindrical_position"): (
+        (0, -math.pi, 0.015),
+        (0.11, math.pi, 0.15),
+        (0.11, -math.pi, 0.015),
+        (0.15, math.pi, 0.3),
+    ),
+    ("pick_and_place", "block_0/cylindrical_position"): (
+        (0.07, -5 * math.pi / 6, 0.0325),
+        (0.12, -math.pi / 6, 0.0325),
+        (0.12, -5 * math.pi / 6, 0.0325),
+        (0.15, -math.pi / 6, 0.0325),
+    ),
+    ("pick_and_place", "goal_0/cylindrical_position"): (
+        (0.07, math.pi / 6, 0.0325),
+        (0.12, 5 * math.pi / 6, 0.0325),
+        (0.12, math.pi / 6, 0.0325),
+        (0.15, 5 * math.pi / 6, 0.0325),
+    ),
+    ("pick_and_place", "obstacle/size"): (
+        (0.5, 0.015, 0.02),
+        (0.5, 0.015, 0.065),
+        (0.5, 0.015, 0.065),
+        (0.5, 0.015, 0.1),
+    ),
+    ("stacking2", "goal_tower/cylindrical_position"): (
+        (0, -math.pi, 0.065),
+        (0.11, math.pi, 0.065),
+        (0.11, -math.pi, 0.065),
+        (0.15, math.pi, 0.065),
+    ),
+    ("towers", "tower/counts"): (1, 3, 4, 5),
+    ("towers", "tower/dims"): (0.08, 0.12, 0.12, 0.20),
+    ("towers", "tower/center"): (-0.1, 0.05, 0.05, 0.1),
+    ("towers", "blocks/mass"): (0.02, 0.06, 0.06, 0.08),
+    ("stacked_blocks", "stack/levels"): (1, 5, 6, 8),
+    ("creative_stacked_blocks", "stack/levels"): (3, 5, 6, 8),
+    ("stacked_blocks", "stack/min_size"): (0.035, 0.065, 0.065, 0.075),
+    ("stacked_blocks", "stack/max_width"): (0.035, 0.12, 0.12, 0.15),
+    ("general", "general/count"): (1, 5, 6, 9),
+    ("general", "general/size"): (0.05, 0.07, 0.04, 0.05),
+}
+
+
+@pytest.mark.parametrize(("task", "name"), BOUNDS)
+def test_spaces_have_the_published_bounds(envs, task, name):
+    variable = envs(task).unwrapped.variables[name]
+    found = (
+        variable.space_a.low,
+        variable.space_a.high,
+        variable.space_b.low,
+        variable.space_b.high,
+    )
+    for ours, theirs in zip(found, BOUNDS[task, name], strict=True):
+        np.testing.assert_allclose(ours, np.broadcast_to(theirs, variable.shape), atol=1e-12)
+
+
+def test_the_joints_spaces(envs):
+    variable = envs("pushing").unwrapped.variables["joint_positions"]
+    np.testing.assert_allclose(variable.space_a.low, (-1.57, -1.2, -3) * 3)
+    np.testing.assert_allclose(variable.space_a.high, (-0.69, 0, 0) * 3)
+    np.testing.assert_allclose(variable.space_b.low, (-0.69, 0, 0) * 3)
+    np.testing.assert_allclose(variable.space_b.high, (1, 1.57, 3) * 3)
+
+
+def test_the_shared_bound_belongs_to_a(envs):
+    variables = envs("pushing").unwrapped.variables
+    for name, shared in (("gravity", -7.0), ("floor/friction", 0.6), ("block_0/mass", 0.045)):
+        assert variables[name].space_a.contains(shared), name
+        assert not variables[name].space_b.contains(shared), name
+    place = envs("picking").unwrapped.variables["block_0/cylindrical_position"]
+    assert place.space_b.contains((0.12, 0.0, 0.0325))  # on the floor: only the radius is open
+    assert not place.space_b.contains((0.11, 0.0, 0.0325))
+
+
+def test_the_goals_size_wins_and_both_stand_on_the_floor(envs):
+    env = envs("pushing")
+    env.unwrapped.do({"block_0/size": (0.06, 0.06, 0.06), "goal_0/size": (0.08, 0.07, 0.09)})
+    values = env.unwrapped.values
+    for name in ("block_0", "goal_0"):
+        np.testing.assert_array_equal(values[f"{name}/size"], (0.08, 0.07, 0.09))
+        assert values[f"{name}/cartesian_position"][2] == 0.045
+    np.testing.assert_array_equal(values["block_0/cartesian_position"][:2], (0.0, -0.08))
+
+
+def test_a_position_given_with_a_size_is_kept(envs):
+    env = envs("pushing")
+    env.unwrapped.do(
+        {
+            "block_0/size": (0.08, 0.08, 0.08),
+            "block_0/cylindrical_position": (0.1, -1.5, 0.04),
+            "goal_0/cartesian_position": (0.02, 0.09, 0.05),
+        }
+    )
+    values = env.unwrapped.values
+    np.testing.assert_allclose(values["block_0/cylindrical_position"], (0.1, -1.5, 0.04))
+    np.testing.assert_array_equal(values["goal_0/cartesian_position"], (0.02, 0.09, 0.05))
+
+
+def test_pickings_goal_stays_above_the_middle(envs):
+    env = envs("picking")
+    env.unwrapped.do({"goal_0/cylindrical_position": (0.1, 1.0, 0.17)})
+    np.testing.assert_array_equal(
+        env.unwrapped.values["goal_0/cartesian_position"], (0.0, 0.0, 0.17)
+    )
+
+
+def test_a_size_derives_the_inertia_of_a_solid_box(envs):
+    env = envs("pushing")
+    env.unwrapped.do({"block_0/size": (0.06, 0.07, 0.08), "block_0/mass": 0.03})
+    engine = env.unwrapped.world._physics.engine
+    inertia = engine.field(iv.scm.Binding("body_inertia", "block_0"))[0]
+    squares = np.array([0.06, 0.07, 0.08]) ** 2
+    np.testing.assert_allclose(inertia, 0.03 / 12 * (squares.sum() - squares), rtol=1e-12)
+
+
+def test_a_link_mass_scales_its_inertia(envs):
+    env = envs("pushing")
+    engine = env.unwrapped.world._physics.engine
+    binding = iv.scm.Binding("body_inertia", "finger_1_middle")
+    before = engine.field(binding)[0]
+    env.unwrapped.do({"finger_1/middle/mass": 0.03})
+    np.testing.assert_allclose(engine.field(binding)[0], before * 0.03 / 0.14854, rtol=1e-12)
+
+
+def test_friction_of_a_pair_is_the_product(envs):
+    env = envs("stacking2")
+    env.unwrapped.do({"floor/friction": 0.8, "block_1/friction": 0.5, "stage/friction": 0.4})
+    engine = env.unwrapped.world._physics.engine
+    for pair, product in (
+        ("floor:block_0", 0.8),
+        ("floor:block_1", 0.4),
+        ("block_0:block_1", 0.5),
+        ("finger_0_tip:block_1", 0.25),
+        ("stage_3:block_1", 0.2),
+    ):
+        found = engine.field(iv.scm.Binding("pair_friction", pair))[0]
+        np.testing.assert_allclose(found[:2], product, rtol=1e-12)
+
+
+def test_gravity_acts(envs):
+    env = envs("pushing", drag="joint_damping")
+    env.unwrapped.do({"gravity": -5.0, "block_0/cartesian_position": (0.0, -0.15, 0.3)})
+    env.step(np.zeros(9, dtype=np.float32))
+    assert env.unwrapped.values["block_0/linear_velocity"][2] == pytest.approx(-0.2, abs=1e-6)
+
+
+def test_a_delayed_command_arrives_late(envs):
+    env = envs("pushing")
+    push = np.ones(9, dtype=np.float32)
+
+    def joints(delay, steps):
+        env.reset(seed=0, options={"do": {"robot/action_delay": delay}})
+        for _ in range(steps):
+            env.step(push)
+        return env.unwrapped.values["joint_positions"]
+
+    rest = np.array((0.0, np.pi / 4, -np.pi / 4) * 3)
+    assert np.abs(joints(0, 1) - rest).max() > 0.02
+    assert np.abs(joints(2, 2) - rest).max() < 0.02  # only the sag
+    assert np.abs(joints(2, 3) - rest).max() > 0.02
+
+
+def test_a_command_is_held_for_its_period(envs):
+    env = envs("pushing")
+    up, down = (np.full(9, a, dtype=np.float32) for a in (0.6, -0.6))
+
+    def play(period, actions):
+        env.reset(seed=0, options={"do": {"robot/control_period": period}})
+        for action in actions:
+            env.step(action)
+        return env.unwrapped.values["joint_positions"]
+
+    np.testing.assert_array_equal(play(3, [up, down, down]), play(1, [up, up, up]))
+    assert not np.array_equal(play(3, [up, down, down, down]), play(1, [up, up, up, up]))
+
+
+def test_damping_slows_the_joints(envs):
+    env = envs("pushing")
+
+    def speed(damping):
+        env.reset(seed=0, options={"do": {"robot/joint_damping": damping}})
+        env.step(np.ones(9, dtype=np.float32))
+        return np.abs(env.unwrapped.values["joint_velocities"]).max()
+
+    assert speed(0.1) < 0.8 * speed(0.0)
+
+
+def test_the_robots_height_moves_its_tips(envs):
+    env = envs("pushing")
+    before = env.unwrapped.values["end_effector_positions"]
+    env.unwrapped.do({"robot/height": 0.36})
+    after = env.unwrapped.values["end_effector_positions"]
+    np.testing.assert_allclose(after - before, (0, 0, 0.02) * 3, atol=1e-12)
+
+
+def test_defaults_make_the_world_as_declared():
+    mass, goal = 0.05, (0.03, 0.05, 0.0325)
+    env = iv.make(
+        "trifinger/pushing-v1",
+        defaults={"block_0/mass": mass, "goal_0/cartesian_position": goal},
+    )
+    env.reset(seed=0)
+    variables = env.unwrapped.variables
+    assert variables["block_0/mass"].default == mass
+    np.testing.assert_array_equal(variables["goal_0/cartesian_position"].default, goal)
+    np.testing.assert_allclose(
+        variables["goal_0/cylindrical_position"].default, (np.hypot(0.03, 0.05), 1.0303768, 0.0325)
+    )
+    env.close()
+    with pytest.raises(iv.errors.InvalidValueError, match="the defaults cannot be: block_0"):
+        iv.make("trifinger/pushing-v1", defaults={"block_0/cartesian_position": (0, 0, 0.0)})
