@@ -43,7 +43,7 @@ class ActionError(InvalidValueError):
 
 
 class ResetNeededError(InterverseError, RuntimeError):
-    """A call that needs a running episode, made before `reset` or after the episode's end."""
+    """A call that needs a running episode, made before `reset` or after a refused one."""
 
 
 class FileFormatError(InterverseError, ValueError):

@@ -45,7 +45,7 @@ class Train:
     preset: Preset = "small"
     """Hyper-parameters: "paper" (CausalWorld's Table 5) or "small"."""
     steps: int = 100_000
-    """Environment steps in all."""
+    """Environment steps in all; an algorithm finishes the batch it is in."""
     curriculum: int = 0
     """CausalWorld's: 0 none, 1 goals, 2 everything."""
     seed: int = 0
@@ -70,11 +70,13 @@ class Train:
 
 def train(config: Train, *, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
-    _claim(config)
     env = _make_env(config)
     try:
         model = _make_model(config, env)
+        _claim(config)
+        model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
         held = training_state.find(config.out / "checkpoint")
         if held is not None:
             training_state.load(model, env, held)
@@ -83,6 +85,7 @@ def train(config: Train, *, progress: bool = False) -> Path:
         return export(model, trained).save(config.out / "policy")
     finally:
         env.close()
+        torch.set_num_threads(threads)
 
 
 def _record(config: Train) -> dict[str, Any]:
@@ -114,7 +117,18 @@ def _claim(config: Train) -> None:
 def _make_env(config: Train) -> WorldVecEnv:
     hyper = preset(config.algorithm, config.preset)
     curriculum = paper_curriculum(config.curriculum) if config.curriculum else None
-    env = WorldVecEnv(config.task, config.num_envs or hyper.num_envs, curriculum, **config.options)
+    count = hyper.num_envs if config.num_envs is None else config.num_envs
+    env = WorldVecEnv(config.task, count, curriculum, **config.options)
+    for name, space in (("observation", env.observation_space), ("action", env.action_space)):
+        if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1):
+            env.close()
+            raise InvalidValueError(
+                explain(
+                    f"{config.task} has a {type(space).__name__} {name} space",
+                    allowed="flat boxes: train learns a multilayer perceptron",
+                    fix="Train on a trifinger or tutorial world, or use SB3 directly",
+                )
+            )
     env.seed(config.seed)
     return env
 
@@ -133,7 +147,6 @@ def _make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
     model = kind(
         "MlpPolicy", env, seed=config.seed, policy_kwargs=network, device="cpu", **settings
     )
-    model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
     env.seed(config.seed)
     return model
 

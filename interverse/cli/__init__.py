@@ -68,7 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _UsageError as error:
         _say(f"interverse {verb}: {error} See: interverse {verb} --help", sys.stderr)
         return 2
-    except (InterverseError, FileNotFoundError) as error:
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment] # the reader has seen enough
+        return 0
+    except (InterverseError, OSError) as error:
         _say(f"interverse {verb}: {error}", sys.stderr)
         return 2
     except KeyboardInterrupt:

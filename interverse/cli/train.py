@@ -26,7 +26,7 @@ class Train:
     preset: Preset = "small"
     """Hyper-parameters: paper (CausalWorld's Table 5) or small."""
     steps: int = 100_000
-    """Environment steps in all."""
+    """Environment steps in all; an algorithm finishes the batch it is in."""
     curriculum: int = 0
     """CausalWorld's: 0 none, 1 goals, 2 everything."""
     seed: int = 0

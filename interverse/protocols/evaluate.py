@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from interverse._version import __version__
 from interverse.envs import make
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.select import Selection, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
@@ -43,6 +44,7 @@ class _Request:
     episodes: int
     seeds: range
     label: str
+    policy: str  # its fingerprint
 
 
 @final
@@ -103,6 +105,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         episodes=episodes,
         seeds=range(first, first + seeds),
         label=experiment or policy_name(policy),
+        policy=fingerprint(policy),
     )
     plan = _plan(request, None if out is None else Path(out), about)
     rows = _collect(plan, policy, workers, progress=progress)
@@ -162,7 +165,8 @@ def _plan(request: _Request, folder: Path | None, variables: Mapping[str, Any]) 
     identity = {
         "task": request.task,
         "options": json.loads(json.dumps(dict(request.options), default=str)),
-        "policy": request.label,
+        "experiment": request.label,
+        "policy": request.policy,
         "version": __version__,
     }
     provenance = {

@@ -40,6 +40,8 @@ def rollout(
     >>> len(episode), episode.actions.shape
     (5, (5,))
     """
+    if max_steps is not None and max_steps < 0:
+        raise InvalidValueError(explain(f"max_steps is {max_steps}", allowed="0 or more, or None"))
     owned = isinstance(env, str)
     playing = make(env) if isinstance(env, str) else env
     inner = _world_env(playing)

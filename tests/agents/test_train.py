@@ -131,6 +131,8 @@ def test_the_vec_env_gives_terminal_observations():
         ({"algorithm": "dqn"}, UnknownNameError, "unknown algorithm 'dqn'"),
         ({"preset": "huge"}, UnknownNameError, "unknown preset 'huge'"),
         ({"steps": 0}, InvalidValueError, "steps is 0"),
+        ({"num_envs": 0}, InvalidValueError, "num_envs is 0"),
+        ({"task": "blocks/observed-3-v1"}, InvalidValueError, "flat boxes"),
         ({"curriculum": 7}, UnknownNameError, "curriculum '7'"),
         ({"task": "tutorial/nothing-v1"}, UnknownNameError, "unknown world"),
         ({"options": {"spce": "A"}}, UnknownNameError, "unknown option 'spce'"),
@@ -140,3 +142,4 @@ def test_the_vec_env_gives_terminal_observations():
 def test_mistakes(tmp_path, change, error, match):
     with pytest.raises(error, match=match):
         train(config(tmp_path, **change))
+    assert not (tmp_path / "train.json").exists(), "a refused call claims nothing"

@@ -139,6 +139,23 @@ def test_a_folder_of_another_evaluation_is_not_touched(tmp_path):
     assert (tmp_path / "results.parquet").read_bytes() == before
 
 
+def pushing(strength):
+    """Two policies of one name: what they close over tells them apart."""
+
+    def policy(observations):
+        return np.full((len(observations), 2), strength, dtype=np.float32)
+
+    return policy
+
+
+def test_a_folder_holds_one_policy_whatever_its_name(tmp_path):
+    settings = {"task": SLIDER, "protocols": "P0", "episodes": 2, "max_steps": 3, "out": tmp_path}
+    first = iv.evaluate(pushing(0.0), **settings)
+    assert table(iv.evaluate(pushing(0.0), **settings)) == table(first)
+    with pytest.raises(InvalidValueError, match="holds another evaluation"):
+        iv.evaluate(pushing(1.0), **settings)
+
+
 def test_a_policy_that_aims_beats_chance(serial):
     aimed = iv.evaluate(towards_goal, task=SLIDER, protocols="P0", episodes=60, max_steps=30)
     chance = serial.select(protocol="P0")

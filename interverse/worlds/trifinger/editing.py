@@ -94,7 +94,7 @@ class Editor:
             deep = np.flatnonzero((after.depth > after.limit).any(axis=1))
             if len(deep):
                 then = self._depths({key: before[key][deep] for key in before})
-                now = replace(after, depth=after.depth[deep])
+                now = replace(after, depth=after.depth[deep], limit=after.limit[deep])
                 worse = feasibility.worse(now, then)
                 reasons |= {int(deep[k]): reason for k, reason in worse.items()}
         return reasons

@@ -33,7 +33,7 @@ def worse(after: Depths, before: Depths) -> dict[int, str]:
         a, b = after.pairs[k]
         reasons[row] = (
             f"{a} would stand {deep[row, k] * 1e3:.1f} mm deep in {b}. "
-            f"Allowed: {after.limit[k] * 1e3:.1f} mm."
+            f"Allowed: {after.limit[row, k] * 1e3:.1f} mm."
         )
     return reasons
 

@@ -65,7 +65,7 @@ class Depths:
 
     pairs: tuple[tuple[str, str], ...]
     depth: Array
-    limit: Array  # (P,)
+    limit: Array  # how deep they may, (N, P), m
 
 
 def penetrations(
@@ -88,7 +88,7 @@ def penetrations(
     return Depths(
         pairs=tuple(pair for pairs, _, _ in parts for pair in pairs),
         depth=xp.concat([depth for _, depth, _ in parts], axis=1),
-        limit=np.concatenate([np.full(len(pairs), limit) for pairs, _, limit in parts]),
+        limit=np.concatenate([np.broadcast_to(limit, depth.shape) for _, depth, limit in parts], 1),
     )
 
 
@@ -120,20 +120,18 @@ def robot_depth(capsules: Capsules, joints: Array, height: Array, tried: Solids)
 # --- blocks --------------------------------------------------------------------------------------
 
 
-def _block_depths(xp: Any, blocks: Solids, obstacles: Solids) -> list[tuple[Pairs, Array, float]]:
+def _block_depths(xp: Any, blocks: Solids, obstacles: Solids) -> list[tuple[Pairs, Array, Any]]:
     count = len(blocks.names)
     if count == 0:
         return []
     axes = matrix(blocks.orientation)
     floor = -bounds(blocks.position, blocks.orientation, blocks.size)[..., 0, 2]
     wall = _wall_depth(xp, blocks, axes)
+    least = xp.minimum(xp.minimum(blocks.size[..., 0], blocks.size[..., 1]), blocks.size[..., 2])
+    half = xp.minimum(least / 2, xp.zeros_like(least) + STAGE_DEPTH)  # a small block's middle
     out = [
-        (
-            [(name, "floor") for name in blocks.names],
-            _there(xp, floor, blocks.present),
-            STAGE_DEPTH,
-        ),
-        ([(name, "stage") for name in blocks.names], _there(xp, wall, blocks.present), STAGE_DEPTH),
+        ([(name, "floor") for name in blocks.names], _there(xp, floor, blocks.present), half),
+        ([(name, "stage") for name in blocks.names], _there(xp, wall, blocks.present), half),
     ]
     pairs = list(combinations(range(count), 2))
     if pairs:
@@ -260,7 +258,7 @@ def _in_world(
 
 def _robot_depths(
     xp: Any, capsules: Capsules, segments: Array, blocks: Solids, obstacles: Solids
-) -> list[tuple[Pairs, Array, float]]:
+) -> list[tuple[Pairs, Array, Any]]:
     fingers, links = segments.shape[1:3]
     names = [f"finger_{f}/{link}" for f in range(fingers) for link in capsules.names]
     flat = xp.reshape(segments, (segments.shape[0], fingers * links, 2, 3))

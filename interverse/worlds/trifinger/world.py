@@ -6,7 +6,7 @@ on copies of its rows, checked, and only then written: a refused world is never 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, final
@@ -33,6 +33,7 @@ from interverse.worlds.trifinger.physics import STATE, Physics
 from interverse.worlds.trifinger.rewards import Targets, sparse, total
 from interverse.worlds.trifinger.robot import Control, action_bounds
 from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.scripted import scripted_policy
 from interverse.worlds.trifinger.store import (
     ADDRESS,
     CLOCK,
@@ -375,6 +376,24 @@ class TriFinger(World):
 
     # --------------------------------------------------------------------- goals
 
+    @property
+    def goal_sizes(self) -> tuple[int, int]:
+        """How many numbers `info` gives of the achieved and of the desired goal."""
+        achieved, desired = self.task.goal_arrays(self._now())
+        return achieved.shape[1], desired.shape[1]
+
+    def goal_reward(self, achieved: Array, desired: Array) -> Array:
+        """Returns what goals alone earn, (n,): the sparse reward, or the fractional part of it.
+
+        Args:
+            achieved: as in `info["achieved_goal"]`, (n, k).
+            desired: as in `info["desired_goal"]`, (n, k).
+        """
+        fraction, success = self.task.fraction_of(achieved, desired)
+        if self.options.sparse_reward:
+            return sparse(success, self.options.step_time)
+        return self.options.step_time * self._share * fraction
+
     def set_starting_state(self, values: Mapping[str, Any] | None) -> None:
         """Makes every later episode start with these values; None goes back to the defaults."""
         if values is None:
@@ -389,6 +408,10 @@ class TriFinger(World):
         """Returns a new goal per world, as values to intervene with; applies nothing."""
         values = ValuesOf(self, worlds)
         return self.task.sample_goal(values, ActiveSpaces(self.variables, values, space), noise)
+
+    def scripted_policy(self) -> Callable[[Any], Any] | None:
+        """Returns the hand-written baseline of five of the tasks."""
+        return scripted_policy(self._layout, self.options)
 
     # ------------------------------------------------------------ saving, looking
 

@@ -24,10 +24,13 @@ _TRAVEL = 0.11  # least height of tips that travel, m
 _ABOVE = 0.04  # of travelling tips over the tallest block, m
 _CARRY = 0.02  # of a carried block over everything else, m
 _SPIN = 1.0  # rad/s
+_UP = 0.5
+_LEVEL = 1.0
+_TWIST = 1.0
 _GAIN = 2.0  # of the integrals that bring the held block where it should be, 1/s
 _SLIPPED = 0.04  # distance of a held block from where it should be that means it is lost, m
 _TOPPLED = 0.45  # sine of a held block's tilt that means the same
-_PLACED = 0.006  # distance from the goal at which a block counts as placed, m
+_PLACED = 0.012  # distance from the goal at which a block counts as placed, m
 
 
 class Phase(IntEnum):
@@ -40,12 +43,13 @@ class Phase(IntEnum):
     LIFT = 4
     CARRY = 5
     LOWER = 6
-    OPEN = 7
+    LOOSEN = 7
+    OPEN = 8
 
 
-_SPEED = np.array([0.35, 0.35, 0.21, 0.1, 1.0, 1.0, 1.0, 0.1])  # of the tips, m/s, by phase
-_PATIENCE = np.array([0.6, 1.5, 1.0, 0.45, 3.0, 4.0, 1.5, 0.6])  # s, by phase
-_PACE = {Phase.LIFT: 0.15, Phase.CARRY: 0.15, Phase.LOWER: 0.09}  # of the held block, m/s
+_SPEED = np.array([0.35, 0.35, 0.21, 0.1, 1.0, 1.0, 1.0, 1.0, 0.1])  # of the tips, m/s, by phase
+_PATIENCE = np.array([0.6, 1.5, 1.0, 0.45, 3.0, 4.0, 1.5, 0.4, 0.6])  # s, by phase
+_PACE = {Phase.LIFT: 0.15, Phase.CARRY: 0.15, Phase.LOWER: 0.09, Phase.LOOSEN: 0.09}  # of the held block, m/s
 
 
 @final
@@ -146,12 +150,12 @@ class Carrier:
         error = np.clip(memory.path - block.position, -0.01, 0.01)
         memory.offset = _integrate(memory.offset, error, held[:, None], dt, most=0.03)
         sunk = _sunk(scene)
-        memory.level = _integrate(memory.level, sunk, held[:, None], dt, most=0.02)
+        memory.level = _integrate(memory.level, _LEVEL * sunk, held[:, None], dt, most=0.02)
         turning = memory.phase >= Phase.CARRY
         ahead = np.clip(_wrap(scene.goal_yaw - memory.yaw), -_SPIN * dt, _SPIN * dt)
         memory.yaw = np.where(held, memory.yaw + np.where(turning, ahead, 0.0), block.yaw)
         quarter = _wrap(memory.yaw - block.yaw, np.pi / 2)
-        memory.twist = _integrate(memory.twist, quarter, held, dt, most=0.3)
+        memory.twist = _integrate(memory.twist, _TWIST * quarter, held, dt, most=0.3)
 
     def _advance(self, scene: Scene, target: Floats, arrived: NDArray[np.bool_]) -> None:
         """Goes on to the next phase where the present one is done, back where it failed."""
@@ -172,6 +176,7 @@ class Carrier:
                 there | late,
                 (there & (apart < 0.006)) | late,
                 ~last & there & ((apart < 0.003) | late),
+                late,
                 arrived | late,
             ],
             default=False,
@@ -236,8 +241,8 @@ class Scene:
             goal=goal,
             others=others,
             goal_yaw=goal_yaw,
-            held=(phase >= Phase.LIFT) & (phase <= Phase.LOWER),
-            destination=np.where((phase == Phase.LOWER)[:, None], goal.position, aloft),
+            held=(phase >= Phase.LIFT) & (phase <= Phase.LOOSEN),
+            destination=np.where((phase >= Phase.LOWER)[:, None], goal.position, aloft),
             travel=np.maximum(_TRAVEL, np.maximum(tallest, block.size[:, 2]) + _ABOVE),
             unplaced=np.where(placed.all(axis=1), blocks - 1, np.argmin(placed, axis=1)),
         )
@@ -259,9 +264,14 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
     grip = block.position[:, 2] + GRIP
     beside = grasp.ring(block.position, block.yaw, block.size, _OPEN)
     around = grasp.ring(block.position, block.yaw, block.size, -squeeze)
-    led = memory.path + memory.offset
-    holding = grasp.ring(led, memory.yaw + memory.twist, block.size, -squeeze)
-    at_hold = (led[:, 2] + GRIP)[:, None] + memory.level + 0.5 * _sunk(scene)
+    loose = (memory.phase == Phase.LOOSEN) * np.minimum(
+        memory.since / _PATIENCE[Phase.LOOSEN], 1.0
+    )
+    firm = 1.0 - loose[:, None]
+    led = block.position + firm * (memory.path + memory.offset - block.position)
+    yaw = memory.yaw + firm[:, 0] * memory.twist
+    holding = grasp.ring(led, yaw, block.size, -squeeze * firm)
+    at_hold = (led[:, 2] + GRIP)[:, None] + firm * (memory.level + _UP * _sunk(scene))
     here = memory.command
     at = {
         Phase.RAISE: (here[..., :2], np.maximum(scene.travel[:, None], scene.sight.tips[..., 2])),
@@ -271,6 +281,7 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
         Phase.LIFT: (holding, at_hold),
         Phase.CARRY: (holding, at_hold),
         Phase.LOWER: (holding, at_hold),
+        Phase.LOOSEN: (holding, at_hold),
         Phase.OPEN: (beside, here[..., 2]),
     }
     places = np.stack([_raised(*at[phase]) for phase in Phase])

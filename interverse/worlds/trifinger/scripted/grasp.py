@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.worlds.trifinger.robot import (
+    DATUM,
     FINGER_YAWS,
     HINGED,
     action_bounds,
@@ -29,6 +30,7 @@ GRIP = 0.008  # m above the block's centre at which it is held: a held block han
 _SPREAD = 0.018  # m from the face's middle to each of two tips on one face
 _CLEARANCE = 0.004  # m kept free between a tip and what it must not touch
 _LEAN = 0.02  # m by which a leg should lean away from the block
+_ALONG_LEG = (0.0, 0.15, 0.3, 0.45)  # shares of the lower link where it is looked for touch
 _BEND = 0.5  # rad by which a knee should be bent: a straight leg cannot press outwards
 _COSTS = {"reach": 300.0, "bend": 2.0, "lean": 5.0, "touch": 100.0, "motion": 0.05}
 
@@ -97,8 +99,9 @@ def _cost(
     angles = np.clip(inverse_kinematics(tips.reshape(-1, 9), joints, height), low, high)
     missed = tip_positions(angles, height).reshape(tips.shape) - tips
     outward = turn(grasp.normals, block.yaw[:, None])
-    lean = ((knees(angles) - at) * outward).sum(axis=-1)
-    room = clearance(at, z[..., 0] - TIP, others) - TIP - _CLEARANCE
+    above = knees(angles, height)
+    lean = ((above - tips)[..., :2] * outward).sum(axis=-1)
+    room = _room(tips, above, others)
     return (
         _COSTS["reach"] * np.sqrt((missed * missed).sum(axis=-1)).sum(axis=-1)
         + _COSTS["bend"] * np.clip(_BEND - np.abs(angles[:, 2::3]), 0.0, None).sum(axis=-1)
@@ -106,6 +109,16 @@ def _cost(
         + _COSTS["touch"] * np.clip(-room, 0.0, None).sum(axis=-1)
         + _COSTS["motion"] * np.abs(angles - joints).sum(axis=-1)
     )
+
+
+def _room(tips: Floats, above: Floats, others: Boxes) -> Floats:
+    """Returns the free space around each finger's lower link, negative if it touches, (N, 3)."""
+    least = np.full(tips.shape[:2], np.inf)
+    for share in _ALONG_LEG:
+        points = tips + share * (above - tips)
+        free = clearance(points[..., :2], points[..., 2] - TIP, others) - TIP - _CLEARANCE
+        least = np.minimum(least, free)
+    return least
 
 
 def clearance(points: Floats, heights: Floats, boxes: Boxes) -> Floats:
@@ -123,14 +136,17 @@ def clearance(points: Floats, heights: Floats, boxes: Boxes) -> Floats:
     return np.where(heights[..., None] < top[:, None], distance, np.inf).min(axis=-1)
 
 
-def knees(joints: Floats) -> Floats:
-    """Returns x and y of the three knees for joint angles (N, 9), (N, 3, 2), m."""
+def knees(joints: Floats, height: Floats) -> Floats:
+    """Returns the places of the three knees for joint angles (N, 9), (N, 3, 3), m."""
     angles = joints.reshape(-1, 3, 3)
+    cos, sin = np.cos(angles), np.sin(angles)
     _, offset, drop = HINGED[2].origin
-    out = drop * np.sin(angles[..., 1])
-    down = drop * np.cos(angles[..., 1])
-    side = np.cos(angles[..., 0]) * (HINGED[1].origin[1] + offset) + np.sin(angles[..., 0]) * down
-    return turn(np.stack([out, side], axis=-1), np.array(FINGER_YAWS)) + hinge_origins()
+    aside = HINGED[1].origin[1] + offset
+    out, down = drop * sin[..., 1], drop * cos[..., 1]
+    side = cos[..., 0] * aside + sin[..., 0] * down
+    rise = cos[..., 0] * down - sin[..., 0] * aside + height[:, None] - DATUM
+    flat = turn(np.stack([out, side], axis=-1), np.array(FINGER_YAWS)) + hinge_origins()
+    return np.concatenate([flat, rise[..., None]], axis=-1)
 
 
 def turn(vector: Floats, angle: Floats) -> Floats:

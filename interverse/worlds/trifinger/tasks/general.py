@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
@@ -50,7 +51,7 @@ class General(Task):
 
     def scene(self) -> Scene:
         """Returns the default heap; the blocks stand in it until an episode draws their places."""
-        place, turn = self._heap(*_DEFAULT, None)
+        place, turn = _default_heap()
         return scene_of(_shape(place, _DEFAULT[1], place, np.zeros(len(place))), turn)
 
     def variables(self, scene: Scene) -> list[Declared]:
@@ -91,12 +92,10 @@ class General(Task):
         robot = self.capsules, np.array(RAISED), np.array(HEIGHT)
         for row in range(len(rows[_COUNT])):
             count, size = int(rows[_COUNT][row]), float(rows[_SIZE][row])
-            usual = (count, size) == _DEFAULT
-            rng = None if usual else noise.generator("general/heap", row)
             if count > rows["block/used"].shape[1]:
                 place = turn = np.zeros((count, 4))  # it will be refused: spare the drop
             else:
-                place, turn = self._heap(count, size, rng)
+                place, turn = self._heap(count, size, noise, row)
             starts, yaws = scatter(
                 noise.generator("general/start", row), np.full((count, 3), size), robot
             )
@@ -105,16 +104,24 @@ class General(Task):
                 refused[row] = reason
         return refused
 
-    def _heap(self, count: int, size: float, rng: Any) -> tuple[Array, Array]:
+    def _heap(self, count: int, size: float, noise: Noise, row: int) -> tuple[Array, Array]:
+        if (count, size) == _DEFAULT:
+            return _default_heap()
         if self._heaps is None:
             self._heaps = Heaps(_MOST)
-        return self._heaps.rest(count, size, rng)
+        return self._heaps.rest(count, size, noise.generator("general/heap", row))
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
     ) -> Mapping[str, Array]:
         """Returns number, size and mass of the cubes."""
         return {name: draw(name, spaces[name], noise) for name in self.generators}
+
+
+@functools.cache  # a second of simulation; nobody may change what comes back
+def _default_heap() -> tuple[Array, Array]:
+    """Returns where the cubes of the fixed drops come to rest."""
+    return Heaps(_DEFAULT[0]).rest(*_DEFAULT, None)
 
 
 def _shape(goals: Array, size: float, starts: Array, yaws: Array) -> Shape:

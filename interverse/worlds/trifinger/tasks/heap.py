@@ -32,7 +32,6 @@ class Heaps:
         blocks = tuple(Block(position=parking_position(i)) for i in range(most))
         self._most = most
         self._physics = Physics(Scene(blocks=blocks), num_worlds=1, device="cpu", threads=1)
-        self._known: dict[tuple[int, float], tuple[Array, Array]] = {}
 
     def rest(self, count: int, size: float, rng: np.random.Generator | None) -> tuple[Array, Array]:
         """Returns positions (count, 3) and quaternions (count, 4) of a heap inside the arena.
@@ -42,8 +41,6 @@ class Heaps:
             size: their edge, m.
             rng: draws the drops; None takes the fixed ones, nearer to the middle if need be.
         """
-        if rng is None and (count, size) in self._known:
-            return self._known[count, size]
         edges = np.full((count, 3), size)
         for attempt in range(_TRIES):
             falls = _nearer(drops(count, rng), 0.85**attempt if rng is None else 1.0)
@@ -53,8 +50,6 @@ class Heaps:
                 break
         else:  # a row on the floor, which always fits
             place, turn = _row(count, size)
-        if rng is None:
-            self._known[count, size] = place, turn
         return place, turn
 
     def _drop(self, falls: Sequence[Drop], size: float) -> tuple[Array, Array]:

@@ -84,6 +84,11 @@ class Reaching(Task):
         """Returns tips and goals, (N, 9) each."""
         return now.moment.tips.copy(), now.targets.positions.reshape(-1, 9).copy()
 
+    def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
+        """Returns fraction and success of tips and goals, (n,) each."""
+        fraction, distance = reaching_score(achieved, desired)
+        return fraction, distance < _NEAR
+
     def bonus(self, now: Instant, fraction: Array, *, mended: bool) -> Array:
         """Returns the mean distance, as the original's code does, or the fraction it meant."""
         return fraction if mended else _reached(now)[1]

@@ -188,6 +188,12 @@ class Task(ABC):
         n = len(now.block_bounds)
         return now.block_bounds.reshape(n, -1).copy(), now.goal_bounds.reshape(n, -1).copy()
 
+    def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
+        """Returns fraction and success of `goal_arrays` alone, (n,) each, for relabelled goals."""
+        boxes = [rows.reshape(len(rows), -1, 2, 3) for rows in (achieved, desired)]
+        fraction = aabb_score(*boxes)
+        return fraction, fraction > SUCCESS
+
     def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
         """Returns the dense terms of a step, (N,) each, as many as there are weights.
 

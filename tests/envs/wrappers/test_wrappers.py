@@ -1,0 +1,82 @@
+"""Goal dicts, smoothed actions, planning by hand."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import interverse as iv
+import interverse.errors
+from interverse.envs.wrappers import GoalDict, MovingAverageAction, ObjectSelector
+
+
+@pytest.mark.parametrize("task", ["pushing", "reaching", "stacking2"])
+def test_a_relabelled_reward_is_the_reward(task):
+    env = GoalDict(iv.make(f"trifinger/{task}-v1", sparse_reward=True))
+    seen, _ = env.reset(seed=0)
+    assert env.observation_space.contains(seen)
+    rng = np.random.default_rng(0)
+    achieved, desired, rewards = [], [], []
+    for _ in range(5):
+        seen, reward, *_ = env.step(rng.uniform(-1, 1, 9).astype(np.float32))
+        achieved.append(seen["achieved_goal"])
+        desired.append(seen["desired_goal"])
+        rewards.append(reward)
+    many = env.compute_reward(np.array(achieved), np.array(desired), [{}] * 5)
+    np.testing.assert_array_equal(many, rewards)
+    assert env.compute_reward(achieved[0], desired[0], {}) == rewards[0]
+    met = env.compute_reward(np.array(desired), np.array(desired), None)
+    np.testing.assert_allclose(met, 0.04)
+    env.close()
+
+
+def test_a_goal_dict_passes_gymnasiums_check():
+    env = GoalDict(iv.make("trifinger/pushing-v1"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_env(env, skip_render_check=True)
+    env.close()
+
+
+def test_a_world_without_goals_is_refused():
+    env = iv.make("chemistry/chain-v1")
+    with pytest.raises(iv.errors.InvalidValueError, match="no goals to relabel"):
+        GoalDict(env)
+
+
+def test_an_average_forgets_at_reset():
+    env = MovingAverageAction(iv.make("trifinger/pushing-v1"), window=3)
+    env.reset(seed=0)
+    ones, zeros = np.ones(9, dtype=np.float32), np.zeros(9, dtype=np.float32)
+    passed = [env.action(a) for a in (ones, zeros, zeros, zeros)]
+    np.testing.assert_allclose([p[0] for p in passed], (1.0, 0.0, 1 / 3, 0.0))
+    assert passed[2].dtype == np.float32
+    env.reset(seed=0)
+    assert env.action(ones)[0] == 1.0
+    with pytest.raises(iv.errors.InvalidValueError, match="window"):
+        MovingAverageAction(env, window=0)
+    env.close()
+
+
+def test_an_object_is_moved_and_turned_by_hand():
+    env = ObjectSelector(iv.make("trifinger/pushing-v1", skip_frame=1))
+    env.reset(seed=0)
+    values = env.unwrapped.values
+    for _ in range(10):
+        seen, *_, info = env.step((0, 5, 1))
+        assert info["refused"] == ""
+    assert env.observation_space.contains(seen)
+    assert values["block_0/cartesian_position"][1] == pytest.approx(-0.06, abs=1e-3)
+    z, w = values["block_0/orientation"][2:]
+    assert 2 * np.arctan2(z, w) == pytest.approx(1.0, abs=0.02)
+    env.unwrapped.do({"block_0/cartesian_position": (0.0, 0.05, 0.0035)}, check=False)
+    *_, info = env.step((0, 2, 0))  # down, deeper into the floor
+    assert "floor" in info["refused"]
+    with pytest.raises(iv.errors.InvalidValueError, match="the action is"):
+        env.step((1, 0, 0))
+    env.close()
+    with pytest.raises(iv.errors.InvalidValueError, match="skip_frame=1"):
+        ObjectSelector(iv.make("trifinger/pushing-v1"))
