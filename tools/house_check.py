@@ -155,7 +155,7 @@ def no_poking(sources: list[Source]) -> Iterator[Finding]:
         if source.layer not in ("sim", "bench") and source.path.name not in SCENE_FILES:
             for name, line in source.imports:
                 if name.split(".")[0] in SIMULATORS:
-                    yield source.finding(line, "rule 13", f"imports {name} outside sim or a scene's files")
+                    yield source.finding(line, "rule 13", f"imports {name} outside sim and scenes")
         for node in ast.walk(source.tree):
             if _calls(node, "setattr"):
                 yield source.finding(node.lineno, "rule 13", "setattr: declare a binding instead")

@@ -106,13 +106,15 @@ class Driver:
         self._address(index, seeds, episode)
         self.running[index] = False
         noise = self._noise(index)
+        self.world.reset(index, noise, {})
         given: dict[str, NDArray[Any]] = {}
-        if do is not None:
+        if do is not None:  # judged by the new episode's values, never by the last one's
             given = self._resolve(as_intervention(do), index, noise)
-            reasons = self._outside(given, index, check=check)
+            differs = {name: _differs(r, self.values[name][index]) for name, r in given.items()}
+            reasons = self._outside(given, index, check=check, differs=differs)
             self._raise_refused(reasons, given)
-        refused = self.world.reset(index, noise, given)
-        self._raise_refused(refused, given)
+        if given:
+            self._raise_refused(self.world.reset(index, noise, given), given)
         self.running[index] = True
         self._trim_log(index)
         if given:
@@ -238,7 +240,7 @@ class Driver:
         index: Index,
         *,
         check: bool,
-        differs: Mapping[str, NDArray[np.bool_]] | None = None,
+        differs: Mapping[str, NDArray[np.bool_]],
     ) -> dict[int, str]:
         after = Overlay(self.values, rows, index)
         reasons: dict[int, str] = {}
@@ -246,7 +248,7 @@ class Driver:
             variable = self.world.variables[name].resolve(after)
             bad = outside(values, variable, self.world.options.space, check=check)
             for row, text in bad.items():
-                if differs is None or differs[name][row]:
+                if differs[name][row]:
                     reasons.setdefault(int(index[row]), text)
         return reasons
 

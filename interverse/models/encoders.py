@@ -13,6 +13,7 @@ from typing import Literal, final
 from torch import Tensor, nn
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.cell_maps import cell_maps, suits
 from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder, full_precision
 from interverse.models.mlp import MLP
@@ -86,7 +87,9 @@ class Encoder(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Returns (B, slots, parts * slot_width) for images (B, 3, 50, 50) in [0, 1]."""
-        maps = self.maps(images).contiguous().reshape(len(images), self.vision.slots, -1)
+        fast = suits(images, self.maps, self.vision.size)
+        maps = cell_maps(images, self.maps) if fast else self.maps(images)
+        maps = maps.contiguous().reshape(len(images), self.vision.slots, -1)
         with full_precision(images):
             return self.mlp(maps.float())
 

@@ -92,10 +92,11 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Callable[[], Tensor] | None
         side = distances.sub_(own).sign_()  # -1 nearer, 0 as near, 1 farther
         total, apart = side.sum(1), side.abs().sum(1)
         nearer, tied = (apart - total) / 2, count - 1 - apart
-        if pictures is not None and bool((tied > 0).any()):
+        unsure = tied.nonzero().flatten()
+        if pictures is not None and len(unsure):
             names = pictures() if names is None else names
-            same = names[start : start + _ROWS, None] == names[None]
-            tied = ((side == 0) & ~same).sum(1)
+            other = names[start + unsure][:, None] != names[None]
+            tied[unsure] = ((side[unsure] == 0) & other).to(tied.dtype).sum(1)
         strict.append(nearer)
         guarded.append(nearer + tied)
     return Ranks(*(torch.cat(parts).to(torch.int64) + 1 for parts in (strict, guarded)))

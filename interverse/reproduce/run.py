@@ -83,7 +83,8 @@ class _Work:
         if not any(todo.values()):
             self.clock.say(f"{row.name}: done before")
             return
-        for seed, fitted in self.trainer.models(row, materials).items():
+        seeds = [seed for seed, missing in todo.items() if missing]
+        for seed, fitted in self.trainer.models(row, materials, seeds).items():
             for variant, kind in todo[seed]:
                 self.clock.check()
                 self._score(records[seed], fitted, materials, variant, kind)

@@ -26,11 +26,12 @@ class Trainer:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
 
-    def models(self, row: Row, materials: Materials) -> Mapping[int, Fitted]:
-        """Returns a row's model of every seed."""
+    def models(
+        self, row: Row, materials: Materials, seeds: Sequence[int]
+    ) -> Mapping[int, Fitted]:
+        """Returns a row's model of every seed asked for."""
         folder = self.settings.out / "work" / row.name
         Record(folder / "asked.json", asked(self.settings, row)).write()
-        seeds = range(1, self.settings.seeds + 1)
         missing = [seed for seed in seeds if not _saved(folder, seed).exists()]
         if missing:
             with self.clock.timed(f"{row.name}: training seeds {_told(missing)}"):

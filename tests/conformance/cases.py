@@ -6,6 +6,7 @@ episodes, never fewer laws.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,6 +79,16 @@ def some_value(variable: Variable, present: Any, rng: np.random.Generator) -> An
 def writable(env: Any) -> list[str]:
     """Returns the names of the variables that can be set."""
     return [name for name, v in env.unwrapped.variables.items() if not v.read_only]
+
+
+def chosen(names: list[str], *, most: int = 150) -> list[str]:
+    """Returns all names; of very many, two of each kind (block_0/mass and block_17/mass)."""
+    if len(names) <= most:
+        return names
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(re.sub(r"\d+", "#", name), []).append(name)
+    return [name for alike in kinds.values() for name in {alike[0], alike[len(alike) // 2]}]
 
 
 def leaves(tree: Any) -> list[np.ndarray]:

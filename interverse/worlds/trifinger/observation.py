@@ -27,6 +27,12 @@ _BOUNDS: Mapping[str, tuple[Any, Any]] = {  # what becomes -1 and 1
     "linear_velocity": (-0.5, 0.5),
     "angular_velocity": (-np.pi, np.pi),
 }
+ROBOT = (
+    "time_left_for_task",
+    "joint_positions",
+    "joint_velocities",
+    "end_effector_positions",
+)
 _WIDTHS = {"type": 1, "orientation": 4}
 STILL = ("type", "size", "cartesian_position", "orientation")
 MOVING = (*STILL, "linear_velocity", "angular_velocity")
@@ -65,7 +71,7 @@ class Layout:
         scale = (self.high - self.low) / 2.0
         for name, part in self.slices.items():
             owner, _, key = name.partition("/")
-            robot = not key and owner not in ("time_left_for_task", "mask")
+            robot = name in ROBOT[1:]
             block = owner.startswith("block_") and key not in ("type", "size")
             if not (robot or block):
                 scale[part] = 0.0
@@ -82,15 +88,19 @@ class Group:
 
 
 def layout(
-    groups: Sequence[Group], stored: Sequence[str], *, seconds: float, mask: int = 0
+    groups: Sequence[Group],
+    stored: Sequence[str],
+    *,
+    seconds: float,
+    more: Mapping[str, int] = MappingProxyType({}),
 ) -> Layout:
-    """Returns the layout of robot, objects and mask.
+    """Returns the layout of robot, objects and what follows them.
 
     Args:
         groups: the objects in the order they are observed.
         stored: their names in the order their numbers are laid side by side.
         seconds: length of an episode.
-        mask: how many flags follow, one per block; 0 for none.
+        more: what follows as it is, by name: a mask of the blocks in use, keys of one's own.
     """
     low_joints, high_joints = action_bounds("joint_positions")
     parts: list[tuple[str, Any, Any, int]] = [
@@ -107,9 +117,11 @@ def layout(
         columns.append(starts[group.name] + np.arange(widths[group.name]))
         for key in group.keys:
             parts.append((f"{group.name}/{key}", *_BOUNDS[key], _WIDTHS.get(key, 3)))
-    if mask:
-        parts.append(("mask", -1.0, 1.0, mask))
-        columns.append(robot + sum(widths.values()) + np.arange(mask))
+    start = robot + sum(widths.values())
+    for name, width in more.items():
+        parts.append((name, -1.0, 1.0, width))
+        columns.append(start + np.arange(width))
+        start += width
     return _assemble(parts, np.concatenate(columns))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -48,6 +48,11 @@ class TriFingerOptions(WorldOptions):
     is compared with the last step's, not the start's; in reaching success earns, not distance."""
     sparse_reward: bool = False
     """Whether the reward is the step time on success and 0 otherwise, and nothing else."""
+    custom_observations: Mapping[str, Callable[[Mapping[str, Any]], Any]] = field(
+        default_factory=dict
+    )
+    """Keys of your own at the end of the observation: functions of all variables' values, each
+    with a leading world axis, that return (N,) or (N, k). They are passed on as they are."""
     cameras: Sequence[int] = (0, 1, 2)
     """Which cameras a picture observation holds."""
     image_size: int = 128

@@ -1,7 +1,8 @@
 """The TriFinger world: a robot of three fingers, a task, and every variable of both.
 
 All values live in the store (`interverse.worlds.trifinger.store`). An intervention is worked out
-on copies of its rows, checked, and only then written: a refused world is never touched.
+on copies of its rows, checked, and only then written: a refused world is never touched. The file
+is longer than most: it is the one place where all the parts meet.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise
 from interverse.scm import Variable, table
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.worlds.trifinger import store
 from interverse.worlds.trifinger.album import Album, observation_space
-from interverse.worlds.trifinger.contacts import touch_sensors
 from interverse.worlds.trifinger.editing import Editor
 from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
 from interverse.worlds.trifinger.graph import causal_graph
@@ -30,8 +30,9 @@ from interverse.worlds.trifinger.objects import to_cylindrical
 from interverse.worlds.trifinger.observation import layout
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import STATE, Physics
-from interverse.worlds.trifinger.rewards import Targets, sparse, total
+from interverse.worlds.trifinger.rewards import Targets
 from interverse.worlds.trifinger.robot import Control, action_bounds
+from interverse.worlds.trifinger.rules import rules_of
 from interverse.worlds.trifinger.scene import Scene
 from interverse.worlds.trifinger.scripted import scripted_policy
 from interverse.worlds.trifinger.store import (
@@ -46,6 +47,7 @@ from interverse.worlds.trifinger.store import (
 from interverse.worlds.trifinger.studio import Studio
 from interverse.worlds.trifinger.tasks import load_task
 from interverse.worlds.trifinger.tasks.task import Instant, Task
+from interverse.worlds.trifinger.touch import force_between, touching
 from interverse.worlds.trifinger.variables import (
     Declared,
     arena_variables,
@@ -69,10 +71,11 @@ class TriFinger(World):
         self.task: Task = load_task(options.task)()
         self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
         self.scene = scene_of(self.task, options, torques=self._control.torques)
+        self._rules = rules_of(self.task, self.scene, options)
+        self.max_steps, self.reward_range = self._rules.max_steps, self._rules.reward_range
         declared = _declare(self.task, self.scene)
         self._slots = {d.variable.name: d.slot for d in declared}
         self._declare_spaces(declared)
-        self._set_rewards()
         self._physics = Physics(
             self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
         )
@@ -85,6 +88,7 @@ class TriFinger(World):
         self._goal: tuple[Targets, Array] | None = None  # kept while no goal changes
         self._fraction: Array | None = None
         self._set_up_start(declared)
+        self._set_observations()
 
     # -------------------------------------------------------------------- set-up
 
@@ -97,45 +101,22 @@ class TriFinger(World):
             edges=tuple(task.edges(scene)),
             constraints=tuple(task.constraints(scene)),
         )
-        self._set_length(task.seconds(scene))
-        groups, stored = task.groups(scene)
-        mask = 0 if options.max_blocks is None else scene.block_count
-        self._layout = layout(groups, stored, seconds=self._seconds, mask=mask)
-        self._noisy, self._types = self._layout.sensed(), task.types(scene)
-        flat = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
-        pixels = options.observation_mode == "pixel"
-        self.layout = MappingProxyType({}) if pixels else self._layout.slices
-        self.observation_space = observation_space(flat, options)
         low, high = action_bounds(options.action_mode)
         if options.normalize_actions:
             low, high = -np.ones(9), np.ones(9)
         self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
 
-    def _set_length(self, seconds: float) -> None:
-        """Sets how long an episode is: the task's time, or the option's steps as seconds."""
-        options = self.options
-        self.max_steps = int(seconds / options.step_time) + 1
-        if options.max_steps is not None and options.max_steps != self.max_steps:
-            self.max_steps = options.max_steps
-            seconds = (options.max_steps - 1) * options.step_time
-        self._seconds = seconds
-
-    def _set_rewards(self) -> None:
-        options, task = self.options, self.task
-        chosen = options.dense_reward_weights
-        weights = task.weights if chosen is None else chosen
-        if len(weights) != len(task.weights):
-            raise InvalidValueError(
-                explain(
-                    f"dense_reward_weights has {len(weights)} entries",
-                    allowed=f"{len(task.weights)}, one for each dense term of {task.name}",
-                )
-            )
-        self._weights = tuple(float(w) for w in weights)
-        share = options.fractional_reward_weight
-        self._share = task.fractional_weight if share is None else float(share)
-        sparse_range = (0.0, options.step_time)
-        self.reward_range = sparse_range if options.sparse_reward else (-np.inf, np.inf)
+    def _set_observations(self) -> None:
+        options, task, scene = self.options, self.task, self.scene
+        groups, stored = task.groups(scene)
+        more = {} if options.max_blocks is None else {"mask": scene.block_count}
+        more |= {name: rows.shape[1] for name, rows in self._custom().items()}
+        self._layout = layout(groups, stored, seconds=self._rules.seconds, more=more)
+        self._noisy, self._types = self._layout.sensed(), task.types(scene)
+        flat = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
+        pixels = options.observation_mode == "pixel"
+        self.layout = MappingProxyType({}) if pixels else self._layout.slices
+        self.observation_space = observation_space(flat, options)
 
     def _set_up_start(self, declared: list[Declared]) -> None:
         """Works out the rows every episode starts from, and the variables' defaults with them."""
@@ -268,7 +249,8 @@ class TriFinger(World):
         data[CLOCK][worlds] += 1
         data[ADDRESS][worlds, 2] = noise.steps
         self._instant = None
-        data[REWARD][worlds] = self._reward(before, self._now())[worlds]
+        reward = self._rules.reward(before, self._now(), self._success())
+        data[REWARD][worlds] = reward[worlds]
 
     def _command(self, actions: Array, worlds: Index) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
@@ -281,16 +263,6 @@ class TriFinger(World):
         queue = np.concatenate([newest[:, None], queue[:, :-1]], axis=1)
         data[COMMANDS][worlds] = queue
         return queue[np.arange(len(worlds)), data["robot/action_delay"][worlds]]
-
-    def _reward(self, before: Instant, now: Instant) -> Array:
-        options, fraction = self.options, self._success()
-        if options.sparse_reward:
-            return sparse(self.task.solved(now, fraction), options.step_time)
-        mended = options.mended_reward
-        terms = self.task.terms(before, now, mended=mended) if any(self._weights) else ()
-        weights = self._weights if any(self._weights) else ()
-        bonus = self.task.bonus(now, fraction, mended=mended)
-        return total(terms, weights, bonus, self._share, options.step_time)
 
     def observe(self) -> Any:
         """Returns every world's observation, as fresh arrays."""
@@ -313,7 +285,7 @@ class TriFinger(World):
     def _numbers(self) -> Array:
         """Returns the structured observations, (N, width)."""
         data = self._store
-        left = self._seconds - data[CLOCK] * self.options.step_time
+        left = self._rules.seconds - data[CLOCK] * self.options.step_time
         parts = [
             left[:, None],
             data["joint_positions"],
@@ -323,12 +295,23 @@ class TriFinger(World):
         ]
         if self.options.max_blocks is not None:
             parts.append(data["block/used"].astype(np.float64))
+        parts += self._custom().values()
         raw = np.concatenate(parts, axis=1)[:, self._layout.columns]
         spread = data["robot/observation_noise"]
         if spread.any():
             draw = store.noise_of(data[ADDRESS]).normal("observation", (self._layout.width,))
             raw = raw + spread[:, None] * self._noisy * draw
         return self._layout.normalise(raw) if self.options.normalize_observations else raw
+
+    def _custom(self) -> dict[str, Array]:
+        """Returns the observations of one's own, (N, k) each."""
+        functions = self.options.custom_observations
+        values = ValuesOf(self, np.arange(self.num_worlds))
+        n = self.num_worlds
+        return {
+            name: np.asarray(function(values), dtype=np.float64).reshape(n, -1)
+            for name, function in functions.items()
+        }
 
     def score(self) -> Score:
         """Returns reward, success and goals as they stand; an episode ends by time alone."""
@@ -352,27 +335,11 @@ class TriFinger(World):
 
     def contact(self, a: str, b: str) -> Array:
         """Returns whether two things touch, (N,): floor, stage, obstacles, fingers, blocks."""
-        return np.asarray(self._physics.engine.sensor(self._sensor("touch", a, b)))[:, 0] > 0
+        return touching(self._physics.engine, self.scene, a, b)
 
     def contact_force(self, a: str, b: str) -> Array:
         """Returns the force of one thing on another, (N, 3), world frame, N."""
-        name = self._sensor("force", a, b)
-        sign = 1.0 if name == f"force:{a}:{b}" else -1.0
-        return sign * np.asarray(self._physics.engine.sensor(name))
-
-    def _sensor(self, kind: str, a: str, b: str) -> str:
-        if not self.options.contact_sensors:
-            raise InvalidValueError(
-                explain(
-                    "this world has no contact sensors", fix="Make it with contact_sensors=True"
-                )
-            )
-        pairs = touch_sensors(self.scene)
-        for one, other in ((a, b), (b, a)):
-            if (one, other) in pairs:
-                return f"{kind}:{one}:{other}"
-        known = (f"{one}, {other}" for one, other in pairs)
-        raise UnknownNameError(unknown("pair of objects", f"{a}, {b}", known))
+        return force_between(self._physics.engine, self.scene, a, b)
 
     # --------------------------------------------------------------------- goals
 
@@ -389,10 +356,7 @@ class TriFinger(World):
             achieved: as in `info["achieved_goal"]`, (n, k).
             desired: as in `info["desired_goal"]`, (n, k).
         """
-        fraction, success = self.task.fraction_of(achieved, desired)
-        if self.options.sparse_reward:
-            return sparse(success, self.options.step_time)
-        return self.options.step_time * self._share * fraction
+        return self._rules.goal_reward(achieved, desired)
 
     def set_starting_state(self, values: Mapping[str, Any] | None) -> None:
         """Makes every later episode start with these values; None goes back to the defaults."""

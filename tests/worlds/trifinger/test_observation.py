@@ -201,3 +201,17 @@ def test_mixed_observations_hold_numbers_pictures_depth_and_segmentation(envs):
     assert 0.3 < np.median(seen["depth"]) < 1.2  # metres from the camera to the arena
     assert len(np.unique(seen["segmentation"])) > 3
     assert np.array_equal(seen["structured"], envs("pushing").reset(seed=0)[0])
+
+
+def _gap(values):
+    return values["goal_0/cartesian_position"] - values["block_0/cartesian_position"]
+
+
+def test_keys_of_ones_own_follow_at_the_end(envs):
+    custom = {"gap": _gap, "weight": lambda v: -v["block_0/mass"] * v["gravity"]}
+    env = envs("pushing", custom_observations=custom)
+    assert list(env.layout)[-2:] == ["gap", "weight"]
+    seen = env.unwrapped.do({"block_0/mass": 0.05}).observation
+    assert seen.shape == (60,)
+    np.testing.assert_allclose(seen[env.layout["gap"]], (0.0, 0.16, 0.0))
+    np.testing.assert_allclose(seen[env.layout["weight"]], 0.05 * 9.81)

@@ -29,7 +29,6 @@ _LEVEL = 1.0
 _TWIST = 1.0
 _GAIN = 2.0  # of the integrals that bring the held block where it should be, 1/s
 _SLIPPED = 0.04  # distance of a held block from where it should be that means it is lost, m
-_TOPPLED = 0.45  # sine of a held block's tilt that means the same
 _PLACED = 0.012  # distance from the goal at which a block counts as placed, m
 
 
@@ -49,7 +48,7 @@ class Phase(IntEnum):
 
 _SPEED = np.array([0.35, 0.35, 0.21, 0.1, 1.0, 1.0, 1.0, 1.0, 0.1])  # of the tips, m/s, by phase
 _PATIENCE = np.array([0.6, 1.5, 1.0, 0.45, 3.0, 4.0, 1.5, 0.4, 0.6])  # s, by phase
-_PACE = {Phase.LIFT: 0.15, Phase.CARRY: 0.15, Phase.LOWER: 0.09, Phase.LOOSEN: 0.09}  # of the held block, m/s
+_PACE = {Phase.LIFT: 0.15, Phase.CARRY: 0.15, Phase.LOWER: 0.09}  # of the held block, m/s
 
 
 @final
@@ -143,19 +142,19 @@ class Carrier:
     def _steer(self, scene: Scene) -> None:
         """Moves on where the held block should be, and corrects for where it is."""
         memory, block, dt = self._memory, scene.block, self._senses.step_time
-        held = scene.held
+        held, gripped = scene.held, memory.phase >= Phase.LIFT
         pace = np.select([memory.phase == p for p in _PACE], list(_PACE.values())) * dt
         path = memory.path + shorten(scene.destination - memory.path, pace)
-        memory.path = np.where(held[:, None], path, block.position)
+        memory.path = np.where(gripped[:, None], path, block.position)
         error = np.clip(memory.path - block.position, -0.01, 0.01)
-        memory.offset = _integrate(memory.offset, error, held[:, None], dt, most=0.03)
+        memory.offset = _integrate(memory.offset, error, memory.phase, dt, most=0.03)
         sunk = _sunk(scene)
-        memory.level = _integrate(memory.level, _LEVEL * sunk, held[:, None], dt, most=0.02)
-        turning = memory.phase >= Phase.CARRY
+        memory.level = _integrate(memory.level, _LEVEL * sunk, memory.phase, dt, most=0.02)
+        turning = held & (memory.phase >= Phase.CARRY)
         ahead = np.clip(_wrap(scene.goal_yaw - memory.yaw), -_SPIN * dt, _SPIN * dt)
-        memory.yaw = np.where(held, memory.yaw + np.where(turning, ahead, 0.0), block.yaw)
+        memory.yaw = np.where(gripped, memory.yaw + np.where(turning, ahead, 0.0), block.yaw)
         quarter = _wrap(memory.yaw - block.yaw, np.pi / 2)
-        memory.twist = _integrate(memory.twist, _TWIST * quarter, held, dt, most=0.3)
+        memory.twist = _integrate(memory.twist, _TWIST * quarter, memory.phase, dt, most=0.3)
 
     def _advance(self, scene: Scene, target: Floats, arrived: NDArray[np.bool_]) -> None:
         """Goes on to the next phase where the present one is done, back where it failed."""
@@ -182,9 +181,10 @@ class Carrier:
             default=False,
         )
         blocked = (phase == Phase.DESCEND) & late & (lag > 0.02)
-        slipped = scene.held & ((apart > _SLIPPED) | ((scene.block.lean**2).sum(axis=-1) > _TOPPLED**2))
+        slipped = scene.held & (apart > _SLIPPED)
         memory.tries[blocked | slipped] += 1
         memory.command[slipped] = sight.tips[slipped]
+        memory.path[slipped], memory.offset[slipped] = scene.block.position[slipped], 0.0
         opened = done & (phase == Phase.OPEN)
         memory.job[opened] = scene.unplaced[opened]
         memory.phase = np.select(
@@ -241,7 +241,7 @@ class Scene:
             goal=goal,
             others=others,
             goal_yaw=goal_yaw,
-            held=(phase >= Phase.LIFT) & (phase <= Phase.LOOSEN),
+            held=(phase >= Phase.LIFT) & (phase <= Phase.LOWER),
             destination=np.where((phase >= Phase.LOWER)[:, None], goal.position, aloft),
             travel=np.maximum(_TRAVEL, np.maximum(tallest, block.size[:, 2]) + _ABOVE),
             unplaced=np.where(placed.all(axis=1), blocks - 1, np.argmin(placed, axis=1)),
@@ -268,10 +268,10 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
         memory.since / _PATIENCE[Phase.LOOSEN], 1.0
     )
     firm = 1.0 - loose[:, None]
-    led = block.position + firm * (memory.path + memory.offset - block.position)
-    yaw = memory.yaw + firm[:, 0] * memory.twist
+    led, yaw = memory.path + memory.offset, memory.yaw + memory.twist
     holding = grasp.ring(led, yaw, block.size, -squeeze * firm)
-    at_hold = (led[:, 2] + GRIP)[:, None] + firm * (memory.level + _UP * _sunk(scene))
+    at_hold = (led[:, 2] + GRIP)[:, None] + memory.level + _UP * _sunk(scene)
+    apart = grasp.ring(led, yaw, block.size, _OPEN)
     here = memory.command
     at = {
         Phase.RAISE: (here[..., :2], np.maximum(scene.travel[:, None], scene.sight.tips[..., 2])),
@@ -282,7 +282,7 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
         Phase.CARRY: (holding, at_hold),
         Phase.LOWER: (holding, at_hold),
         Phase.LOOSEN: (holding, at_hold),
-        Phase.OPEN: (beside, here[..., 2]),
+        Phase.OPEN: (apart, here[..., 2]),
     }
     places = np.stack([_raised(*at[phase]) for phase in Phase])
     return places[memory.phase, np.arange(len(memory.phase))]
@@ -300,8 +300,13 @@ def _raised(xy: Floats, z: Floats) -> Floats:
     return np.concatenate([xy, np.broadcast_to(heights, xy.shape[:2])[..., None]], axis=-1)
 
 
-def _integrate(value: Floats, error: Floats, on: Any, dt: float, *, most: float) -> Floats:
-    return np.where(on, np.clip(value + _GAIN * dt * error, -most, most), 0.0)
+def _integrate(
+    value: Floats, error: Floats, phase: NDArray[np.int64], dt: float, *, most: float
+) -> Floats:
+    """Returns the integral while the block is held, what it was while it is let go, else 0."""
+    phase = phase.reshape(-1, *(1,) * (value.ndim - 1))
+    held = np.where(phase <= Phase.LOWER, np.clip(value + _GAIN * dt * error, -most, most), value)
+    return np.where(phase >= Phase.LIFT, held, 0.0)
 
 
 def _wrap(angle: Floats, period: Any = 2 * np.pi) -> Floats:

@@ -27,7 +27,7 @@ from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, Sight
 
 TIP = 0.0105  # m from a tip's centre to what it touches
 GRIP = 0.008  # m above the block's centre at which it is held: a held block hangs, not topples
-_SPREAD = 0.018  # m from the face's middle to each of two tips on one face
+_SPREAD = 0.37  # share of a face's width from its middle to each of two tips on it
 _CLEARANCE = 0.004  # m kept free between a tip and what it must not touch
 _LEAN = 0.02  # m by which a leg should lean away from the block
 _ALONG_LEG = (0.0, 0.15, 0.3, 0.45)  # shares of the lower link where it is looked for touch
@@ -68,8 +68,9 @@ class Grasp:
 
     def ring(self, centre: Floats, yaw: Floats, size: Floats, gap: Floats | float) -> Floats:
         """Returns where the tips are, x and y, (N, 3, 2), with a gap between tip and face."""
-        half = np.abs(self.normals * size[:, None, :2]).sum(axis=-1) / 2
-        away = self.normals * (half + TIP + gap)[..., None] + self.sides * _SPREAD
+        flat = size[:, None, :2]
+        half = np.abs(self.normals * flat).sum(axis=-1) / 2
+        away = self.normals * (half + TIP + gap)[..., None] + self.sides * flat * _SPREAD
         return centre[:, None, :2] + turn(away, yaw[:, None])
 
 
