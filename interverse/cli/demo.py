@@ -29,6 +29,7 @@ except ImportError as error:
     raise missing_extra(error.name or "matplotlib", "report") from error
 
 _SLIDER = "tutorial/slider-v1"
+_MOST_SHOWN = 3  # changed variables under a picture
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#999999"
 
 
@@ -210,9 +211,9 @@ def _save(figure: Any, path: Path) -> str:
 
 
 def _wrapped(names: list[str]) -> str:
-    return ",\n".join(", ".join(names[i : i + 2]) for i in range(0, min(len(names), 6), 2)) + (
-        f"\nand {len(names) - 6} more" if len(names) > 6 else ""
-    )
+    shown = names[:_MOST_SHOWN]
+    more = [f"and {len(names) - len(shown)} more"] if len(names) > len(shown) else []
+    return "\n".join(shown + more)
 
 
 def _code(change: Change) -> str:
