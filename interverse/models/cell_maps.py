@@ -143,8 +143,10 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     """Returns the matrix product of low-precision operands in float32."""
     if a.dtype == torch.float32:
         return a @ b
-    return torch.bmm(a, b, out_dtype=torch.float32) if a.ndim == 3 else torch.mm(
-        a, b, out_dtype=torch.float32
+    return (
+        torch.bmm(a, b, out_dtype=torch.float32)
+        if a.ndim == 3
+        else torch.mm(a, b, out_dtype=torch.float32)
     )
 
 

@@ -26,9 +26,7 @@ class Trainer:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
 
-    def models(
-        self, row: Row, materials: Materials, seeds: Sequence[int]
-    ) -> Mapping[int, Fitted]:
+    def models(self, row: Row, materials: Materials, seeds: Sequence[int]) -> Mapping[int, Fitted]:
         """Returns a row's model of every seed asked for."""
         folder = self.settings.out / "work" / row.name
         Record(folder / "asked.json", asked(self.settings, row)).write()

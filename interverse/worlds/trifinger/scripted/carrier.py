@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.worlds.trifinger.scripted.grasp import GRIP, TIP, Grasp, choose
+from interverse.worlds.trifinger.scripted.grasp import GRIP, Grasp, choose
 from interverse.worlds.trifinger.scripted.reacher import shorten
 from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, Senses, Sight
 
@@ -24,9 +24,8 @@ _TRAVEL = 0.11  # least height of tips that travel, m
 _ABOVE = 0.04  # of travelling tips over the tallest block, m
 _CARRY = 0.02  # of a carried block over everything else, m
 _SPIN = 1.0  # rad/s
-_UP = 0.5
-_LEVEL = 1.0
-_TWIST = 1.0
+_UP = 0.5  # how much of a lean is corrected at once; above 1 it swings
+_LAG = (0.004, 0.01, 0.1)
 _GAIN = 2.0  # of the integrals that bring the held block where it should be, 1/s
 _SLIPPED = 0.04  # distance of a held block from where it should be that means it is lost, m
 _PLACED = 0.012  # distance from the goal at which a block counts as placed, m
@@ -144,17 +143,20 @@ class Carrier:
         memory, block, dt = self._memory, scene.block, self._senses.step_time
         held, gripped = scene.held, memory.phase >= Phase.LIFT
         pace = np.select([memory.phase == p for p in _PACE], list(_PACE.values())) * dt
+        lag = memory.path - block.position
+        lag = np.sqrt((lag * lag).sum(axis=-1))
+        pace = pace * np.clip((_LAG[1] - lag) / (_LAG[1] - _LAG[0]), _LAG[2], 1.0)
         path = memory.path + shorten(scene.destination - memory.path, pace)
         memory.path = np.where(gripped[:, None], path, block.position)
         error = np.clip(memory.path - block.position, -0.01, 0.01)
         memory.offset = _integrate(memory.offset, error, memory.phase, dt, most=0.03)
         sunk = _sunk(scene)
-        memory.level = _integrate(memory.level, _LEVEL * sunk, memory.phase, dt, most=0.02)
+        memory.level = _integrate(memory.level, sunk, memory.phase, dt, most=0.02)
         turning = held & (memory.phase >= Phase.CARRY)
         ahead = np.clip(_wrap(scene.goal_yaw - memory.yaw), -_SPIN * dt, _SPIN * dt)
         memory.yaw = np.where(gripped, memory.yaw + np.where(turning, ahead, 0.0), block.yaw)
         quarter = _wrap(memory.yaw - block.yaw, np.pi / 2)
-        memory.twist = _integrate(memory.twist, _TWIST * quarter, memory.phase, dt, most=0.3)
+        memory.twist = _integrate(memory.twist, quarter, memory.phase, dt, most=0.3)
 
     def _advance(self, scene: Scene, target: Floats, arrived: NDArray[np.bool_]) -> None:
         """Goes on to the next phase where the present one is done, back where it failed."""
@@ -264,9 +266,7 @@ def _targets(scene: Scene, memory: Memory) -> Floats:
     grip = block.position[:, 2] + GRIP
     beside = grasp.ring(block.position, block.yaw, block.size, _OPEN)
     around = grasp.ring(block.position, block.yaw, block.size, -squeeze)
-    loose = (memory.phase == Phase.LOOSEN) * np.minimum(
-        memory.since / _PATIENCE[Phase.LOOSEN], 1.0
-    )
+    loose = (memory.phase == Phase.LOOSEN) * np.minimum(memory.since / _PATIENCE[Phase.LOOSEN], 1.0)
     firm = 1.0 - loose[:, None]
     led, yaw = memory.path + memory.offset, memory.yaw + memory.twist
     holding = grasp.ring(led, yaw, block.size, -squeeze * firm)

@@ -32,7 +32,7 @@ _CLEARANCE = 0.004  # m kept free between a tip and what it must not touch
 _LEAN = 0.02  # m by which a leg should lean away from the block
 _ALONG_LEG = (0.0, 0.15, 0.3, 0.45)  # shares of the lower link where it is looked for touch
 _BEND = 0.5  # rad by which a knee should be bent: a straight leg cannot press outwards
-_COSTS = {"reach": 300.0, "bend": 2.0, "lean": 5.0, "touch": 100.0, "motion": 0.05}
+_COSTS = {"reach": 200.0, "bend": 1.0, "lean": 5.0, "touch": 100.0, "motion": 0.05}
 
 
 def _grasps() -> tuple[Floats, Floats, NDArray[np.bool_]]:
