@@ -6,7 +6,9 @@ is unchanged, bit for bit.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,6 +123,12 @@ ON_SLIDER = [
         lambda e: e.restore(Snapshot.from_bytes(e.snapshot().to_bytes()[:99])),
         errors.FileFormatError,
         "not a snapshot",
+    ),
+    Try(
+        "episode file corrupt",
+        lambda e: iv.Episode.load(_corrupt()),
+        errors.FileFormatError,
+        "episode",
     ),
     Try("snapshot empty", lambda e: Snapshot.from_bytes(b""), errors.FileFormatError, "0 bytes"),
 ]
@@ -294,6 +302,12 @@ ON_COMMAND_LINE = [
     (["describe", CHEMISTRY, "--jsn"], "jsn"),
     (["doctor", "now"], "now"),
 ]
+
+
+def _corrupt() -> Path:
+    path = Path(tempfile.mkdtemp()) / "torn.h5"
+    path.write_bytes(b"not HDF5")
+    return path
 
 
 def _snapshot(world_id: str, **options: Any) -> Snapshot:

@@ -6,9 +6,10 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import gymnasium as gym
+import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -55,7 +56,7 @@ class Train:
     """Worlds in the batch; the preset's by default."""
     checkpoint_every: int = 20_000
     """Steps between checkpoints; what a kill can cost at most."""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """Options of the world, as for make."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,12 @@ def summary(results: Results) -> list[dict[str, Any]]:
             entry[metric] = float(scores.mean()) if len(scores) else None
         out.append(entry)
     return out
+
+
+def without_pairs(config: Any) -> dict[str, Any]:
+    """Returns a config's fields with its `option` words parsed into `options`."""
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    return given | {"options": {**given["options"], **parse_pairs(given.pop("option"))}}
 
 
 def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:

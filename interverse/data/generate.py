@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import gymnasium as gym
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -35,13 +36,12 @@ _ACTION = "policy/action"  # the address `rollout`'s random policy draws at
 _NOT_SHAPING = ("threads", "device")  # options that change no result
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Collect:
     """What to collect. `interverse collect ID --episodes 1000 --out FILE.h5` is made from this."""
 
-    id: str
-    """The world."""
+    id: Annotated[str, tyro.conf.Positional]
+    """A grid world's id, such as blocks/observed-3-v1."""
     out: Path
     """The file to write."""
     episodes: int = 1000
@@ -53,11 +53,11 @@ class Collect:
     images: bool = False
     """Store pixels too. Without, they are drawn when asked for, which is faster than reading them
     and gives the same bytes; set it for programs that read the file by themselves."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """Options of the world, as for `make`."""
     overwrite: bool = False
     """Replace a file that holds another data set."""
-    progress: bool = False
+    progress: Annotated[bool, tyro.conf.Suppress] = False
     """Show a bar on standard error."""
 
     def __post_init__(self) -> None:

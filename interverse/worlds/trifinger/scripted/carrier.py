@@ -26,6 +26,7 @@ _CARRY = 0.02  # of a carried block over everything else, m
 _SPIN = 1.0  # rad/s
 _UP = 0.5  # how much of a lean is corrected at once; above 1 it swings
 _LAG = (0.004, 0.01, 0.1)
+_CARE = (0.25, 1.5)
 _GAIN = 2.0  # of the integrals that bring the held block where it should be, 1/s
 _SLIPPED = 0.04  # distance of a held block from where it should be that means it is lost, m
 _PLACED = 0.012  # distance from the goal at which a block counts as placed, m
@@ -46,7 +47,7 @@ class Phase(IntEnum):
 
 
 _SPEED = np.array([0.35, 0.35, 0.21, 0.1, 1.0, 1.0, 1.0, 1.0, 0.1])  # of the tips, m/s, by phase
-_PATIENCE = np.array([0.6, 1.5, 1.0, 0.45, 3.0, 4.0, 1.5, 0.4, 0.6])  # s, by phase
+_PATIENCE = np.array([0.6, 1.5, 1.0, 0.45, 6.0, 8.0, 1.5, 0.4, 0.6])  # s, by phase
 _PACE = {Phase.LIFT: 0.15, Phase.CARRY: 0.15, Phase.LOWER: 0.09}  # of the held block, m/s
 
 
@@ -58,7 +59,8 @@ class Memory:
     phase: NDArray[np.int64]
     since: Floats  # seconds in this phase
     job: NDArray[np.int64]  # which block
-    tries: NDArray[np.int64]  # grasps that failed
+    blocked: NDArray[np.int64]  # how often the fingers could not get beside the block
+    slips: NDArray[np.int64]  # how often it slipped
     grasp: NDArray[np.int64]
     command: Floats  # tips, (N, 3, 3)
     path: Floats  # where the held block should be now, (N, 3)
@@ -71,14 +73,14 @@ class Memory:
     @classmethod
     def of(cls, n: int) -> Memory:
         """Returns the memory of N worlds that have not started."""
-        whole = [np.zeros(n, dtype=np.int64) for _ in range(4)]
-        phase, job, tries, grasp = whole
+        phase, job, blocked, slips, grasp = (np.zeros(n, dtype=np.int64) for _ in range(5))
         three = [np.zeros((n, 3)) for _ in range(3)]
         return cls(
             phase,
             np.zeros(n),
             job,
-            tries,
+            blocked,
+            slips,
             grasp,
             np.zeros((n, 3, 3)),
             *three,
@@ -135,7 +137,7 @@ class Carrier:
             goal = Boxes(*scene.goal.parts).at(rows)
             goal.yaw[:] = scene.goal_yaw[rows]
             memory.grasp[rows] = choose(
-                some, scene.block.at(rows), goal, scene.others.at(rows), rank=memory.tries[rows]
+                some, scene.block.at(rows), goal, scene.others.at(rows), rank=memory.blocked[rows] + memory.slips[rows] // 2
             )
 
     def _steer(self, scene: Scene) -> None:
@@ -146,6 +148,7 @@ class Carrier:
         lag = memory.path - block.position
         lag = np.sqrt((lag * lag).sum(axis=-1))
         pace = pace * np.clip((_LAG[1] - lag) / (_LAG[1] - _LAG[0]), _LAG[2], 1.0)
+        pace = pace * np.where(memory.slips > 0, _CARE[0], 1.0)
         path = memory.path + shorten(scene.destination - memory.path, pace)
         memory.path = np.where(gripped[:, None], path, block.position)
         error = np.clip(memory.path - block.position, -0.01, 0.01)
@@ -184,7 +187,8 @@ class Carrier:
         )
         blocked = (phase == Phase.DESCEND) & late & (lag > 0.02)
         slipped = scene.held & (apart > _SLIPPED)
-        memory.tries[blocked | slipped] += 1
+        memory.blocked[blocked] += 1
+        memory.slips[slipped] += 1
         memory.command[slipped] = sight.tips[slipped]
         memory.path[slipped], memory.offset[slipped] = scene.block.position[slipped], 0.0
         opened = done & (phase == Phase.OPEN)
@@ -262,7 +266,7 @@ def _others(sight: Sight, job: NDArray[np.int64]) -> Boxes:
 def _targets(scene: Scene, memory: Memory) -> Floats:
     """Returns where the tips should be in the end of their present phase, (N, 3, 3)."""
     block, grasp = scene.block, Grasp.of(memory.grasp)
-    squeeze = np.where(grasp.alone, *_SQUEEZE)
+    squeeze = np.where(grasp.alone, *_SQUEEZE) * np.where(memory.slips > 0, _CARE[1], 1.0)[:, None]
     grip = block.position[:, 2] + GRIP
     beside = grasp.ring(block.position, block.yaw, block.size, _OPEN)
     around = grasp.ring(block.position, block.yaw, block.size, -squeeze)
