@@ -137,7 +137,11 @@ class Carrier:
             goal = Boxes(*scene.goal.parts).at(rows)
             goal.yaw[:] = scene.goal_yaw[rows]
             memory.grasp[rows] = choose(
-                some, scene.block.at(rows), goal, scene.others.at(rows), rank=memory.blocked[rows] + memory.slips[rows] // 2
+                some,
+                scene.block.at(rows),
+                goal,
+                scene.others.at(rows),
+                rank=memory.blocked[rows] + memory.slips[rows] // 2,
             )
 
     def _steer(self, scene: Scene) -> None:
