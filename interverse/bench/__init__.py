@@ -8,5 +8,6 @@ BENCHMARKS = Registry(
         "chemistry": Entry("interverse.bench.grids:chemistry"),
         "imports": Entry("interverse.bench.imports:imports"),
         "slider": Entry("interverse.bench.slider:slider"),
+        "trifinger": Entry("interverse.bench.trifinger:trifinger"),
     },
 )

@@ -82,7 +82,7 @@ class Episode:
         """A hash of everything in it: equal for equal episodes, on any machine."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps(self._header(), sort_keys=True).encode())
-        for name, array in sorted(self._arrays().items()):
+        for name, array in sorted(self.arrays().items()):
             digest.update(name.encode())
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
@@ -95,29 +95,38 @@ class Episode:
         os.close(handle)
         try:
             with h5py.File(partial, "w") as file:
-                file.attrs["format"] = _FORMAT
-                file.attrs["header"] = json.dumps(self._header())
-                file.attrs["fingerprint"] = self.fingerprint
-                for name, array in self._arrays().items():
-                    packed = {"compression": "gzip"} if array.size > 64 else {}
-                    file.create_dataset(name, data=array, **packed)
+                self.write(file)
             os.replace(partial, target)
         finally:
             Path(partial).unlink(missing_ok=True)
         return target
+
+    def write(self, group: h5py.Group) -> None:
+        """Writes the episode into an empty HDF5 group."""
+        group.attrs["format"] = _FORMAT
+        group.attrs["header"] = json.dumps(self._header())
+        group.attrs["fingerprint"] = self.fingerprint
+        for name, array in self.arrays().items():
+            packed = {"compression": "gzip"} if array.size > 64 else {}
+            group.create_dataset(name, data=array, **packed)
+
+    @classmethod
+    def read(cls, group: h5py.Group) -> Episode:
+        """Returns the episode in an HDF5 group, or raises ValueError, KeyError or TypeError."""
+        if group.attrs.get("format") != _FORMAT:
+            raise ValueError(f"format {group.attrs.get('format')!r}")
+        header = json.loads(group.attrs["header"])
+        episode = cls(**_from_header(header), **_from_arrays(_read_tree(group)))
+        if episode.fingerprint != group.attrs["fingerprint"]:
+            raise ValueError("the arrays do not match their fingerprint")
+        return episode
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Episode:
         """Returns the episode in a file; a corrupt or foreign file raises FileFormatError."""
         try:
             with h5py.File(path, "r") as file:
-                if file.attrs.get("format") != _FORMAT:
-                    raise ValueError(f"format {file.attrs.get('format')!r}")
-                header = json.loads(file.attrs["header"])
-                episode = cls(**_from_header(header), **_from_arrays(_read_tree(file)))
-                if episode.fingerprint != file.attrs["fingerprint"]:
-                    raise ValueError("the arrays do not match their fingerprint")
-                return episode
+                return cls.read(file)
         except FileNotFoundError:
             raise
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -146,7 +155,8 @@ class Episode:
             "version": self.version,
         }
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Returns everything measured, by path."""
         out = _flatten("observations", self.observations)
         out |= _flatten("values", dict(self.values)) | _flatten("info", dict(self.info))
         for name in ("actions", "rewards", "terminated", "truncated"):

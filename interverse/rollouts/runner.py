@@ -44,7 +44,7 @@ def rollout(
         raise InvalidValueError(explain(f"max_steps is {max_steps}", allowed="0 or more, or None"))
     owned = isinstance(env, str)
     playing = make(env) if isinstance(env, str) else env
-    inner = _world_env(playing)
+    inner = world_env(playing)
     try:
         actor = as_policy(policy, inner.world)
         actor.reset(np.ones(1, dtype=bool), np.array([seed]))
@@ -62,7 +62,8 @@ def rollout(
             playing.close()
 
 
-def _world_env(env: gym.Env[Any, Any]) -> WorldEnv:
+def world_env(env: gym.Env[Any, Any]) -> WorldEnv:
+    """Returns the environment of interverse inside any wrappers, or raises."""
     inner = env.unwrapped
     if not isinstance(inner, WorldEnv):
         raise InvalidValueError(

@@ -45,7 +45,11 @@ class Reacher:
         return self._senses.action(self._command + self._integral, sight)
 
 
-def shorten(vector: Any, length: Any) -> Any:
-    """Returns vectors, (..., 3), no longer than a length, a number or (...)."""
-    size = np.sqrt((vector * vector).sum(axis=-1))
-    return vector * np.minimum(1.0, length / np.maximum(size, 1e-9))[..., None]
+def shorten(vector: Any, most: Any) -> Any:
+    """Returns vectors, (..., 3), no longer than `most`, a number or (...)."""
+    return vector * np.minimum(1.0, most / np.maximum(length(vector), 1e-9))[..., None]
+
+
+def length(vector: Any) -> Any:
+    """Returns the lengths of vectors, (..., 3)."""
+    return np.sqrt((vector * vector).sum(axis=-1))

@@ -1,0 +1,178 @@
+"""Planning with the true model: the cross-entropy method, all candidates in one batch.
+
+The present moment of one world is put into N worlds, each plays one candidate sequence of actions,
+and the sequences that earned most shape the next generation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from interverse.envs import Snapshot, WorldEnv, make_vec
+from interverse.errors import InvalidValueError, explain
+from interverse.worlds.world import changed_options
+
+Floats = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CEM:
+    """Settings of the cross-entropy method."""
+
+    horizon: int = 6
+    """Actions in a plan."""
+    iterations: int = 20
+    """Generations; plans that still improve with the last want more."""
+    population: int = 500
+    """Candidates in a generation, and worlds in the batch."""
+    elites: int = 50
+    """How many of them shape the next one."""
+    memory: float = 0.25
+    """Share of the old mean and variance that is kept."""
+    hold: int = 1
+    """Steps for which each action of a plan is held."""
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "iterations", "population", "elites", "hold"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
+                )
+        if self.elites > self.population:
+            raise InvalidValueError(
+                explain(
+                    f"elites is {self.elites}", allowed=f"at most population, {self.population}"
+                )
+            )
+        if not 0.0 <= self.memory < 1.0:
+            raise InvalidValueError(explain(f"memory is {self.memory}", allowed="0 to below 1"))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The best sequence of actions ever seen.
+
+    Attributes:
+        actions: one per step, (horizon x hold, ...).
+        score: the sum of rewards it earned.
+        scores: the best of each generation, (iterations,).
+    """
+
+    actions: NDArray[Any]
+    score: float
+    scores: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+@final
+class Planner:
+    """Plans for worlds like one environment; close it when done.
+
+    >>> import interverse as iv
+    >>> env = iv.make("tutorial/slider-v1")
+    >>> _ = env.reset(seed=0)
+    >>> planner = Planner(env, CEM(horizon=3, iterations=2, population=8, elites=2))
+    >>> plan = planner.plan(env.snapshot(), rng=np.random.default_rng(0))
+    >>> plan.actions.shape
+    (3, 2)
+    >>> planner.close()
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], config: CEM | None = None) -> None:
+        inner = env.unwrapped
+        space = env.action_space
+        if not isinstance(inner, WorldEnv) or not isinstance(space, gym.spaces.Box):
+            raise InvalidValueError(
+                explain(
+                    f"cannot plan in {env}",
+                    allowed="an environment of interverse with continuous actions",
+                )
+            )
+        self.config = CEM() if config is None else config
+        self._space = space
+        self._batch = make_vec(
+            inner.driver.id,
+            self.config.population,
+            autoreset_mode=AutoresetMode.DISABLED,
+            **changed_options(inner.world.options),
+        )
+
+    def close(self) -> None:
+        """Releases the batch of worlds."""
+        self._batch.close()
+
+    def plan(self, moment: Snapshot, *, rng: np.random.Generator) -> Plan:
+        """Returns the best plan found from a moment of one world.
+
+        Args:
+            moment: what `env.snapshot()` returned.
+            rng: draws the candidates.
+        """
+        config, space = self.config, self._space
+        shape = (config.horizon, *space.shape)
+        mean = np.broadcast_to((space.low + space.high) / 2.0, shape).astype(np.float64)
+        variance = np.broadcast_to(((space.high - space.low) / 4.0) ** 2, shape).astype(np.float64)
+        best, best_score, scores = mean, -np.inf, []
+        for _ in range(config.iterations):
+            drawn = mean + np.sqrt(variance) * rng.standard_normal((config.population, *shape))
+            drawn = np.clip(drawn, space.low, space.high)
+            earned = self.score(moment, drawn)
+            order = np.argsort(-earned, kind="stable")
+            scores.append(earned[order[0]])
+            if earned[order[0]] > best_score:
+                best, best_score = drawn[order[0]], earned[order[0]]
+            elite, kept = drawn[order[: config.elites]], config.memory
+            mean = kept * mean + (1.0 - kept) * elite.mean(axis=0)
+            variance = kept * variance + (1.0 - kept) * elite.var(axis=0)
+        actions = np.repeat(best, config.hold, axis=0).astype(space.dtype)
+        return Plan(actions, float(best_score), np.array(scores))
+
+    def score(self, moment: Snapshot, candidates: Floats) -> Floats:
+        """Returns the sum of rewards of every candidate, (population,), played from a moment.
+
+        A world that ends earns nothing more.
+        """
+        batch = self._batch
+        batch.restore(moment)
+        total, running = np.zeros(len(candidates)), np.ones(len(candidates), dtype=bool)
+        for t in range(self.config.horizon):
+            action = candidates[:, t].astype(self._space.dtype)
+            for _ in range(self.config.hold):
+                _, reward, terminated, truncated, _ = batch.step(action)
+                total += np.where(running, reward, 0.0)
+                running &= ~(terminated | truncated)
+        return total
+
+
+def run_planner(
+    env: gym.Env[Any, Any],
+    planner: Planner,
+    *,
+    plans: int,
+    rng: np.random.Generator,
+) -> float:
+    """Returns what an environment earned under one plan after another, each played to its end.
+
+    Args:
+        env: after a reset; it is left where the last plan ended, or where the episode did.
+        planner: of an environment with the same id and options.
+        plans: how many.
+        rng: draws the candidates.
+    """
+    earned = 0.0
+    for _ in range(plans):
+        plan = planner.plan(env.unwrapped.snapshot(), rng=rng)  # type: ignore[attr-defined]
+        for action in plan.actions:
+            _, reward, terminated, truncated, _ = env.step(action)
+            earned += float(reward)
+            if terminated or truncated:
+                return earned
+    return earned

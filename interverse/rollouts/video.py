@@ -1,0 +1,135 @@
+"""Moving pictures: an episode, or a policy at work, as an MP4."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs import Snapshot, WorldEnv, make
+from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.rollouts.episode import Episode
+from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.runner import rollout
+
+try:
+    import imageio_ffmpeg
+except ImportError as error:
+    raise missing_extra("imageio-ffmpeg", "report") from error
+
+Frame = NDArray[np.uint8]  # (height, width, 3)
+_EVEN = 2  # the codec needs sides that are multiples of this
+
+
+def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
+    """Yields pictures of an episode as it replays: its start, then after every so many actions."""
+    env = make(episode.id, render_mode="rgb_array", **episode.options)
+    try:
+        _begin(env, episode)
+        yield env.render()
+        for step, action in enumerate(episode.actions):
+            env.step(action)
+            _intervene(env, episode, step + 1)
+            if (step + 1) % every == 0:
+                yield env.render()
+    finally:
+        env.close()
+
+
+def _begin(env: WorldEnv, episode: Episode) -> None:
+    if episode.start:
+        env.reset(options={"snapshot": Snapshot.from_bytes(episode.start)})
+    else:
+        first = [item.values for item in episode.interventions if item.at_reset]
+        do = {name: value for values in first for name, value in values.items()}
+        options: dict[str, Any] = {"episode": episode.episode, **({"do": do} if do else {})}
+        env.reset(seed=episode.seed, options=options)
+    _intervene(env, episode, 0)
+
+
+def _intervene(env: WorldEnv, episode: Episode, step: int) -> None:
+    for item in episode.interventions:
+        if item.step == step and not item.at_reset and item.values:
+            env.do(dict(item.values), check=False)
+
+
+def record_episode(
+    episode: Episode, path: str | os.PathLike[str], *, fps: float = 25.0, every: int = 1
+) -> Path:
+    """Writes a video of an episode; returns its path.
+
+    Args:
+        episode: what to show; it is replayed.
+        path: of the video, `*.mp4`.
+        fps: pictures a second.
+        every: actions between two pictures.
+    """
+    if not isinstance(every, int) or every < 1:
+        raise InvalidValueError(explain(f"every is {every!r}", allowed="a whole number from 1"))
+    return write_video(episode_frames(episode, every=every), path, fps=fps)
+
+
+def record_policy(
+    task: str,
+    policy: PolicyLike,
+    path: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    do: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Path:
+    """Writes a video of one episode of a policy, 25 pictures a second; returns its path.
+
+    Args:
+        task: a world's id.
+        policy: what acts; see `interverse.rollouts.as_policy`.
+        path: of the video, `*.mp4`.
+        seed: the seed to reset with.
+        do: an intervention to start under.
+        **options: the world's.
+    """
+    env = make(task, **options)
+    try:
+        episode = rollout(env, policy, seed=seed, do=do)
+    finally:
+        env.close()
+    return record_episode(episode, path)
+
+
+def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: float) -> Path:
+    """Writes pictures to an MP4 as they come, whole or not at all; returns its path."""
+    target = Path(path)
+    if target.suffix.lower() != ".mp4":
+        raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
+    if not fps > 0:
+        raise InvalidValueError(explain(f"fps is {fps}", allowed="a number above 0"))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.stem}.partial.mp4")
+    try:
+        _encode(frames, partial, fps)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _encode(frames: Iterable[Frame], path: Path, fps: float) -> None:
+    writer = None
+    try:
+        for frame in frames:
+            height, width = (side - side % _EVEN for side in frame.shape[:2])
+            if writer is None:
+                writer = imageio_ffmpeg.write_frames(
+                    str(path), (width, height), fps=fps, quality=7, macro_block_size=_EVEN
+                )
+                writer.send(None)
+            writer.send(np.ascontiguousarray(frame[:height, :width]))
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise InvalidValueError(explain("there are no pictures to write"))
