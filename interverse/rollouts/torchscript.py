@@ -43,7 +43,8 @@ def save_torchscript(policy: ExportedPolicy, path: str | os.PathLike[str]) -> Pa
     with warnings.catch_warnings(), torch.no_grad():
         # Torch would like its own compiler used instead, which a robot without Python cannot run.
         warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # the bounds shall be constants
+        # The bounds shall be constants.
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         traced = torch.jit.trace(_Deployed(policy), torch.zeros(2, width))  # type: ignore[no-untyped-call]
         torch.jit.save(traced, str(target))
     return target
