@@ -50,11 +50,10 @@ class MovingAverageActionVector(VectorWrapper):
         mean = np.where(full, np.mean(self._last, axis=0).astype(given.dtype), given)
         out = self.env.step(mean)
         self._count[self._ended] = 0  # the action of a world that was just reset did not count
+        inner: Any = self.env.unwrapped
         ended = out[2] | out[3]
-        at_once = self.env.unwrapped.autoreset_mode is AutoresetMode.SAME_STEP
-        self._count[ended & at_once] = 0
-        later = self.env.unwrapped.autoreset_mode is AutoresetMode.NEXT_STEP
-        self._ended = ended & later
+        self._count[ended & (inner.autoreset_mode is AutoresetMode.SAME_STEP)] = 0
+        self._ended = ended & (inner.autoreset_mode is AutoresetMode.NEXT_STEP)
         return out
 
 
