@@ -32,7 +32,6 @@ class Moment:
         worlds: which worlds, (n,).
         noise: their addresses, n rows; `tag` makes this actor's draws its own.
         space: the region to draw from.
-        success: the last episode's success of each world, (n,), NaN before the first.
     """
 
     driver: Driver
@@ -40,7 +39,6 @@ class Moment:
     noise: Noise
     space: SpaceName
     tag: str = "actor"
-    success: NDArray[np.float64] | None = None
 
     @property
     def variables(self) -> Mapping[str, Variable]:
