@@ -1,0 +1,62 @@
+"""How well can a world model rank in the chain? The tables are found by intervention.
+
+python examples/ideal_ranking.py 10000
+"""
+
+import sys
+
+import numpy as np
+import torch
+
+import interverse as iv
+from interverse.models.ranking import HORIZONS, ranks
+
+OBJECTS, COLORS = 5, 5
+
+
+def colors_of(envs):
+    """Returns the colours of all objects, (N, objects)."""
+    return np.stack([envs.values[f"object_{i}/color"] for i in range(OBJECTS)], axis=1)
+
+
+def tables(envs):
+    """Returns what each object becomes when its parent is painted: (objects, parent, child)."""
+    chances = np.zeros((OBJECTS, COLORS, COLORS))
+    for child, color in np.ndindex(OBJECTS - 1, COLORS):
+        envs.reset(seed=child * COLORS + color)
+        envs.step(np.full(envs.num_envs, child * COLORS + color))
+        seen = colors_of(envs)[:, child + 1]
+        chances[child + 1, color] = np.bincount(seen, minlength=COLORS) / envs.num_envs
+    return chances
+
+
+def predict(mean, action, chances):
+    """Returns the mean state (objects, colours) after an action: what lies below is drawn anew."""
+    painted, color = divmod(action, COLORS)
+    mean = mean.copy()
+    mean[painted] = np.eye(COLORS)[color]
+    for child in range(painted + 1, OBJECTS):
+        mean[child] = mean[child - 1] @ chances[child]
+    return mean
+
+
+def main() -> None:
+    """Prints H@1 of a model that knows every table and predicts the mean."""
+    envs = iv.make_vec("chemistry/chain-v1", num_envs=int((sys.argv + ["500"])[1]))
+    chances, rng = tables(envs), np.random.default_rng(0)
+    envs.reset(seed=1000)
+    means = np.eye(COLORS)[colors_of(envs)]
+    for step in range(1, max(HORIZONS) + 1):
+        actions = rng.integers(OBJECTS * COLORS, size=envs.num_envs)
+        envs.step(actions)
+        means = np.stack([predict(m, a, chances) for m, a in zip(means, actions, strict=True)])
+        if step in HORIZONS:
+            true = np.eye(COLORS)[colors_of(envs)]
+            best = ranks(torch.as_tensor(true), torch.as_tensor(means)).strict == 1
+            print(
+                f"H@1 after {step} steps: {100 * best.double().mean():.1f} ({envs.num_envs} ranked)"
+            )
+
+
+if __name__ == "__main__":
+    main()
