@@ -40,6 +40,8 @@ class Learner:
             for part in self._module.modules():
                 if isinstance(part, PatchDecoder):
                     part.in_cache = False
+                elif isinstance(part, nn.BatchNorm2d):
+                    part.__class__ = _PlainNorm
 
     @property
     def module(self) -> nn.Module:
@@ -80,6 +82,30 @@ class Learner:
         """Puts back what `state` gave."""
         for name, mine in self.state().items():
             mine.copy_(state[name])
+
+
+class _PlainNorm(nn.BatchNorm2d):
+    """Batch norm in plain arithmetic: torch's own on a GPU has no rule for stacked members."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Returns the maps (B, C, H, W) normed over batch and pixels."""
+        if self.training:
+            wide = maps.float()
+            mean = wide.mean((0, 2, 3))
+            variance = (wide - mean[:, None, None]).square().mean((0, 2, 3))
+            self._track(mean, variance, maps.numel() // maps.shape[1])
+        else:
+            mean, variance = self.running_mean, self.running_var
+        scale = self.weight * torch.rsqrt(variance + self.eps)
+        shift = self.bias - mean * scale
+        return maps * scale[:, None, None].to(maps.dtype) + shift[:, None, None].to(maps.dtype)
+
+    @torch.no_grad()
+    def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        rate = self.momentum
+        self.running_mean.mul_(1 - rate).add_(mean * rate)
+        self.running_var.mul_(1 - rate).add_(variance * (rate * count / (count - 1)))
+        self.num_batches_tracked.add_(1)
 
 
 def member(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:

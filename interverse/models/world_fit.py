@@ -173,7 +173,8 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
             )
         )
     on_gpu = torch.device(how.device).type == "cuda"
-    together = how.at_once == "always" or (how.at_once == "auto" and on_gpu and able)
+    pays = on_gpu and able and how.precision != "bf16"  # its path over cells fills a GPU alone
+    together = how.at_once == "always" or (how.at_once == "auto" and pays)
     return [how.seeds] if together else [(seed,) for seed in how.seeds]
 
 

@@ -42,7 +42,6 @@ class Trainer:
             epochs=budget.epochs,
             batch_size=budget.batch_size,
             seeds=tuple(seeds),
-            at_once="never",  # stacked seeds need vmap of batch norm, which CUDA lacks (2.11)
             device=settings.device,
             precision=settings.training_precision,
             compile=settings.compile,
