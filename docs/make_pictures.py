@@ -21,6 +21,12 @@ from PIL import Image
 import interverse as iv
 from interverse.cli.demo import circling, to_goal
 from interverse.reports import PLOTS
+from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.control.pictures import (
+    Procedural,
+    procedural_backgrounds,
+    procedural_floors,
+)
 
 COLORS = 240  # of a picture: half its size, and nobody sees it
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
@@ -177,17 +183,64 @@ def scores() -> Figure:
     return PLOTS.load("bars")(iv.Results.concat(runs), "return")
 
 
+def floors() -> Figure:
+    """Returns some painted floors of every kind."""
+    return album(procedural_floors(), columns=10, cell=56)
+
+
+def backgrounds() -> Figure:
+    """Returns some painted backgrounds of every kind."""
+    return album(procedural_backgrounds(), columns=8, cell=76)
+
+
+def album(pictures: Procedural, columns: int, cell: int) -> Figure:
+    """Returns a sheet with a row of pictures for every kind, as many as there are up to columns."""
+    numbers: dict[str, list[int]] = {}
+    for index in range(pictures.count):
+        numbers.setdefault(pictures.kind(index), []).append(index)
+    sheet = np.full((len(numbers) * cell, columns * cell, 3), 255, dtype=np.uint8)
+    for row, group in enumerate(numbers.values()):
+        for column, index in enumerate(group[:columns]):
+            y, x = row * cell, column * cell
+            sheet[y : y + cell - 2, x : x + cell - 2] = pictures.picture(index, cell - 2)
+    margin, dpi = 72, 110
+    width, height = columns * cell + margin, len(sheet)
+    figure = plt.figure(figsize=(width / dpi, height / dpi), dpi=dpi)
+    figure.figimage(sheet, margin, 0)
+    for row, kind in enumerate(numbers):
+        middle = 1 - (row + 0.5) * cell / height
+        name = kind.replace("_", "\n")
+        figure.text((margin - 6) / width, middle, name, ha="right", va="center", fontsize=7)
+    return figure
+
+
+def looks(domain: str) -> np.ndarray:
+    """Returns twenty looks of a domain in the same state, the default one first."""
+    env = iv.make(f"control/{domain}_{DOMAINS[domain].tasks[0]}-v1", frame_stack=1, dynamics_seed=3)
+    rows = []
+    for seeds in ((0, *range(1, 10)), (*range(10, 16), *range(-4, 0))):
+        seen = [env.reset(seed=0, options={"visual_seed": seed})[0] for seed in seeds]
+        padded = [np.pad(frame, ((0, 0), (0, 2), (0, 2)), constant_values=255) for frame in seen]
+        rows.append(np.concatenate(padded, axis=2))
+    env.close()
+    return np.concatenate(rows, axis=1).transpose(1, 2, 0)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Draws everything."""
     mpl.use("Agg")
     folder = Path(arguments[0]) if arguments else Path(__file__).parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (worlds, counterfactual, graphs, tasks, scores):
+    for draw in (worlds, counterfactual, graphs, tasks, scores, floors, backgrounds):
         file = folder / f"{draw.__name__}.png"
         figure = draw()
         figure.savefig(file, dpi=110)
         plt.close(figure)
         Image.open(file).convert("RGB").quantize(COLORS).save(file, optimize=True)
+        print(file.name, file.stat().st_size)
+    for domain in DOMAINS:
+        file = folder / f"control_{domain}.png"
+        Image.fromarray(looks(domain)).quantize(COLORS).save(file, optimize=True)
         print(file.name, file.stat().st_size)
 
 

@@ -11,6 +11,11 @@ ACTORS = Registry(
         "everything": Entry("interverse.actors.uniform:Everything"),
         "goals": Entry("interverse.actors.goals:Goals"),
         "interpolation": Entry("interverse.actors.interpolation:Interpolation"),
+        "joints": Entry("interverse.actors.joints:Joints"),
+        "physical_properties": Entry("interverse.actors.physics:PhysicalProperties"),
+        "regional": Entry("interverse.actors.uniform:Regional"),
+        "rigid_pose": Entry("interverse.actors.pose:RigidPose"),
         "uniform": Entry("interverse.actors.uniform:Uniform"),
+        "visual": Entry("interverse.actors.visual:Visual"),
     },
 )

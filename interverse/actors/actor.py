@@ -81,11 +81,21 @@ class Actor(ABC):
     def heard(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
         """Hears how the episodes of some worlds ended; most actors need not know."""
 
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Returns what it has learned from episodes, as arrays; a checkpoint keeps it."""
+        return {}
 
-def apply(driver: Driver, values: Assignment, worlds: Index) -> dict[int, str]:
+    def remember(self, held: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+        """Takes back what `memory` returned."""
+
+
+def apply(
+    driver: Driver, values: Assignment, worlds: Index, *, check: bool = True
+) -> dict[int, str]:
     """Intervenes in some worlds; returns those that refused, with why.
 
-    Worlds whose rows are masked in the same variables are done together.
+    Worlds whose rows are masked in the same variables are done together. Without `check` values may
+    lie outside the active space, never outside their domain.
     """
     names = list(values)
     if not names or not len(worlds):
@@ -100,14 +110,14 @@ def apply(driver: Driver, values: Assignment, worlds: Index) -> dict[int, str]:
                 chosen[name] = driver.values[name]
                 chosen[name][worlds[rows]] = np.asarray(values[name])[rows]
         if chosen:
-            refused |= driver.do(chosen, worlds=worlds[rows]).reasons
+            refused |= driver.do(chosen, worlds=worlds[rows], check=check).reasons
     return refused
 
 
 def _asked(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Returns (n,): which rows are values and not masked."""
     masked = np.ma.getmaskarray(rows)
-    return ~masked.reshape(len(masked), -1).any(axis=1)
+    return ~np.any(masked.reshape(len(masked), -1), axis=1)
 
 
 def matching(variables: Mapping[str, Variable], patterns: Iterable[str]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,3 +51,11 @@ class Adaptive(Actor):
             del self._recent[: self.window]
             change = self.step * ((mean > self.raise_at) - (mean < self.lower_at))
             self.share = float(np.clip(self.share + change, 0.0, 1.0))
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Returns the present share and the successes not yet counted."""
+        return {"share": np.array(self.share), "recent": np.array(self._recent, dtype=np.float64)}
+
+    def remember(self, held: Mapping[str, NDArray[Any]]) -> None:
+        """Takes back what `memory` returned."""
+        self.share, self._recent = float(held["share"]), held["recent"].tolist()

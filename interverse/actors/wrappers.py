@@ -79,6 +79,8 @@ class CurriculumMeddler:
         out: dict[str, NDArray[Any]] = {"refused": self.refused.copy(), "ended": self._ended.copy()}
         for name, rows in self._carried.items():
             out[f"carried:{name}"], out[f"has:{name}"] = rows.copy(), self._has[name].copy()
+        for number, stage in enumerate(self.curriculum.stages):
+            out |= {f"actor:{number}:{k}": v for k, v in stage.actor.memory().items()}
         return out
 
     def load(self, held: Mapping[str, NDArray[Any]]) -> None:
@@ -87,6 +89,11 @@ class CurriculumMeddler:
         names = [name.removeprefix("carried:") for name in held if name.startswith("carried:")]
         self._carried = {name: held[f"carried:{name}"].copy() for name in names}
         self._has = {name: held[f"has:{name}"].copy() for name in names}
+        for number, stage in enumerate(self.curriculum.stages):
+            mine = f"actor:{number}:"
+            part = {k.removeprefix(mine): v for k, v in held.items() if k.startswith(mine)}
+            if part:
+                stage.actor.remember(part)
 
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.refused[list(refusals)] += 1

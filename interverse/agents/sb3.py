@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from interverse.actors.curriculum import Curriculum
 from interverse.actors.wrappers import install
 from interverse.envs import make_vec
+from interverse.envs.wrappers import GoalDictVector
 from interverse.errors import InvalidValueError, explain, missing_extra
 from interverse.rollouts.exported import Card, ExportedPolicy
 
@@ -25,13 +26,25 @@ except ImportError as error:
 
 @final
 class WorldVecEnv(VecEnv):
-    """N worlds as SB3 wants them: one process, one batch, reset at once when an episode ends."""
+    """N worlds as SB3 wants them: one process, one batch, reset at once when an episode ends.
+
+    With `goals`, observations are dicts with the achieved and the desired goal, and rewards are
+    those of the goals alone: what hindsight replay can work out again for another goal.
+    """
 
     def __init__(
-        self, task: str, num_envs: int, curriculum: Curriculum | None = None, **options: Any
+        self,
+        task: str,
+        num_envs: int,
+        curriculum: Curriculum | None = None,
+        *,
+        goals: bool = False,
+        **options: Any,
     ) -> None:
-        self.venv = make_vec(task, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
-        self.meddler = None if curriculum is None else install(self.venv, curriculum)
+        inner = make_vec(task, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
+        self.venv: Any = GoalDictVector(inner) if goals else inner
+        self.goals = goals
+        self.meddler = None if curriculum is None else install(inner, curriculum)
         self._seed: int | None = None
         self._actions: Any = None
         self._returns = np.zeros(num_envs)
@@ -58,6 +71,9 @@ class WorldVecEnv(VecEnv):
         """Advances every world; `terminal_observation` is what an ended one last saw."""
         observation, reward, terminated, truncated, info = self.venv.step(self._actions)
         done = terminated | truncated
+        if self.goals:
+            seen = info.get("final_obs", observation)  # what the action led to, before any reset
+            reward = self.venv.compute_reward(seen["achieved_goal"], seen["desired_goal"])
         self._returns += reward
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(done).tolist():
@@ -98,7 +114,10 @@ def _row(tree: Any, i: int) -> Any:
 
 
 def export(model: BaseAlgorithm, trained: dict[str, Any]) -> ExportedPolicy:
-    """Returns the deterministic actor of a PPO, SAC or TD3 model with an MLP policy."""
+    """Returns the deterministic actor of a PPO, SAC or TD3 model with an MLP policy.
+
+    A policy on goal dicts sees their parts side by side, in the order that its card names.
+    """
     layers, squash = _actor_layers(model)
     linear = [layer for layer in layers if isinstance(layer, torch.nn.Linear)]
     tanh = any(isinstance(layer, torch.nn.Tanh) for layer in layers[:-1])
@@ -107,7 +126,8 @@ def export(model: BaseAlgorithm, trained: dict[str, Any]) -> ExportedPolicy:
     for i, layer in enumerate(linear):
         weights[f"{i}.weight"] = layer.weight.detach().clone().cpu()
         weights[f"{i}.bias"] = layer.bias.detach().clone().cpu()
-    space = model.action_space
+    space: Any = model.action_space
+    seen = model.observation_space
     card = Card(
         layers=len(linear),
         activation="tanh" if tanh else "relu",
@@ -115,6 +135,7 @@ def export(model: BaseAlgorithm, trained: dict[str, Any]) -> ExportedPolicy:
         low=space.low.tolist(),
         high=space.high.tolist(),
         trained=trained,
+        inputs=list(seen.spaces) if isinstance(seen, gym.spaces.Dict) else [],
     )
     return ExportedPolicy(card, weights)
 

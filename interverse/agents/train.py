@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import gymnasium as gym
 import tyro
@@ -14,17 +14,19 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
-from interverse.actors.curriculum import paper_curriculum
+from interverse.actors.curriculum import Curriculum, paper_curriculum
+from interverse.actors.words import curriculum_from_words
 from interverse.agents import training_state
 from interverse.agents.presets import Algorithm, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.errors import InvalidValueError, explain, missing_extra
 from interverse.rng import check_seed
+from interverse.rollouts.exported import ExportedPolicy
 
 try:
     import numpy as np
     import torch
-    from stable_baselines3 import PPO, SAC, TD3
+    from stable_baselines3 import PPO, SAC, TD3, HerReplayBuffer
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.logger import configure
     from stable_baselines3.common.noise import NormalActionNoise
@@ -50,6 +52,10 @@ class Train:
     """Environment steps in all; an algorithm finishes the batch it is in."""
     curriculum: int = 0
     """CausalWorld's: 0 none, 1 goals, 2 everything."""
+    actor: tuple[str, ...] = ()
+    """Actors of a curriculum of your own, such as visual or physical_properties:group=block."""
+    her: bool = False
+    """Hindsight experience replay: learn from the goals that were reached; sac and td3."""
     seed: int = 0
     """The seed of everything."""
     num_envs: int | None = None
@@ -68,26 +74,48 @@ class Train:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
                 )
+        if self.her and self.algorithm == "ppo":
+            raise InvalidValueError(
+                explain("her is on with algorithm ppo", allowed="sac and td3, which have a replay")
+            )
+        if self.curriculum and self.actor:
+            raise InvalidValueError(
+                explain("curriculum and actor are both given", fix="Leave one of them out")
+            )
 
 
-def train(config: Train, *, progress: bool = False) -> Path:
+class Watcher(Protocol):
+    """Something that looks at a run when it starts and before each checkpoint is written."""
+
+    def started(self, steps: int) -> None:
+        """Hears after how many steps the run begins or goes on."""
+
+    def reached(self, policy: ExportedPolicy, steps: int) -> None:
+        """Hears of the policy after so many steps."""
+
+
+def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
-    env = _make_env(config)
+    env = make_env(config)
     try:
-        model = _make_model(config, env)
+        model = make_model(config, env)
         _claim(config)
         model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
         held = training_state.find(config.out / "checkpoint")
         if held is not None:
             training_state.load(model, env, held)
-        _learn(config, model, env, show=progress)
-        trained = {"config": _record(config), "steps": model.num_timesteps, "version": __version__}
-        return export(model, trained).save(config.out / "policy")
+        _learn(config, model, env, watcher, show=progress)
+        return _policy(config, model).save(config.out / "policy")
     finally:
         env.close()
         torch.set_num_threads(threads)
+
+
+def _policy(config: Train, model: BaseAlgorithm) -> ExportedPolicy:
+    trained = {"config": _record(config), "steps": model.num_timesteps, "version": __version__}
+    return export(model, trained)
 
 
 def _record(config: Train) -> dict[str, Any]:
@@ -116,26 +144,35 @@ def _claim(config: Train) -> None:
     os.replace(partial, file)
 
 
-def _make_env(config: Train) -> WorldVecEnv:
+def make_env(config: Train) -> WorldVecEnv:
+    """Returns the worlds of a run, seeded."""
     hyper = preset(config.algorithm, config.preset)
-    curriculum = paper_curriculum(config.curriculum) if config.curriculum else None
     count = hyper.num_envs if config.num_envs is None else config.num_envs
-    env = WorldVecEnv(config.task, count, curriculum, **config.options)
-    for name, space in (("observation", env.observation_space), ("action", env.action_space)):
+    curriculum = _curriculum(config)
+    env = WorldVecEnv(config.task, count, curriculum, goals=config.her, **config.options)
+    seen: Any = env.observation_space["observation"] if config.her else env.observation_space  # type: ignore[index]
+    for name, space in (("observation", seen), ("action", env.action_space)):
         if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1):
             env.close()
             raise InvalidValueError(
                 explain(
                     f"{config.task} has a {type(space).__name__} {name} space",
                     allowed="flat boxes: train learns a multilayer perceptron",
-                    fix="Train on a trifinger or tutorial world, or use SB3 directly",
+                    fix="Use a pixel agent on pictures, such as sac_aug; or use SB3 directly",
                 )
             )
     env.seed(config.seed)
     return env
 
 
-def _make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
+def _curriculum(config: Train) -> Curriculum | None:
+    if config.actor:
+        return curriculum_from_words(config.actor)
+    return paper_curriculum(config.curriculum) if config.curriculum else None
+
+
+def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
+    """Returns the untrained model of a run."""
     hyper = preset(config.algorithm, config.preset)
     network = {
         "net_arch": list(hyper.net),
@@ -143,25 +180,35 @@ def _make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
     }
     settings = dict(hyper.settings)
     if config.algorithm == "td3":
-        size = env.action_space.shape
+        size = env.action_space.shape or ()
         settings["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, 0.1))
+    if config.her:
+        settings["replay_buffer_class"] = HerReplayBuffer
+        # A goal can be relabelled once an episode has ended, in every world at about the same time.
+        whole = (env.venv.unwrapped.world.max_steps + 1) * env.num_envs
+        settings["learning_starts"] = max(settings.get("learning_starts", 100), whole)
     kind = ALGORITHMS[config.algorithm]
-    model = kind(
-        "MlpPolicy", env, seed=config.seed, policy_kwargs=network, device="cpu", **settings
-    )
+    seen = "MultiInputPolicy" if config.her else "MlpPolicy"
+    model = kind(seen, env, seed=config.seed, policy_kwargs=network, device="cpu", **settings)
     env.seed(config.seed)
     return model
 
 
-def _learn(config: Train, model: BaseAlgorithm, env: WorldVecEnv, *, show: bool) -> None:
+def _learn(
+    config: Train, model: BaseAlgorithm, env: WorldVecEnv, watcher: Watcher | None, *, show: bool
+) -> None:
     """Learns in equal pieces with a checkpoint after each, broken run or not."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"))
     bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not show)
+    if watcher is not None:
+        watcher.started(model.num_timesteps)
     with bar:
         task = bar.add_task(f"{config.algorithm} {config.task}", total=config.steps)
         bar.update(task, completed=model.num_timesteps)
         while model.num_timesteps < config.steps:
             piece = min(config.checkpoint_every, config.steps - model.num_timesteps)
             model.learn(piece, reset_num_timesteps=model.num_timesteps == 0)
+            if watcher is not None:  # before the checkpoint: a kill in between repeats the piece
+                watcher.reached(_policy(config, model), model.num_timesteps)
             training_state.save(model, env, config.out / "checkpoint")
             bar.update(task, completed=model.num_timesteps)

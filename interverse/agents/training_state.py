@@ -10,7 +10,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from interverse.envs import Snapshot
 from interverse.errors import FileFormatError, explain
 
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+_HINDSIGHT = ("ep_start", "ep_length")  # of each transition in a hindsight buffer
 _LOOSE = "loose|"
 _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
@@ -116,7 +117,7 @@ def _split(
 
 def _join(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the nested state dicts that `_split` took apart."""
-    out: dict[str, Any] = {}
+    out: dict[Any, Any] = {}
     for path, value in {**plain, **tensors}.items():
         *parents, last = (int(k[1:]) if k.startswith("#") else k for k in path.split("|"))
         node = out
@@ -128,40 +129,65 @@ def _join(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any
 
 def _arrays(model: Any, env: WorldVecEnv) -> dict[str, np.ndarray]:
     out = {
-        "last_obs": model._last_obs,
         "last_episode_starts": model._last_episode_starts,
         "returns": env._returns,
     }
+    out |= dict(_leaves("last_obs", model._last_obs))
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
         rows = buffer.buffer_size if buffer.full else buffer.pos
         out["buffer/position"] = np.array([buffer.pos, buffer.full], dtype=np.int64)
-        out |= {f"buffer/{name}": getattr(buffer, name)[:rows] for name in _BUFFER}
+        out |= {name: array[:rows] for name, array in _buffered(buffer).items()}
+        if hasattr(buffer, "_current_ep_start"):
+            out["buffer/current"] = buffer._current_ep_start
     if env.meddler is not None:
         out |= {f"curriculum/{k}": v for k, v in env.meddler.save().items()}
     return out
 
 
+def _leaves(name: str, tree: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the arrays of an observation, flat or a dict, by path."""
+    if not isinstance(tree, Mapping):
+        yield name, tree
+        return
+    for key, part in tree.items():
+        yield from _leaves(f"{name}/{key}", part)
+
+
+def _buffered(buffer: Any) -> dict[str, np.ndarray]:
+    """Returns the arrays of a replay buffer, a row for each transition."""
+    names = [*_BUFFER, *(name for name in _HINDSIGHT if hasattr(buffer, name))]
+    return {
+        path: array
+        for name in names
+        for path, array in _leaves(f"buffer/{name}", getattr(buffer, name))
+    }
+
+
 def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarray]) -> None:
-    model._last_obs = arrays["last_obs"]
+    prefix = "last_obs/"
+    parts = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+    model._last_obs = parts or arrays["last_obs"]
     model._last_episode_starts = arrays["last_episode_starts"]
     env._returns[:] = arrays["returns"]
     if "buffer/position" in arrays:
         buffer = model.replay_buffer
         position, full = arrays["buffer/position"].tolist()
         buffer.pos, buffer.full = position, bool(full)
-        for name in _BUFFER:
-            rows = arrays[f"buffer/{name}"]
-            getattr(buffer, name)[: len(rows)] = rows
+        for name, held in _buffered(buffer).items():
+            held[: len(arrays[name])] = arrays[name]
+        if "buffer/current" in arrays:
+            buffer._current_ep_start = arrays["buffer/current"]
     if env.meddler is not None:
         prefix = "curriculum/"
-        held = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        env.meddler.load(held)
+        memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        env.meddler.load(memory)
 
 
 def _random_states(model: Any) -> dict[str, Any]:
     # SB3 draws minibatches and exploration from the global states: they are part of the run.
-    kind, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
+    state: Any = np.random.get_state()  # noqa: NPY002
+    kind, keys, position, has_gauss, cached = state
     version, internal, gauss = random.getstate()
     return {
         "numpy": [kind, keys.tolist(), position, has_gauss, cached],

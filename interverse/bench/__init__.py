@@ -5,8 +5,12 @@ from interverse.registry import Entry, Registry
 BENCHMARKS = Registry(
     "benchmark",
     {
+        "augment": Entry("interverse.bench.augment:augment"),
         "chemistry": Entry("interverse.bench.grids:chemistry"),
+        "control": Entry("interverse.bench.control:control"),
+        "evaluation": Entry("interverse.bench.evaluation:evaluation"),
         "imports": Entry("interverse.bench.imports:imports"),
+        "rooms": Entry("interverse.bench.rooms:rooms"),
         "slider": Entry("interverse.bench.slider:slider"),
         "trifinger": Entry("interverse.bench.trifinger:trifinger"),
     },

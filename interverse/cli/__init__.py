@@ -18,7 +18,7 @@ from interverse.errors import InterverseError, unknown
 # verb -> (module, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
-    "collect": ("interverse.cli.collect", "Collect", "collect", "a data set of random play"),
+    "collect": ("interverse.cli.collect", "Collect", "collect", "a data set of play or of pairs"),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
         "interverse.cli.describe",
@@ -41,7 +41,31 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "reproduce",
         "published tables, made again",
     ),
-    "train": ("interverse.cli.train", "Train", "train", "a baseline with Stable-Baselines3"),
+    "train": ("interverse.cli.train", "Train", "train", "a baseline, on states or on pictures"),
+}
+
+# verb -> (flag, {how its value begins: (module, config dataclass, function)}): work of another kind
+# under the same verb, with flags of its own.
+KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
+    "reproduce": (
+        "--benchmark",
+        {
+            "causaltriplet": (
+                "interverse.cli.reproduce_triplet",
+                "ReproduceTriplet",
+                "reproduce_triplet",
+            ),
+            "dmcr": (
+                "interverse.cli.reproduce_remastered",
+                "ReproduceRemastered",
+                "reproduce_remastered",
+            ),
+        },
+    ),
+    "train": (
+        "--task",
+        {"rooms/": ("interverse.cli.train_pairs", "TrainPairs", "train_pairs")},
+    ),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+")
@@ -85,9 +109,23 @@ class _UsageError(Exception):
 
 
 def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object]]:
-    module_name, config_name, function_name, _ = VERBS[verb]
+    module_name, config_name, function_name = _row(verb, args)
     module = importlib.import_module(module_name)
     return _parse(getattr(module, config_name), verb, args), getattr(module, function_name)
+
+
+def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
+    """Returns where a verb's config and function are, by the flag that tells its kind."""
+    flag, kinds = KINDS.get(verb, ("", {}))
+    for place, word in enumerate(args):
+        name, mark, value = word.partition("=")
+        if name != flag:
+            continue
+        given = value if mark else "".join(args[place + 1 : place + 2])
+        for start, row in kinds.items():
+            if given.startswith(start):
+                return row
+    return VERBS[verb][:3]
 
 
 def _parse(config: type[Any], verb: str, args: list[str]) -> Any:

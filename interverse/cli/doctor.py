@@ -76,7 +76,7 @@ def examine() -> list[Finding]:
     system = f"Python {platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
     findings = [Finding("interverse", "ok", f"{__version__}; {system}")]
     findings += [Finding(name, "ok", importlib.metadata.version(name)) for name in _BASE]
-    findings += [_gl(), _gpu()]
+    findings += [_gl(), _gpu(), _pictures()]
     findings += [_extra(name, modules) for name, modules in EXTRAS.items()]
     findings += [_program(name, package) for name, package in _PROGRAMS.items()]
     return findings
@@ -99,6 +99,18 @@ def _gpu() -> Finding:
     if not torch.cuda.is_available():
         return Finding("GPU", "missing", "none; every world runs on the CPU")
     return Finding("GPU", "ok", torch.cuda.get_device_name(0))
+
+
+def _pictures() -> Finding:
+    from interverse.sim.textures.cache import VARIABLE, cache_folder
+
+    folder = cache_folder()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        return Finding("picture cache", "broken", f"cannot write {folder}", f"set {VARIABLE}")
+    files = list(folder.glob("*/*.pic"))
+    size = sum(file.stat().st_size for file in files) / 1e6
+    return Finding("picture cache", "ok", f"{folder}: {len(files)} pictures, {size:.0f} MB")
 
 
 def _extra(name: str, modules: tuple[str, ...]) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -24,7 +25,7 @@ class Evaluate:
     policy: str = "random"
     """"random", "scripted" or the path of an exported policy."""
     protocols: str = "all"
-    """"all", names separated by commas, or a range such as P0-P11."""
+    """"all", "legacy", names separated by commas, or a range such as P0-P11."""
     episodes: int = 200
     """Episodes per protocol and seed."""
     seed: int = 0
@@ -35,6 +36,10 @@ class Evaluate:
     """Processes that share the work; they never change a score."""
     out: Path | None = None
     """A folder for the results; `interverse report` reads it."""
+    experiment: str | None = None
+    """The name the rows carry; the policy's by default."""
+    metrics: tuple[str, ...] = ()
+    """Further scores: last20_legacy, peak_success, time_to_success."""
     option: tuple[str, ...] = field(default=())
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     json: bool = False
@@ -52,6 +57,8 @@ def evaluate(config: Evaluate) -> Results:
         seeds=config.seeds,
         workers=config.workers,
         out=config.out,
+        experiment=config.experiment,
+        metrics=config.metrics,
         progress=True,
         **parse_pairs(config.option),
     )
@@ -74,7 +81,8 @@ def summary(results: Results) -> list[dict[str, Any]]:
         entry |= {"episodes": len(part), "refused": refused}
         for metric in part.metrics:
             scores = part.scores(metric)[~part.refused]
-            entry[metric] = float(scores.mean()) if len(scores) else None
+            mean = float(scores.mean()) if len(scores) else math.nan
+            entry[metric] = mean if math.isfinite(mean) else None
         out.append(entry)
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from interverse.errors import missing_extra
 
@@ -22,6 +22,8 @@ except ModuleNotFoundError as error:
 class Reproduce(Settings):
     """What the library's `Settings` say, and how to print."""
 
+    benchmark: Literal["causalmbrl", "causaltriplet", "dmcr"] = "causalmbrl"
+    """Whose tables. The others have flags of their own: add --benchmark dmcr, say, to --help."""
     json: bool = False
     """Write the comparison as one JSON document to standard output."""
 

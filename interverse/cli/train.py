@@ -1,29 +1,113 @@
-"""`interverse train`: SB3 baselines from the command line."""
+"""`interverse train`: SB3 baselines and pixel agents from the command line."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 
-from interverse.agents.train import Train as TrainConfig
-from interverse.agents.train import train as run
-from interverse.cli.evaluate import without_pairs
+from interverse.agents.pixel.presets import PixelAlgorithm
+from interverse.agents.presets import Algorithm
+from interverse.cli.evaluate import parse_pairs
+from interverse.errors import InvalidValueError, explain
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(TrainConfig):
+class Train:
     """Trains a baseline; started again with the same flags, it goes on where it stopped."""
 
+    task: str
+    """A world's id, such as trifinger/pushing-v1."""
+    out: Path
+    """A folder for checkpoints, logs and the exported policy."""
+    algorithm: Algorithm | PixelAlgorithm = "ppo"
+    """ppo, sac, td3 on flat observations; the others learn from pictures."""
+    preset: Literal["paper", "small"] = "small"
+    """Hyper-parameters: the paper's (CausalWorld's Table 5, DMCR's Table 4), or small ones."""
+    steps: int | None = None
+    """Steps in all; by default 100,000, or the preset's for the task with pictures."""
+    seed: int = 0
+    """The seed of everything."""
+    checkpoint_every: int | None = None
+    """Steps between checkpoints; what a kill can cost at most."""
+    threads: int = 1
+    """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    curriculum: int | None = None
+    """ppo, sac, td3: CausalWorld's curriculum: 0 none, 1 goals, 2 everything."""
+    actor: tuple[str, ...] = ()
+    """ppo, sac, td3: actors of a curriculum, such as visual or physical_properties:group=block."""
+    her: bool = False
+    """sac, td3: hindsight experience replay, in worlds with goals."""
+    num_envs: int | None = None
+    """ppo, sac, td3: worlds in the batch; the preset's by default."""
+    device: str | None = None
+    """Pictures: where networks and replay buffer live: cpu or cuda."""
+    actors: int | None = None
+    """Pictures: environments that act together, in processes of their own."""
+    precision: Literal["float32", "tf32", "bf16"] | None = None
+    """Pictures: float32, tf32 or bf16; the last two are for a GPU."""
+    evaluate_every: int | None = None
+    """Pictures: decisions between evaluations with the mean action."""
+    evaluate_episodes: int | None = None
+    """Episodes of an evaluation; ppo, sac, td3 have one at every checkpoint, 0 for none."""
+    evaluate_protocols: str | None = None
+    """ppo, sac, td3: protocols of an evaluation; P0 by default."""
+    hyper: tuple[str, ...] = ()
+    """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
 
 
 def train(config: Train) -> Path:
     """Trains and says where the policy is."""
-    folder = run(TrainConfig(**without_pairs(config)), progress=True)
+    pixels = config.algorithm in get_args(PixelAlgorithm)
+    folder = _train_pixels(config) if pixels else _train_sb3(config)
     console = Console()
     console.print(str(folder), soft_wrap=True)
-    console.print(f"Next: interverse evaluate --task {config.task} --policy {folder}", style="dim")
+    words = _option_words(folder) if pixels else ""
+    hint = f"Next: interverse evaluate --task {config.task} --policy {folder}{words}"
+    console.print(hint, style="dim", soft_wrap=True)
     return folder
+
+
+def _train_pixels(config: Train) -> Path:
+    from interverse.agents.pixel.config import PixelTrain  # loads Torch
+    from interverse.agents.pixel.train import train as run
+
+    given = _given(config, PixelTrain)
+    return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
+
+
+def _train_sb3(config: Train) -> Path:
+    from interverse.protocols.learning import TrainAndEvaluate  # loads Torch, Stable-Baselines3
+    from interverse.protocols.learning import train_and_evaluate as run
+
+    return run(TrainAndEvaluate(**_given(config, TrainAndEvaluate)), progress=True)
+
+
+def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
+    """Returns the flags that were given, or raises for one that this kind of run has not."""
+    known = {item.name for item in fields(kind)} | {"option"}
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    given = {n: v for n, v in given.items() if v is not None and v is not False and v != ()}
+    for name in given:
+        if name not in known:
+            raise InvalidValueError(
+                explain(
+                    f"--{name.replace('_', '-')} does not go with --algorithm {config.algorithm}",
+                    fix="`interverse train --help` says which flags belong together",
+                )
+            )
+    given.pop("option", None)
+    given.pop("hyper", None)
+    return given | {"options": parse_pairs(config.option)}
+
+
+def _option_words(folder: Path) -> str:
+    """Returns the options that an evaluation needs to show the policy what it knows."""
+    options = json.loads((folder / "policy.json").read_text())["trained"]["options"]
+    pairs = (f"{name}={json.dumps(value)}" for name, value in sorted(options.items()))
+    return " --option " + " ".join(pairs) if options else ""

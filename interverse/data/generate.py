@@ -7,8 +7,6 @@ the units, on a restart, or on what else runs.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse.data.schema import Drawn, Header, Scene, SceneWorld, plain, value_path
-from interverse.data.store import read_header, write_dataset, write_part
+from interverse.data.store import locked, read_header, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise, check_seed
@@ -79,7 +77,7 @@ def collect(config: Collect) -> Path:
     the same file. Two processes that want the same file share the work: one waits for the other.
     """
     header = header_of(config)
-    with _locked(config.out):
+    with locked(config.out):
         if config.out.exists() and not _may_replace(config, header):
             return config.out
         # Parts of other code or other units must not be taken for these: both are in the names.
@@ -271,20 +269,6 @@ def _may_replace(config: Collect, header: Header) -> bool:
             fix="Choose another file, or pass overwrite=True",
         )
     )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Holds the right to write a file; the system takes it back from a killed process."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_name(f".{path.name}.lock")
-    handle = os.open(lock, os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-        lock.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

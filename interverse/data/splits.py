@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from interverse.data.dataset import Dataset, open_dataset
+from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.worlds import WORLDS
@@ -91,19 +91,23 @@ def splits(id: str, **options: Any) -> Mapping[str, Split]:
 
 def load_dataset(
     id: str,
-    split: str = "train",
+    split: str | None = None,
     *,
     folder: str | os.PathLike[str] | None = None,
     episodes: int | None = None,
     images: bool = False,
     progress: bool = False,
     **options: Any,
-) -> Dataset:
-    """Returns a published data set, made now if it is not in the folder yet.
+) -> Any:
+    """Returns a data set, made now if it is not in the folder yet.
+
+    Worlds of blocks and chemistry give a `Dataset`, worlds of rooms and folders of pairs a
+    `PairDataset`, see `interverse.data.pairs.load.load_pairs`.
 
     Args:
-        id: a world of blocks or chemistry.
-        split: "train", "valid", "test"; blocks have more, see `splits`.
+        id: a world of blocks, chemistry or rooms, or a folder of pairs.
+        split: "train" (so if None), "valid", "test"; blocks have more, see `splits`. For pairs
+            None is all of them, "comp/train" a shift and a part of it.
         folder: where data sets are kept; None takes the user's cache folder.
         episodes: only the first so many; None takes all.
         images: store pixels in the file; without, they are drawn when asked for, the same bytes.
@@ -116,7 +120,16 @@ def load_dataset(
     >>> data.images().shape, data.actions.shape
     ((4, 11, 50, 50, 3), (4, 10))
     """
-    config = _config(id, split, options)
+    if id.startswith("rooms/") or Path(id).is_dir():
+        # They need pillow, which grid worlds do not.
+        from interverse.data.pairs.load import load_pairs
+
+        if episodes is not None or images:
+            raise InvalidValueError(
+                explain(f"{id} has pairs, not episodes: episodes and images cannot be chosen")
+            )
+        return load_pairs(id, split, folder=folder, progress=progress, **options)
+    config = _config(id, "train" if split is None else split, options)
     config = replace(
         config,
         images=images,

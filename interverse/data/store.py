@@ -6,6 +6,7 @@ Every other array is small; it is compressed with a checksum, and a hash of all 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,20 @@ def atomic(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds the right to write a file; the system takes it back from a killed process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    handle = os.open(lock, os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+        lock.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
 
 
 def write_part(path: Path, arrays: Mapping[str, NDArray[Any] | Drawn]) -> None:

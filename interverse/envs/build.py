@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.scm import Do, as_intervention
 from interverse.worlds import WORLDS
 from interverse.worlds.world import World, parse_options
 
@@ -36,9 +37,12 @@ def build_world(
 
 
 def check_reset_options(
-    options: Mapping[str, Any] | None, allowed: Collection[str]
+    options: Mapping[str, Any] | None, allowed: Collection[str], variables: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Returns the reset options, or raises naming an unknown one."""
+    """Returns the reset options, or raises naming an unknown one.
+
+    Options named like one of `variables` are another way of writing a `do` on it.
+    """
     if options is None:
         return {}
     if not isinstance(options, Mapping):
@@ -46,8 +50,9 @@ def check_reset_options(
             explain(f"options is a {type(options).__name__}", allowed="a dict", fix="See reset")
         )
     for name in options:
-        if name not in allowed:
-            raise UnknownNameError(unknown("reset option", name, allowed))
+        if name not in allowed and name not in variables:
+            raise UnknownNameError(unknown("reset option", name, [*allowed, *variables]))
+    options = _written_out(options, variables)
     if "snapshot" in options and "do" in options:
         raise InvalidValueError(
             explain(
@@ -56,3 +61,13 @@ def check_reset_options(
             )
         )
     return options
+
+
+def _written_out(options: Mapping[str, Any], variables: Collection[str]) -> Mapping[str, Any]:
+    """Returns the options with those that stand for variables moved into `do`."""
+    short = {name: value for name, value in options.items() if name in variables}
+    if not short:
+        return options
+    rest = {name: value for name, value in options.items() if name not in short}
+    given = rest.get("do")
+    return rest | {"do": Do(short) if given is None else Do(short) | as_intervention(given)}

@@ -261,6 +261,8 @@ class Driver:
     ) -> dict[int, str]:
         """Hands the world what really changes: worlds with the same set of changes together."""
         names = sorted(rows)
+        if not names:  # an empty intervention changes nothing
+            return {}
         pattern = np.stack([self._held(name, differs) for name in names], axis=1)
         allowed = ~np.isin(index, list(reasons))
         refused: dict[int, str] = {}

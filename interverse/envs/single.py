@@ -42,7 +42,7 @@ class WorldEnv(gym.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see `RESET_OPTIONS` for the options."""
-        chosen = check_reset_options(options, RESET_OPTIONS)
+        chosen = check_reset_options(options, RESET_OPTIONS, self.world.reset_variables)
         super().reset(seed=None if seed is None else check_seed(seed))
         driver = self.driver
         if "snapshot" in chosen:

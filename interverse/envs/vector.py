@@ -62,7 +62,7 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Starts episodes in all worlds, or in those of `options["reset_mask"]`."""
-        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS)
+        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, self.world.reset_variables)
         index = select_worlds(chosen.get("reset_mask"), self.num_envs)
         if "snapshot" in chosen:
             self.driver.restore(chosen["snapshot"], index)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,11 +17,18 @@ from typing import Any, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse._version import __version__
 from interverse.envs import make
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.protocols.fingerprint import fingerprint
+from interverse.errors import (
+    FileFormatError,
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
+from interverse.protocols import record
+from interverse.protocols.measures import Metric, MetricLike, select_metrics
 from interverse.protocols.protocol import Protocol
+from interverse.protocols.record import Request
 from interverse.protocols.select import Selection, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
@@ -32,19 +39,8 @@ from interverse.scm.variable import Variable
 
 _RUN_FILE = "run.json"
 RESULT_FILE = "results.parquet"
+EVALUATION_FILE = "evaluation.parquet"  # of a training run, one step a checkpoint
 COMMAND_FILE = "command.json"  # apart from the table: how it was asked for changes no score
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    task: str
-    options: Mapping[str, Any]
-    protocols: tuple[Protocol, ...]
-    episodes: int
-    seeds: range
-    label: str
-    policy: str  # its fingerprint
 
 
 @final
@@ -68,6 +64,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     workers: int = 1,
     out: str | os.PathLike[str] | None = None,
     experiment: str | None = None,
+    metrics: Sequence[MetricLike] = (),
     progress: bool = False,
     **options: Any,
 ) -> Results:
@@ -87,56 +84,87 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         workers: processes that share the units; more than one needs a policy that can be pickled.
         out: a folder for the results; None keeps them in memory.
         experiment: the name the rows carry; the policy's by default.
+        metrics: further scores of an episode's steps: functions of `Steps`, `Metric`s, or names of
+            `interverse.protocols.measures.MEASURES`; each is a column `score:<name>`.
         progress: whether to show a progress bar on standard error.
         **options: options of the world, as for `make`.
     """
-    chosen = select_protocols(task, protocols)
+    chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     for name, count in (("episodes", episodes), ("seeds", seeds), ("workers", workers)):
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise InvalidValueError(
                 explain(f"{name} is {count!r}", allowed="a whole number from 1")
             )
     first = check_seed(seed)
-    about = _check_world(task, options, chosen, policy)
-    request = _Request(
+    about = _check_world(task, options, chosen, policy, measured)
+    request = Request(
         task=task,
         options=options,
         protocols=chosen,
         episodes=episodes,
         seeds=range(first, first + seeds),
         label=experiment or policy_name(policy),
-        policy=fingerprint(policy),
+        policy=policy,
+        metrics=measured,
     )
     plan = _plan(request, None if out is None else Path(out), about)
     rows = _collect(plan, policy, workers, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
     if plan.folder is not None:
         results.to_parquet(plan.folder / RESULT_FILE)
-        _write(plan.folder / COMMAND_FILE, json.dumps({"command": command()}))
+        write_text(plan.folder / COMMAND_FILE, json.dumps({"command": command()}))
     return replace(results, provenance={**results.provenance, "command": command()})
 
 
 def policy_name(policy: PolicyLike) -> str:
-    """Returns a name for a policy: its own, or its class's."""
-    if isinstance(policy, str):
-        return policy
+    """Returns a name for a policy: its own, its run's folder, or its class's.
+
+    >>> policy_name("scripted")
+    'scripted'
+    """
+    if isinstance(policy, str | os.PathLike):
+        folder = Path(policy)
+        if not folder.is_dir():
+            return os.fspath(policy)
+        whole = folder.resolve()
+        return whole.parent.name if whole.name == "policy" else whole.name
     name = getattr(policy, "__name__", None)
     return name if isinstance(name, str) else type(policy).__name__
 
 
 def _check_world(
-    task: str, options: Mapping[str, Any], chosen: tuple[Protocol, ...], policy: PolicyLike
+    task: str,
+    options: Mapping[str, Any],
+    chosen: tuple[Protocol, ...],
+    policy: PolicyLike,
+    metrics: tuple[Metric, ...],
 ) -> dict[str, Any]:
-    """Builds the world once, so that every mistake shows before any work starts."""
-    env = make(task, **options)
-    try:
-        env.reset(seed=0)
-        as_policy(policy, env.world)
-        for protocol in chosen:
-            protocol.check(env.driver)
-        return {name: _ranges(v) for name, v in env.variables.items() if v.space_a is not None}
-    finally:
-        env.close()
+    """Builds each kind of world once, so that every mistake shows before any work starts."""
+    about: dict[str, Any] = {}
+    for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
+        env = make(task, **settings)
+        try:
+            env.reset(seed=0)
+            as_policy(policy, env.world)
+            for protocol in chosen:
+                protocol.check(env.driver)
+            for metric in metrics:
+                _check_names(metric, env.driver.world.variables)
+            about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
+            about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
+        finally:
+            env.close()
+    return about
+
+
+def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
+    for name in metric.values:
+        if name not in variables:
+            raise UnknownNameError(unknown(f"variable of metric {metric.name}", name, variables))
+
+
+def _distinct(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item for i, item in enumerate(given) if item not in given[:i]]
 
 
 def _ranges(variable: Variable) -> dict[str, Any]:
@@ -148,7 +176,7 @@ def _ranges(variable: Variable) -> dict[str, Any]:
     return out
 
 
-def _plan(request: _Request, folder: Path | None, variables: Mapping[str, Any]) -> _Plan:
+def _plan(request: Request, folder: Path | None, variables: Mapping[str, Any]) -> _Plan:
     units = tuple(
         Unit(
             task=request.task,
@@ -157,36 +185,25 @@ def _plan(request: _Request, folder: Path | None, variables: Mapping[str, Any]) 
             seed=seed,
             number=number,
             episodes=min(ROWS, request.episodes - number * ROWS),
+            metrics=request.metrics,
         )
         for protocol in request.protocols
         for seed in request.seeds
         for number in range(-(-request.episodes // ROWS))
     )
-    identity = {
-        "task": request.task,
-        "options": json.loads(json.dumps(dict(request.options), default=str)),
-        "experiment": request.label,
-        "policy": request.policy,
-        "version": __version__,
-    }
+    identity = record.identity(request)
     provenance = {
         **identity,
         "episodes": request.episodes,
         "seeds": list(request.seeds),
         "versions": dict(versions()),
-        "protocols": {p.name: _describe(p) for p in request.protocols},
+        "protocols": {p.name: record.describe(p) for p in request.protocols},
         "variables": dict(variables),
+        "runs": [record.run(request, identity)],
     }
     if folder is not None:
         _claim(folder, identity)
     return _Plan(units=units, folder=folder, provenance=provenance)
-
-
-def _describe(protocol: Protocol) -> dict[str, Any]:
-    named: dict[str, str] = dict(protocol.variables)
-    if protocol.everything is not None:
-        named = {"everything": protocol.everything}
-    return {"variables": named, "at": list(protocol.at), "note": protocol.note}
 
 
 def _claim(folder: Path, identity: Mapping[str, Any]) -> None:
@@ -204,10 +221,11 @@ def _claim(folder: Path, identity: Mapping[str, Any]) -> None:
                 )
             )
         return
-    _write(file, text)
+    write_text(file, text)
 
 
-def _write(file: Path, text: str) -> None:
+def write_text(file: Path, text: str) -> None:
+    """Writes a small file, whole or not at all."""
     partial = file.with_suffix(".partial")
     partial.write_text(text)
     os.replace(partial, file)
@@ -237,9 +255,8 @@ def _collect(
 
 def _identity(unit: Unit) -> str:
     """A hash of what the unit's protocol is, so that an edited protocol is run again."""
-    text = json.dumps([unit.name, _describe(unit.protocol), unit.episodes], sort_keys=True)
-    regions = json.dumps(dict(unit.protocol.variables), sort_keys=True)
-    return hashlib.blake2b((text + regions).encode(), digest_size=8).hexdigest()
+    text = json.dumps([unit.name, record.describe(unit.protocol), unit.episodes], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _read(file: Path | None, unit: Unit) -> list[dict[str, Any]] | None:
@@ -262,7 +279,8 @@ def _run(
         for unit in units:
             yield unit, run_unit(unit, policy)
         return
-    _check_pickles(policy)
+    _check_pickles(policy, "the policy")
+    _check_pickles(units[0].metrics, "a metric")
     context = get_context("spawn")  # a forked child would share GL contexts and threads
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         yield from _gather(pool, units, policy)
@@ -282,13 +300,13 @@ def _gather(
             future.cancel()
 
 
-def _check_pickles(policy: PolicyLike) -> None:
+def _check_pickles(given: Any, what: str) -> None:
     try:
-        pickle.dumps(policy)
+        pickle.dumps(given)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidValueError(
             explain(
-                f"the policy cannot be sent to other processes: {error}",
+                f"{what} cannot be sent to other processes: {error}",
                 fix="Define it at module level, or pass workers=1",
             )
         ) from error

@@ -1,8 +1,13 @@
 """CausalWorld's protocols P0-P11 as literal tables, and ours for the tasks it left out.
 
-The original varies the position alone where its paper says pose; so do these. Its stacking2 P9
-names an object that does not exist, so its goal stays fixed: repaired here, and kept as
-`P9_legacy`.
+The original varies the position alone where its paper says pose; so do these. Protocols that end in
+`_legacy` follow its quirks where they change scores, as a run of the whole benchmark in order shows
+them, and stand apart: "all" leaves them out, "legacy" means them.
+
+- A size change moves the height of every later position for good, so that after P3 blocks are put
+  down from 4.6 mm above the floor and goals float by as much (pushing, pick_and_place).
+- In picking the same leak lets goals come down to the floor.
+- stacking2's P9 names an object that does not exist, so its goal stays fixed.
 """
 
 from __future__ import annotations
@@ -15,9 +20,16 @@ _TOWER = "goal_tower/cylindrical_position"
 _MASS = "block_*/mass"
 _SIZE = "block_*/size"
 _FLOOR = "floor/friction"
+# Half the size that the last episode of P3 drew in the recorded run of the original, m.
+_LEAKED = 0.03710834658063
+_FLOATS = {_BLOCK: {2: (_LEAKED, _LEAKED)}, _GOAL: {2: (_LEAKED, _LEAKED)}}
+_FLOATING = "as the original in benchmark order: heights are those of P3's last block"
+_SINKS_A = {_BLOCK: {2: (_LEAKED, 0.15)}, _GOAL: {2: (_LEAKED, 0.20)}}
+_SINKS_B = {_BLOCK: {2: (_LEAKED, 0.30)}, _GOAL: {2: (_LEAKED, 0.25)}}
+_SINKING = "as the original in benchmark order: after P3 goals may lie near the floor"
 
 
-SINGLE_BLOCK = (
+_LADDER = (
     Protocol(name="P0", note="nothing changes"),
     Protocol(name="P1", variables={_MASS: "A"}),
     Protocol(name="P2", variables={_MASS: "B"}),
@@ -30,6 +42,78 @@ SINGLE_BLOCK = (
     Protocol(name="P9", variables={_BLOCK: "B", _GOAL: "B", _MASS: "B", _FLOOR: "B"}),
     Protocol(name="P10", everything="A"),
     Protocol(name="P11", everything="B"),
+)
+
+SINGLE_BLOCK = (
+    *_LADDER,
+    Protocol(
+        name="P4_legacy", variables={_BLOCK: "A"}, ranges=_FLOATS, legacy=True, note=_FLOATING
+    ),
+    Protocol(name="P5_legacy", variables={_GOAL: "A"}, ranges=_FLOATS, legacy=True, note=_FLOATING),
+    Protocol(
+        name="P6_legacy",
+        variables={_BLOCK: "B", _GOAL: "B"},
+        ranges=_FLOATS,
+        legacy=True,
+        note=_FLOATING,
+    ),
+    Protocol(
+        name="P7_legacy",
+        variables={_BLOCK: "A", _GOAL: "A", _MASS: "A"},
+        ranges=_FLOATS,
+        legacy=True,
+        note=_FLOATING,
+    ),
+    Protocol(
+        name="P8_legacy",
+        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B"},
+        ranges=_FLOATS,
+        legacy=True,
+        note=_FLOATING,
+    ),
+    Protocol(
+        name="P9_legacy",
+        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B", _FLOOR: "B"},
+        ranges=_FLOATS,
+        legacy=True,
+        note=_FLOATING,
+    ),
+)
+
+PICKING = (
+    *_LADDER,
+    Protocol(
+        name="P4_legacy", variables={_BLOCK: "A"}, ranges=_SINKS_A, legacy=True, note=_SINKING
+    ),
+    Protocol(name="P5_legacy", variables={_GOAL: "A"}, ranges=_SINKS_A, legacy=True, note=_SINKING),
+    Protocol(
+        name="P6_legacy",
+        variables={_BLOCK: "B", _GOAL: "B"},
+        ranges=_SINKS_B,
+        legacy=True,
+        note=_SINKING,
+    ),
+    Protocol(
+        name="P7_legacy",
+        variables={_BLOCK: "A", _GOAL: "A", _MASS: "A"},
+        ranges=_SINKS_A,
+        legacy=True,
+        note=_SINKING,
+    ),
+    Protocol(
+        name="P8_legacy",
+        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B"},
+        ranges=_SINKS_B,
+        legacy=True,
+        note=_SINKING,
+    ),
+    Protocol(
+        name="P9_legacy",
+        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B", _FLOOR: "B"},
+        ranges=_SINKS_B,
+        legacy=True,
+        note=_SINKING,
+    ),
 )
 
 STACKING = (
@@ -49,6 +133,7 @@ STACKING = (
     Protocol(
         name="P9_legacy",
         variables={_BLOCK: "B", _MASS: "B", _FLOOR: "B"},
+        legacy=True,
         note="as the original runs: the goal stays fixed",
     ),
     Protocol(name="P10", everything="A"),

@@ -55,14 +55,14 @@ def _varied(results: Results, protocol: str) -> dict[str, str]:
             named = dict.fromkeys(named, declared.get("space") or VARIED)
         everything = declared.get("everything")
         named = dict(named) | ({"everything": everything} if everything else {})
+        named |= dict.fromkeys(declared.get("grid") or {}, VARIED)
         return {_plain(name): str(space) for name, space in named.items()}
     part = results.select(protocol=protocol)
-    spaces = results.provenance.get("variables", {})
     found: dict[str, str] = {}
     for variable in part.variables:
         values = part.values(variable)
         if _varies(values):
-            found[_plain(variable)] = _space(values, spaces.get(variable))
+            found[_plain(variable)] = _space(values, results.about(variable))
     return found
 
 
@@ -71,8 +71,8 @@ def _varies(values: Any) -> bool:
     return len(known) > 1 and bool(np.ptp(known, axis=0).any())
 
 
-def _space(values: Any, spaces: Mapping[str, Any] | None) -> str:
-    if spaces is None:
+def _space(values: Any, spaces: Mapping[str, Any]) -> str:
+    if not spaces:
         return VARIED
     labels = set(space_labels(values[~np.isnan(values).any(axis=1)], spaces))
     return labels.pop() or VARIED if len(labels) == 1 else "A_B" if labels == {"A", "B"} else VARIED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,11 +17,13 @@ import numpy as np
 from interverse._version import __version__
 from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
 from interverse.reports import PLOTS
+from interverse.reports.episodes import film
 from interverse.results import Results, tables
 from interverse.results.comparisons import comparisons
 from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
 from interverse.results.text import Cell, Estimate, TextTable
+from interverse.rollouts.policy import PolicyLike
 
 try:
     import jinja2
@@ -45,6 +48,7 @@ class Section:
     plots: tuple[str, ...] = ()
     tables: Mapping[str, TextTable] = field(default_factory=dict)
     media: tuple[tuple[str, str], ...] = ()  # caption, path from the page
+    lines: tuple[str, ...] = ()  # further remarks
 
 
 def report(
@@ -53,6 +57,7 @@ def report(
     *,
     metric: str | None = None,
     media: Mapping[str, str | os.PathLike[str]] | None = None,
+    episodes: bool | Mapping[str, PolicyLike] = True,
     title: str = "Evaluation report",
 ) -> Path:
     """Writes the page into a folder and returns the path of its `index.html`.
@@ -64,7 +69,10 @@ def report(
         results: of any number of experiments; a mapping names them.
         folder: where to write; made if it is not there.
         metric: the score that is plotted; the first the results hold by default.
-        media: caption -> picture or video of episodes; copied into the folder.
+        media: caption -> picture or video of your own; copied into the folder.
+        episodes: whether to play the best, the median and the worst episode of each experiment
+            again and to show them; where that cannot be done, a line says why. A mapping of
+            experiments to policies adds those that the results do not know by a name or a folder.
         title: the page's heading.
     """
     table = _one_table(results)
@@ -74,6 +82,9 @@ def report(
     for name in ("plots", "tables", "media"):
         (target / name).mkdir(parents=True, exist_ok=True)
     sections = _sections(table, chosen, _copy_media(files, target))
+    if episodes is not False and len(table):
+        policies = episodes if isinstance(episodes, Mapping) else {}
+        sections.insert(len(sections) - 1, _film_section(table, chosen, target, policies))
     for section in sections:
         for name in section.plots:
             _save_plot(PLOTS.load(name)(table, chosen), target / "plots" / name)
@@ -129,6 +140,16 @@ def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...])
             tables={"aggregates": tables.aggregates(results, metric)},
         ),
     ]
+    lost = tables.generalisation_errors(results, metric)
+    if lost.rows:
+        sections.append(
+            Section(
+                title="Generalisation error",
+                text="E_G is the share of the training score that is lost under a protocol: 0 "
+                "loses nothing, 1 everything.",
+                tables={"generalisation": lost},
+            )
+        )
     if results.variables:
         sections.append(_variables_section(results, metric))
     if not np.isnan(results.column("step").astype(np.float64)).all() and len(results):
@@ -151,9 +172,23 @@ def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...])
         )
     if media:
         sections.append(
-            Section(title="Episodes", text="Chosen episodes, as a camera saw them.", media=media)
+            Section(title="Pictures", text="Episodes that were given to this page.", media=media)
         )
     return [*sections, _refusals_section(results)]
+
+
+def _film_section(
+    results: Results, metric: str, target: Path, policies: Mapping[str, PolicyLike]
+) -> Section:
+    with tempfile.TemporaryDirectory(dir=target, prefix=".film-") as folder:
+        filmed = film(results, Path(folder), metric=metric, policies=policies)
+        shown = _copy_media(filmed.media, target, prefix="episode-")
+    text = (
+        f"The best, the median and the worst episode by {metric_label(metric).lower()}, played "
+        "again from their addresses."
+    )
+    lines = tuple(f"Not shown: {line}" for line in filmed.missing)
+    return Section(title="Episodes", text=text, media=shown, lines=lines)
 
 
 def _variables_section(results: Results, metric: str) -> Section:
@@ -188,10 +223,12 @@ def _media_file(caption: str, path: Path) -> Path:
     return path
 
 
-def _copy_media(files: Mapping[str, Path], target: Path) -> tuple[tuple[str, str], ...]:
+def _copy_media(
+    files: Mapping[str, Path], target: Path, prefix: str = ""
+) -> tuple[tuple[str, str], ...]:
     shown = []
     for number, (caption, path) in enumerate(files.items()):
-        name = f"{number:02d}{path.suffix.lower()}"
+        name = f"{prefix}{number:02d}{path.suffix.lower()}"
         shutil.copyfile(path, target / "media" / name)
         shown.append((caption, f"media/{name}"))
     return tuple(shown)

@@ -40,6 +40,8 @@ _GRAPH_FIELDS = (
     ("total_effect_error", "total-effect error"),
 )
 Grid = list[list[str]]
+Section = tuple[str, list[str], Grid]
+"""A heading, remarks, and a grid whose first row is its head."""
 
 
 def write_pages(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
@@ -48,12 +50,13 @@ def write_pages(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> Non
     # Tables of one world share their models: what these learned of the graph is shown once.
     every = {section[0]: section for content in tables for section in _sections(content)}
     sections = list(every.values())
-    _write(out / "summary.md", _markdown(sections, figures))
-    _write(out / "index.html", _page(sections, figures))
+    markdown, page = written_page("Published tables, made again", sections, figures)
+    write_text(out / "summary.md", markdown)
+    write_text(out / "index.html", page)
     say(f"written: {out / 'summary.md'}, {out / 'index.html'}")
 
 
-def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Grid]]:
+def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
     """Yields heading, remarks and grid: one per world for the numbers, one for the graphs."""
     remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
     for world in dict.fromkeys(cell["world"] for cell in content["cells"]):
@@ -118,10 +121,17 @@ def _counted(cells: Sequence[Cell]) -> str:
     return f"{far} of {len(judged)} numbers differ by more than two published deviations."
 
 
-def _markdown(sections: Sequence[tuple[str, list[str], Grid]], figures: Sequence[str]) -> str:
-    lines = ["# Published tables, made again", ""]
-    for title, remarks, grid in sections:
-        lines += [f"## {title}", "", *remarks, ""]
+def written_page(
+    title: str, sections: Sequence[Section], figures: Sequence[str]
+) -> tuple[str, str]:
+    """Returns sections and figures as Markdown and as one HTML page."""
+    return _markdown(title, sections, figures), _page(title, sections, figures)
+
+
+def _markdown(title: str, sections: Sequence[Section], figures: Sequence[str]) -> str:
+    lines = [f"# {title}", ""]
+    for heading, remarks, grid in sections:
+        lines += [f"## {heading}", "", *remarks, ""]
         head, *rows = grid
         lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
     lines += [f"![{name}]({name})" for name in figures]
@@ -133,10 +143,10 @@ def _line(values: Sequence[str]) -> str:
     return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
 
 
-def _page(sections: Sequence[tuple[str, list[str], Grid]], figures: Sequence[str]) -> str:
-    parts = ["<h1>Published tables, made again</h1>"]
-    for title, remarks, grid in sections:
-        parts.append(f"<h2>{html.escape(title)}</h2>")
+def _page(title: str, sections: Sequence[Section], figures: Sequence[str]) -> str:
+    parts = [f"<h1>{html.escape(title)}</h1>"]
+    for heading, remarks, grid in sections:
+        parts.append(f"<h2>{html.escape(heading)}</h2>")
         parts += [f"<p>{html.escape(remark)}</p>" for remark in remarks]
         head, *rows = grid
         parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
@@ -144,8 +154,8 @@ def _page(sections: Sequence[tuple[str, list[str], Grid]], figures: Sequence[str
     parts += [f'<p><img src="{name}" alt="{name}"></p>' for name in figures]
     body = "\n".join(parts)
     return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Published tables, made"
-        f" again</title><style>{_STYLE}</style><body>{body}</body></html>\n"
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{_STYLE}</style><body>{body}</body></html>\n"
     )
 
 
@@ -153,7 +163,8 @@ def _cells(values: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file that appears complete or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(path.name + ".part")
     scratch.write_text(text)

@@ -23,10 +23,20 @@ def component_names(variable: str, width: int) -> list[str]:
     """
     if width == 1:
         return [variable]
-    parts = _PARTS.get(variable.rsplit("/", 1)[-1], _PLAIN_PARTS)
+    parts = _PARTS.get(split_step(variable)[0].rsplit("/", 1)[-1], _PLAIN_PARTS)
     if width > len(parts):
         parts = tuple(map(str, range(width)))
     return [f"{variable} {part}" for part in parts[:width]]
+
+
+def split_step(variable: str) -> tuple[str, str]:
+    """Returns a variable's own name and at which step it was set, if the column says so.
+
+    >>> split_step("box/mass@20"), split_step("box/mass")
+    (('box/mass', '20'), ('box/mass', ''))
+    """
+    name, _, step = variable.partition("@")
+    return name, step
 
 
 def metric_label(metric: str) -> str:

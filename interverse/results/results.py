@@ -2,8 +2,9 @@
 
 A row is an episode. Its columns are fixed: those of `schema.CONTRACT`, then `experiment` (what was
 evaluated) and `step` (training steps behind the policy), then `score:<metric>` for further scores
-and `value:<variable>` for the values intervened on. What a world lacks is null. A refused episode
-is a row with a reason and without a score.
+and `value:<variable>` for the values intervened on, `value:<variable>@<step>` where a protocol acts
+more than once in an episode. What a world lacks is null. A refused episode is a row with a reason
+and without a score.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
 from interverse.results import parquet, tables
+from interverse.results.labels import split_step
 from interverse.results.schema import SCORES, checked, is_score
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class Results:
         provenance: what made it, as JSON. Reports know these keys and print any other: `command`
             (a string); `versions`: name -> version; `protocols`: name -> {"variables": {pattern:
             space}} or {"variables": [patterns], "space": space}; `variables`: name -> {"unit",
-            "space_a": [low, high], "space_b": [low, high]}.
+            "space_a": [low, high], "space_b": [low, high]}; `runs`: a list of {"experiment",
+            "task", "options", "policy", "source"}, enough to play an episode again.
 
     >>> row = {"task": "trifinger/pushing-v1", "protocol": "P0", "seed": 0}
     >>> results = Results.from_rows([
@@ -199,6 +202,13 @@ class Results:
         filled = [row + [None] * (width - len(row)) for row in rows]
         return np.array(filled, dtype=np.float64).reshape(len(rows), width)
 
+    def about(self, variable: str) -> dict[str, Any]:
+        """Returns what the provenance says of a variable: unit and spaces, or that it is listed.
+
+        A column such as `box/mass@20`, the value set before action 20, is the variable's.
+        """
+        return dict(self.provenance.get("variables", {}).get(split_step(variable)[0], {}))
+
     def select(self, **equal: str | int) -> Results:
         """Returns the rows whose columns equal the given values: `select(protocol="P3")`."""
         data = self.data
@@ -218,11 +228,20 @@ class Results:
             keep |= rows & (steps == steps[rows].max())
         return replace(self, data=self.data.filter(pa.array(keep)))
 
+    def at_step(self, step: int) -> Results:
+        """Returns the same rows as those of a policy after so many training steps."""
+        place = self.data.column_names.index("step")
+        column = pa.array([step] * len(self), pa.int64())
+        return replace(self, data=self.data.set_column(place, "step", column))
+
     def named(self, experiment: str) -> Results:
         """Returns the same rows as one experiment of that name."""
         place = self.data.column_names.index("experiment")
         column = pa.array([experiment] * len(self), pa.string())
-        return replace(self, data=self.data.set_column(place, "experiment", column))
+        data = self.data.set_column(place, "experiment", column)
+        runs = [{**run, "experiment": experiment} for run in self.provenance.get("runs", [])]
+        provenance = {**self.provenance, **({"runs": runs} if runs else {})}
+        return replace(self, data=data, provenance=provenance)
 
 
 def _count(number: int, word: str) -> str:
@@ -252,6 +271,8 @@ def _joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
             joined[name] = different[0]
         elif name in ("protocols", "variables"):
             joined[name] = {k: v for entry in different for k, v in entry.items()}
+        elif name == "runs":
+            joined[name] = [run for entry in different for run in entry]
         elif name == "command":
             joined[name] = "\n".join(different)
         else:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Unit = Literal["episode", "seed"]
 _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the last bit
 UNITS: tuple[Unit, ...] = ("episode", "seed")
+BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _NOTES = {
     "episode": "mean [95% bootstrap interval over the scored episodes]",
     "seed": "mean [95% bootstrap interval over seeds]",
@@ -97,9 +98,12 @@ def effects(results: Results, metric: str) -> TextTable:
         scored = part.scores(metric)
         values: dict[str, NDArray[np.float64]] = {}
         for name in part.variables:
+            if part.about(name).get("listed"):
+                continue  # a seed is a name, not a quantity
             numbers = part.values(name)
             values |= dict(zip(component_names(name, numbers.shape[1]), numbers.T, strict=True))
-        if np.sum(~np.isnan(scored)) < 3 * len(values) + 10:
+        values = _answerable(values, scored)
+        if not values:
             continue  # too few episodes to say anything
         rng = interval_rng(f"{experiment}|{task}|{metric}|effects")
         found = generalisation.effects(scored, values, rng=rng)
@@ -116,15 +120,33 @@ def effects(results: Results, metric: str) -> TextTable:
     )
 
 
+def _answerable(
+    values: dict[str, NDArray[np.float64]], scores: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Returns the components that enough episodes set to tell their effects apart.
+
+    Three episodes for each component that varies in the same ones, and ten more: forty episodes
+    that set sixty colours at once say nothing of any one colour.
+    """
+    if not values:
+        return {}
+    known = ~np.isnan(scores)
+    given = np.stack([~np.isnan(rows) & known for rows in values.values()])  # (component, episode)
+    shared = given.astype(np.int64) @ given.T.astype(np.int64)  # episodes that set both
+    count = np.maximum(np.diag(shared), 1)
+    beside = np.sum(shared * 2 >= count[:, None], axis=1)  # set in half of its episodes or more
+    enough = np.diag(shared) >= 3 * beside + 10
+    return {name: rows for (name, rows), on in zip(values.items(), enough, strict=True) if on}
+
+
 def gaps(results: Results, metric: str) -> TextTable:
     """Returns the score lost from space A to space B, per experiment, task and variable."""
-    spaces = results.provenance.get("variables", {})
     rows = []
     for experiment, task, part in _parts(results):
         labels = {
-            name: space_labels(part.values(name), spaces[name])
+            name: space_labels(part.values(name), part.about(name))
             for name in part.variables
-            if name in spaces
+            if part.about(name)
         }
         rng = interval_rng(f"{experiment}|{task}|gaps")
         for gap in generalisation.gaps(part.scores(metric), labels, rng=rng):
@@ -137,6 +159,42 @@ def gaps(results: Results, metric: str) -> TextTable:
         caption=f"{metric} of the episodes whose value lay in A or in B [95% interval]; other "
         "variables may differ between the two",
     )
+
+
+def generalisation_errors(results: Results, metric: str, *, base: str | None = None) -> TextTable:
+    """Returns E_G of every protocol: the share of the training score that is lost under it.
+
+    Args:
+        results: of any number of experiments.
+        metric: which score; tasks whose training score is not above zero have no E_G.
+        base: the protocol that stands for training; the first of "train", "none", "P0" by default.
+    """
+    rows = []
+    used: dict[str, None] = {}
+    for experiment, task, part in _parts(results):
+        known = [p for p in ((base,) if base else BASES) if p in part.protocols]
+        learned = part.select(protocol=known[0]).scores(metric) if known else np.zeros(0)
+        if not _mean(learned) > 0:
+            continue
+        used[known[0]] = None
+        for protocol in (p for p in part.protocols if p != known[0]):
+            tested = part.select(protocol=protocol).scores(metric)
+            if np.isnan(_mean(tested)):
+                continue
+            rng = interval_rng(f"{experiment}|{task}|{protocol}|{metric}|E_G")
+            found = generalisation.generalisation_error_interval(learned, tested, rng=rng)
+            rows.append((experiment, task, protocol, Estimate.of(found)))
+    return TextTable(
+        header=("experiment", "task", "protocol", "generalisation error"),
+        rows=tuple(rows),
+        caption=f"E_G = (training - test) / training, by {metric} [95% interval]; "
+        f"training is the score under {' or '.join(used)}",
+    )
+
+
+def _mean(scores: NDArray[np.float64]) -> float:
+    """Returns the mean of the scored episodes; NaN where there are none."""
+    return float(statistics.mean_known(scores, axis=0)) if len(scores) else float("nan")
 
 
 def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:

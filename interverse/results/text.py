@@ -62,8 +62,8 @@ class Estimate:
         if math.isnan(self.value):
             return MISSING
         if math.isnan(self.low) or math.isnan(self.high):
-            return f"{self.value:.{digits}f}"
-        return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+            return f"{self.value:z.{digits}f}"
+        return f"{self.value:z.{digits}f} [{self.low:z.{digits}f}, {self.high:z.{digits}f}]"
 
 
 Cell: TypeAlias = "str | int | float | Estimate"
@@ -216,7 +216,7 @@ def _shown(cell: Cell, digits: int) -> str:
     if isinstance(cell, Estimate):
         return cell.shown(digits)
     if isinstance(cell, float):
-        return MISSING if math.isnan(cell) else f"{cell:.{digits}f}"
+        return MISSING if math.isnan(cell) else f"{cell:z.{digits}f}"
     return str(cell)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -40,6 +40,7 @@ class Card:
         squash: whether the last layer's output passes tanh and is stretched to the bounds.
         low: least action; `high`: greatest.
         trained: what trained it, for the record.
+        inputs: parts of the observation dict that it sees, side by side; empty for a flat one.
     """
 
     layers: int
@@ -48,6 +49,7 @@ class Card:
     low: list[float]
     high: list[float]
     trained: dict[str, Any]
+    inputs: list[str] = field(default_factory=list)
     format: str = _FORMAT
 
 
@@ -61,8 +63,12 @@ class ExportedPolicy:
 
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
+        seen = observations
+        if self.card.inputs:
+            parts = [np.asarray(observations[name]) for name in self.card.inputs]
+            seen = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
         with torch.no_grad():
-            x = torch.as_tensor(np.asarray(observations), dtype=torch.float32)
+            x = torch.as_tensor(np.asarray(seen), dtype=torch.float32)
             x = (x - self.weights["obs.mean"]) / self.weights["obs.std"]
             return self.forward(x).numpy()
 

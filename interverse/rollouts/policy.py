@@ -15,10 +15,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.envs.values import to_numpy
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
 from interverse.worlds.world import World
 
+_GOALS = ("achieved_goal", "desired_goal")
 PolicyLike = Any  # a callable, "random", "scripted", an SB3 model, a Torch module
 
 
@@ -104,7 +106,9 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
         world: the world it will act in.
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and Path(given).is_dir()):
-        return CallablePolicy(_exported(Path(given)))
+        given = _exported(Path(given))
+    if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
+        return CallablePolicy(_with_goals(given, world))
     if isinstance(given, str):
         return _named_policy(given, world)
     if callable(getattr(given, "predict", None)):
@@ -121,6 +125,26 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     )
 
 
+def _wants_goals(given: PolicyLike) -> bool:
+    """Returns whether a policy was trained on dicts with goals, as hindsight replay needs them."""
+    space = getattr(given, "observation_space", None)  # an SB3 model's
+    if isinstance(space, gym.spaces.Dict):
+        return set(_GOALS) <= set(space.spaces)
+    return set(_GOALS) <= set(getattr(getattr(given, "card", None), "inputs", ()))
+
+
+def _with_goals(given: PolicyLike, world: World) -> Callable[[Any], Any]:
+    """Returns the policy on flat observations: the goals are asked of the world it acts in."""
+    predict = getattr(given, "predict", None)
+
+    def act(observations: Any) -> Any:
+        told = world.score().info
+        seen = {"observation": observations} | {name: to_numpy(told[name]) for name in _GOALS}
+        return predict(seen, deterministic=True)[0] if callable(predict) else given(seen)
+
+    return act
+
+
 def _named_policy(name: str, world: World) -> Policy:
     if name == "random":
         return RandomPolicy(world.action_space)
@@ -135,8 +159,9 @@ def _named_policy(name: str, world: World) -> Policy:
 
 def _exported(folder: Path) -> Callable[[Any], Any]:
     from interverse.rollouts.exported import ExportedPolicy  # loads Torch
+    from interverse.rollouts.pixels import PixelPolicy, is_pixel_policy
 
-    return ExportedPolicy.load(folder)
+    return (PixelPolicy if is_pixel_policy(folder) else ExportedPolicy).load(folder)
 
 
 def _torch_function(module: Any) -> Callable[[Any], Any]:

@@ -107,6 +107,7 @@ class World(ABC):
     options_type: ClassVar[type[WorldOptions]] = WorldOptions
     clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
+    reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options
 
     num_worlds: int
     options: WorldOptions

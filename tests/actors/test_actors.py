@@ -7,13 +7,19 @@ import pytest
 
 import interverse as iv
 from interverse.actors import ACTORS
-from interverse.actors.actor import Actor, Moment, matching
+from interverse.actors.actor import Actor, Moment, apply, matching
 from interverse.actors.adaptive import Adaptive
 from interverse.actors.adversarial import Adversarial
 from interverse.actors.agent import AgentDriven
 from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
+from interverse.actors.goals import Goals
 from interverse.actors.interpolation import Interpolation
+from interverse.actors.joints import Joints
+from interverse.actors.physics import PhysicalProperties
+from interverse.actors.pose import RigidPose
 from interverse.actors.uniform import Everything, Uniform
+from interverse.actors.visual import Visual
+from interverse.actors.words import actor_from_word, curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.errors import InvalidValueError, UnknownNameError
 from interverse.rng import Noise
@@ -196,3 +202,122 @@ def test_a_rollout_under_a_curriculum_replays():
     env = CurriculumEnv(iv.make(ID), Curriculum(stages=(stage,)))
     fact = iv.rollout(env, "random", seed=1)
     assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
+
+
+def test_what_an_actor_learned_is_part_of_a_checkpoint():
+    def curriculum():
+        return Curriculum(stages=(Stage(actor=Adaptive(patterns=("gain",), window=4, step=0.25)),))
+
+    old, new = (CurriculumEnv(iv.make(ID), curriculum()).meddler for _ in range(2))
+    old.curriculum.heard(np.ones(6), np.arange(6))
+    new.load(old.save())
+    assert new.curriculum.stages[0].actor == old.curriculum.stages[0].actor
+    assert new.curriculum.stages[0].actor.share == 0.25
+
+
+TRIFINGER = "trifinger/pushing-v1"
+
+
+def trifinger_moment(task=TRIFINGER, n=40):
+    venv = iv.make_vec(task, num_envs=n, threads=1)
+    venv.reset(seed=0)
+    driver = venv.unwrapped.driver
+    noise = Noise(driver.seeds, driver.episodes, driver.steps)
+    return Moment(driver, np.arange(n), noise, "A_B", "test")
+
+
+def test_the_joints_actor_puts_the_tips_into_its_box():
+    now = trifinger_moment()
+    low, high = (-0.1, -0.1, 0.1), (0.1, 0.1, 0.2)
+    drawn = Joints(low=low, high=high).act(now)
+    refused = apply(now.driver, drawn, now.worlds)
+    assert len(refused) < 30
+    moved = [w for w in range(40) if w not in refused]
+    tips = now.driver.values["end_effector_positions"][moved].reshape(-1, 3, 3)
+    inside = np.all((tips > np.array(low) - 1e-6) & (tips < np.array(high) + 1e-6), axis=-1)
+    assert inside.mean() > 0.9  # a point out of a finger's reach is replaced by the nearest
+    alone = Joints(low=low, high=high).act(trifinger_moment(n=1))
+    assert np.array_equal(alone["joint_positions"][0], drawn["joint_positions"][0])
+    with pytest.raises(InvalidValueError, match="has no joint_positions of three fingers"):
+        Joints().act(moment())
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        (
+            "rigid_pose",
+            {
+                f"block_{i}/{part}"
+                for i in (0, 1)
+                for part in ("cylindrical_position", "orientation")
+            },
+        ),
+        ("rigid_pose:orientations=false,group=block_1", {"block_1/cylindrical_position"}),
+        ("physical_properties:group=block", {"block_0/mass", "block_1/mass"}),
+        ("physical_properties:group=floor", {"floor/friction"}),
+        ("visual:group=floor,space=B", {"floor/color"}),
+        ("uniform:patterns=floor/friction+gravity", {"floor/friction", "gravity"}),
+    ],
+)
+def test_named_actors_draw_what_they_are_named_for(word, expected):
+    now = trifinger_moment("trifinger/stacking2-v1", n=3)
+    drawn = actor_from_word(word).act(now)
+    assert set(drawn) == expected
+    for name, rows in drawn.items():
+        region = now.variables[name].resolve(now.driver.values).space("A_B")
+        assert region.inside(rows).all(), name
+
+
+def test_the_visual_actor_changes_looks_alone():
+    now = trifinger_moment(n=2)
+    before = {name: now.driver.values[name] for name in now.variables}
+    assert not apply(now.driver, Visual().act(now), now.worlds)
+    changed = {n for n, old in before.items() if not np.array_equal(old, now.driver.values[n])}
+    assert "goal_0/color" in changed
+    assert {now.variables[name].kind for name in changed} == {"appearance"}
+
+
+def test_a_curriculum_can_be_written_in_words():
+    made = curriculum_from_words(["goals", "uniform:patterns=gain,space=A@first=2,step=5"])
+    assert isinstance(made.stages[0].actor, Goals)
+    assert made.stages[1] == Stage(actor=Uniform(patterns=("gain",), space="A"), first=2, step=5)
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "match"),
+    [
+        ("gaols", UnknownNameError, "Did you mean 'goals'"),
+        ("visual:grop=block", UnknownNameError, "unknown setting 'grop'"),
+        ("visual:group", InvalidValueError, "NAME=VALUE"),
+        ("goals@first=soon", InvalidValueError, "first of"),
+        ("goals@frist=1", UnknownNameError, "Did you mean 'first'"),
+        ("adaptive", InvalidValueError, "patterns"),
+        ("rigid_pose:positions=false,orientations=false", InvalidValueError, "both off"),
+    ],
+)
+def test_words_with_mistakes(word, error, match):
+    with pytest.raises(error, match=match):
+        curriculum_from_words([word])
+
+
+@pytest.mark.parametrize(
+    ("actor", "match"),
+    [
+        (RigidPose(group="gain"), "has no pose"),
+        (PhysicalProperties(), "has no mass or friction"),
+        (Visual(), "has no looks"),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_an_actor_with_nothing_to_act_on_says_so(actor, match):
+    with pytest.raises(InvalidValueError, match=match):
+        actor.act(moment())
+
+
+def test_everything_but():
+    now = trifinger_moment(n=20)
+    drawn = Everything(space="A", but={"block_*/mass": "B"}).act(now)
+    spaces = now.driver.variables
+    assert spaces["block_0/mass"].space_b.inside(drawn["block_0/mass"]).all()
+    assert spaces["floor/friction"].space_a.inside(drawn["floor/friction"]).all()

@@ -14,7 +14,7 @@ from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.uniform import Uniform
 from interverse.agents import training_state
 from interverse.agents.sb3 import WorldVecEnv
-from interverse.agents.train import Train, train
+from interverse.agents.train import Train, make_env, make_model, train
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.rollouts.exported import ExportedPolicy
 
@@ -30,11 +30,20 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
     return load_file(folder / "policy" / "policy.safetensors")
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
-def test_killed_and_resumed_equals_unbroken(algorithm, tmp_path, monkeypatch):
-    steps = 1536 if algorithm == "ppo" else 1024
+GOALS = {"task": "trifinger/reaching-v1", "her": True, "actor": ("goals", "joints@first=1")}
+RUNS = {
+    "ppo": {"algorithm": "ppo", "steps": 1536, "curriculum": 2},
+    "sac": {"algorithm": "sac", "steps": 1024, "curriculum": 2},
+    "td3": {"algorithm": "td3", "steps": 1024, "actor": ("adaptive:patterns=box/mass,window=4",)},
+    "sac+her": {"algorithm": "sac", "steps": 1024, **GOALS, "options": {"max_steps": 40}},
+    "td3+her": {"algorithm": "td3", "steps": 1024, **GOALS, "options": {"max_steps": 40}},
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_killed_and_resumed_equals_unbroken(run, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    train(config(whole, algorithm=algorithm, steps=steps, curriculum=2))
+    train(config(whole, **RUNS[run]))
     saved, original = [], training_state.save
 
     def save_then_die(*args):
@@ -44,29 +53,60 @@ def test_killed_and_resumed_equals_unbroken(algorithm, tmp_path, monkeypatch):
 
     monkeypatch.setattr(training_state, "save", save_then_die)
     with pytest.raises(KeyboardInterrupt):
-        train(config(broken, algorithm=algorithm, steps=steps, curriculum=2))
+        train(config(broken, **RUNS[run]))
     monkeypatch.setattr(training_state, "save", original)
-    train(config(broken, algorithm=algorithm, steps=steps, curriculum=2))
+    train(config(broken, **RUNS[run]))
     mine, theirs = weights(whole), weights(broken)
     assert mine.keys() == theirs.keys()
     assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
     cards = [json.loads((f / "policy" / "policy.json").read_text()) for f in (whole, broken)]
     assert cards[0] == cards[1]
-    assert cards[0]["trained"]["steps"] >= steps
+    assert cards[0]["trained"]["steps"] >= RUNS[run]["steps"]
 
 
 def test_the_export_acts_as_the_model(tmp_path):
     from interverse.agents.sb3 import export
-    from interverse.agents.train import _make_env, _make_model
 
     for algorithm in ("ppo", "sac", "td3"):
         settings = config(tmp_path / algorithm, algorithm=algorithm)
-        env = _make_env(settings)
-        model = _make_model(settings, env)
+        env = make_env(settings)
+        model = make_model(settings, env)
         seen = np.random.default_rng(0).normal(size=(50, 11))
         expected, _ = model.predict(seen, deterministic=True)
         policy = ExportedPolicy.load(export(model, {}).save(tmp_path / algorithm / "out"))
         assert np.allclose(policy(seen), expected, atol=1e-5), algorithm
+
+
+def test_hindsight_relabels_goals_and_learns_from_them(tmp_path):
+    settings = config(tmp_path, **RUNS["sac+her"])
+    env = make_env(settings)
+    model = make_model(settings, env)
+    model.learn(400)
+    buffer = model.replay_buffer
+    real, relabelled = buffer.observations["desired_goal"][:90], buffer.sample(2000)
+    wanted = relabelled.observations["desired_goal"].numpy()
+    given = np.unique(real.reshape(-1, real.shape[-1]), axis=0)
+    gap = np.abs(wanted[:, None] - given[None]).max(axis=-1).min(axis=1)
+    moved = gap > 1e-6
+    assert 0.6 < moved.mean() < 0.95, "four of five goals are taken from what was reached"
+    achieved = relabelled.next_observations["achieved_goal"].numpy()
+    worth = env.venv.compute_reward(achieved, wanted)
+    assert np.allclose(relabelled.rewards.numpy()[:, 0], worth, atol=1e-5)
+
+
+def test_a_policy_on_goals_is_evaluated_in_the_plain_world(tmp_path):
+    settings = config(tmp_path, **RUNS["sac+her"] | {"steps": 512})
+    folder = train(settings)
+    exported = ExportedPolicy.load(folder)
+    env = make_env(settings)
+    model = make_model(settings, env)
+    seen = env.reset()
+    assert set(exported.card.inputs) == set(seen)
+    assert exported(seen).shape == (4, 9)
+    task = {"task": "trifinger/reaching-v1", "protocols": "P5", "episodes": 3, "max_steps": 5}
+    by_path, by_model = iv.evaluate(str(folder), **task), iv.evaluate(model, **task)
+    assert by_path.experiments == [tmp_path.name]
+    assert len(by_path) == len(by_model) == 3
 
 
 def test_a_trained_policy_is_evaluated_by_its_path(tmp_path):
@@ -135,6 +175,10 @@ def test_the_vec_env_gives_terminal_observations():
         ({"task": "blocks/observed-3-v1"}, InvalidValueError, "flat boxes"),
         ({"curriculum": 7}, UnknownNameError, "curriculum '7'"),
         ({"task": "tutorial/nothing-v1"}, UnknownNameError, "unknown world"),
+        ({"actor": ("goles",)}, UnknownNameError, "Did you mean 'goals'"),
+        ({"actor": ("goals",), "curriculum": 1}, InvalidValueError, "both given"),
+        ({"her": True}, InvalidValueError, "her is on with algorithm ppo"),
+        ({"her": True, "algorithm": "sac"}, InvalidValueError, "no goals to relabel"),
         ({"options": {"spce": "A"}}, UnknownNameError, "unknown option 'spce'"),
     ],
     ids=str,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import interverse as iv
 from interverse.rng import generator
 from interverse.scm import Variable
 from interverse.worlds import WORLDS
+
+_PATHS = ("textures", "videos")  # options that differ from machine to machine
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Case:
     steps: int = 6
 
     def __str__(self) -> str:
-        extra = "".join(f",{k}={v}" for k, v in self.options.items())
+        shown = {k: v for k, v in self.options.items() if k not in _PATHS}
+        extra = "".join(f",{k}={v}" for k, v in shown.items())
         return self.id + extra
 
     def make(self, **more: Any) -> Any:
@@ -37,8 +41,27 @@ class Case:
         return iv.make_vec(self.id, num_envs=num_envs, **self.options, **more)
 
 
-_NEEDS = {"chemistry/custom-v1": {"graph": "0->1->2->4,{0-2}->3"}}
-_HEAVY = ("stacked_blocks", "creative", "general", "towers")
+_STEPS = {"rooms/multi-v1": 1, "rooms/single-v1": 1}  # an episode is over after one
+_ROOM = {"image_size": 24, "objects": 2}  # every object is as good as another, and costs a model
+_NEEDS = {
+    "chemistry/custom-v1": {"graph": "0->1->2->4,{0-2}->3"},
+    "rooms/multi-v1": _ROOM,
+    "rooms/single-v1": _ROOM,
+}
+TEXTURES = Path(__file__).parents[1] / "worlds" / "control" / "textures"
+VIDEO = TEXTURES / "backgrounds"
+DRAWN_CONTROL = ("control/finger_turn_easy-v1", "control/pendulum_swingup-v1")
+_HEAVY = ("stacked_blocks", "creative", "general", "towers", "control")
+# Laws that need pixels are the same code in every task, so two tasks and two variations are drawn
+# (small, with a folder of four pictures) and the others observe their state; their looks are
+# variables all the same. That looks are painted right is tested for each domain in
+# tests/worlds/control.
+_DRAWN = {"image_size": 20, "quality": "fast", "frame_stack": 2, "textures": str(TEXTURES)}
+_CONTROL = {
+    name: _DRAWN if name in DRAWN_CONTROL else {"observation": "state", "textures": str(TEXTURES)}
+    for name in WORLDS
+    if name.startswith("control/")
+}
 _VARIATIONS = [
     Case("chemistry/full-v1", {"movement": "dynamic", "objects": 4, "colors": 3}),
     Case("chemistry/chain-v1", {"device": "torch"}),
@@ -47,10 +70,20 @@ _VARIATIONS = [
     Case("chemistry/chain-v1", {"meta": True, "observed": [0, 2, 3, 4]}),
     Case("blocks/unobserved-3-v1", {"mode": "FewShot-v2"}),
     Case("blocks/observed-3-v1", {"device": "torch", "plain": True}),
+    Case("control/hopper_hop-v1", _DRAWN | {"distraction": "hard", "videos": str(VIDEO)}, steps=3),
+    Case(
+        "control/reacher_hard-v1",
+        _DRAWN | {"observation": ("pixels", "state", "depth", "segmentation"), "frame_skip": 3},
+        steps=3,
+    ),
 ]
 
 CASES = [
-    Case(name, _NEEDS.get(name, {}), steps=3 if any(h in name for h in _HEAVY) else 6)
+    Case(
+        name,
+        _NEEDS.get(name, {}) | _CONTROL.get(name, {}),
+        steps=_STEPS.get(name, 3 if any(h in name for h in _HEAVY) else 6),
+    )
     for name in WORLDS
 ] + _VARIATIONS
 

@@ -186,3 +186,11 @@ def test_the_batched_space_is_gymnasiums_own():
     observation, _ = venv.reset(seed=0)
     assert ours.contains(observation)
     assert ours.contains(ours.sample())
+
+
+def test_an_empty_intervention_changes_nothing():
+    env = iv.make("tutorial/slider-v1")
+    env.reset(seed=0)
+    outcome = env.unwrapped.do({})
+    assert outcome.applied
+    assert not outcome.changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
+import interverse as iv
 from interverse._version import __version__
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.errors import InvalidValueError, RenderError, UnknownNameError
 from interverse.reports import PLOTS, page, report
 from interverse.reports.media import contact_sheet, video
 from interverse.results import Results, highlights, tables
@@ -92,7 +94,7 @@ def test_a_whole_page(tmp_path):
     ):
         assert words in reader.text
     assert {f.suffix for f in (path.parent / "plots").iterdir()} == {".svg", ".pdf"}
-    assert len(list((path.parent / "tables").glob("*.csv"))) == 6
+    assert len(list((path.parent / "tables").glob("*.csv"))) == 7
     assert not list(path.parent.glob(".*"))
 
 
@@ -191,3 +193,48 @@ def test_a_browser_shows_it(tmp_path):
     rows = np.flatnonzero(blue.any(axis=1))
     assert blue.sum() > 20_000
     assert rows[-1] - rows[0] > 1500
+
+
+SLIDER = "tutorial/slider-v1"
+
+
+def still(observations):
+    """A policy that does nothing."""
+    return np.zeros((len(observations), 2), dtype=np.float32)
+
+
+def test_the_best_and_the_worst_episode_are_shown_again(tmp_path):
+    settings = {"task": SLIDER, "protocols": "P0,P5", "episodes": 6, "max_steps": 30}
+    results = Results.concat([iv.evaluate(policy, **settings) for policy in ("random", still)])
+    path = report(results, tmp_path / "known", metric="return")
+    reader = read(path)
+    assert reader.tags.count("video") == 3, "the results know random by its name"
+    assert "Not shown: still on tutorial/slider-v1: the policy is not known" in reader.text
+    assert "in this replay" not in reader.text, "a replay comes out as it did"
+    both = read(report(results, tmp_path / "given", metric="return", episodes={"still": still}))
+    assert both.tags.count("video") == 6
+    assert "Not shown" not in both.text
+    film = iio.imread(tmp_path / "given" / "media" / "episode-00.mp4", plugin="FFMPEG")
+    assert len(film) == 31
+    assert np.ptp(film) > 100
+    sheet = iio.imread(tmp_path / "given" / "media" / "episode-06.png")
+    assert sheet.shape == (2 * 240 + 4, 3 * 320 + 8, 3)
+
+
+def test_a_machine_that_cannot_draw_still_gets_its_page(tmp_path, monkeypatch):
+    def render(self, world):
+        raise RenderError("no GL library could draw")
+
+    results = iv.evaluate("random", task=SLIDER, protocols="P0", episodes=2, max_steps=5)
+    monkeypatch.setattr(type(iv.make(SLIDER).world), "render", render)
+    reader = read(report(results, tmp_path, metric="return"))
+    assert "Not shown: random on tutorial/slider-v1: no GL library could draw" in reader.text
+    assert "video" not in reader.tags
+
+
+def test_an_episode_of_a_changed_policy_is_not_shown(tmp_path):
+    results = iv.evaluate("random", task=SLIDER, protocols="P0", episodes=2, max_steps=5)
+    (run,) = results.provenance["runs"]
+    other = replace(results, provenance={**results.provenance, "runs": [run | {"policy": "0"}]})
+    assert "another policy than the one scored" in read(report(other, tmp_path)).text
+    assert read(report(other, tmp_path / "off", episodes=False)).text.count("Episodes") == 0

@@ -163,3 +163,17 @@ def test_the_shared_bound_belongs_to_a():
         np.array([[0.03], [0.045], [0.06], [0.2], [np.nan]]), synthetic.VARIABLES["block_0/mass"]
     )
     assert labels.tolist() == ["A", "A", "B", "", ""]
+
+
+def test_effects_leave_out_what_too_few_episodes_can_tell_apart():
+    rng = np.random.default_rng(0)
+    rows = []
+    for episode in range(160):
+        row = {"task": "t", "protocol": "P1" if episode < 120 else "P11", "seed": 0}
+        row |= {"episode": episode, "value:mass": rng.random()}
+        if episode >= 120:  # forty episodes set sixty colours at once
+            row["value:paint"] = rng.random(60).tolist()
+        rows.append(row | {"return": 1 - row["value:mass"] + 0.1 * rng.normal()})
+    found = tables.effects(Results.from_rows(rows), "return").rows
+    assert [row[2] for row in found] == ["mass"]
+    assert found[0][-1].value == pytest.approx(-0.9, abs=0.1)

@@ -2,7 +2,7 @@
 
 from interverse.envs.wrappers.goal_sampling import sample_new_goal
 from interverse.envs.wrappers.goals import GoalDict
-from interverse.envs.wrappers.selector import ObjectSelector
+from interverse.envs.wrappers.selector import ObjectSelector, ObjectSelectorVector
 from interverse.envs.wrappers.smoothing import MovingAverageAction
 from interverse.envs.wrappers.start import StartingState, StartingStateVector
 from interverse.envs.wrappers.vector import GoalDictVector, MovingAverageActionVector
@@ -13,6 +13,7 @@ __all__ = [
     "MovingAverageAction",
     "MovingAverageActionVector",
     "ObjectSelector",
+    "ObjectSelectorVector",
     "StartingState",
     "StartingStateVector",
     "sample_new_goal",

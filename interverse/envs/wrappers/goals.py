@@ -28,7 +28,8 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        self._reward = getattr(env.unwrapped.world, "goal_reward", None)  # type: ignore[attr-defined]
+        world: Any = env.unwrapped.world  # type: ignore[attr-defined]
+        self._reward: Any = getattr(world, "goal_reward", None)
         if self._reward is None:
             raise InvalidValueError(
                 explain(
@@ -36,7 +37,7 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                     allowed="worlds with goal_reward, such as trifinger",
                 )
             )
-        achieved, desired = env.unwrapped.world.goal_sizes  # type: ignore[attr-defined]
+        achieved, desired = world.goal_sizes
         self.observation_space = gym.spaces.Dict(
             {
                 "observation": env.observation_space,

@@ -7,6 +7,8 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorWrapper
+from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from interverse.errors import InterventionError, InvalidValueError, explain
@@ -39,22 +41,8 @@ class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        world = env.unwrapped.world  # type: ignore[attr-defined]
-        if getattr(world.options, "skip_frame", None) != 1:
-            raise InvalidValueError(
-                explain(
-                    "ObjectSelector needs single substeps", fix="Make the env with skip_frame=1"
-                )
-            )
-        self._blocks = world.scene.block_count
         self._low = np.asarray(env.action_space.low)  # type: ignore[attr-defined]
-        space = env.observation_space
-        self.observation_space = gym.spaces.Box(
-            space.low[_ROBOT:],  # type: ignore[attr-defined]
-            space.high[_ROBOT:],  # type: ignore[attr-defined]
-            dtype=np.float64,
-        )
-        self.action_space = gym.spaces.MultiDiscrete([self._blocks, len(_MOVES), len(_TURNS)])
+        self.observation_space, self.action_space = _spaces(env.unwrapped, env.observation_space)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -83,11 +71,89 @@ class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if turn.any():
             pose = f"{name}/orientation"
             wanted[pose] = _turned(env.values[pose], turn)
+        if not wanted:
+            return ""
         try:
             env.do(wanted, check=False)
         except InterventionError as error:
             return error.reason
         return ""
+
+
+@final
+class ObjectSelectorVector(VectorWrapper):
+    """The same for N worlds: an action is (N, 3), and each world moves and turns its own block.
+
+    `info["refused"]` holds a reason, or an empty text, for every world.
+
+    >>> import interverse as iv
+    >>> venv = ObjectSelectorVector(iv.make_vec("trifinger/pushing-v1", num_envs=2, skip_frame=1))
+    >>> venv.reset(seed=0)[0].shape
+    (2, 28)
+    """
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        one, act = _spaces(env.unwrapped, env.single_observation_space)
+        self._low = np.tile(np.asarray(env.single_action_space.low), (env.num_envs, 1))
+        self._ended = np.zeros(env.num_envs, dtype=bool)  # worlds that the next step resets
+        self.single_observation_space, self.single_action_space = one, act
+        self.observation_space = batch_space(one, env.num_envs)
+        self.action_space = batch_space(act, env.num_envs)
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Starts episodes."""
+        mask = None if options is None else options.get("reset_mask")
+        self._ended[slice(None) if mask is None else mask] = False
+        seen, info = self.env.reset(seed=seed, options=options)
+        return seen[:, _ROBOT:], info
+
+    def step(self, actions: Any) -> tuple[NDArray[Any], Any, Any, Any, dict[str, Any]]:
+        """Moves and turns one block in each world, then lets a substep pass."""
+        given = np.asarray(actions)
+        if given.shape != self.action_space.shape or not self.action_space.contains(given):
+            raise InvalidValueError(
+                explain(f"the actions are {actions!r}", allowed=f"{self.action_space}")
+            )
+        refused = self._place(given)
+        seen, reward, terminated, truncated, info = self.env.step(self._low)
+        mode = getattr(self.env.unwrapped, "autoreset_mode", None)
+        self._ended = (terminated | truncated) & (mode is AutoresetMode.NEXT_STEP)
+        if "final_obs" in info:
+            info = {**info, "final_obs": info["final_obs"][:, _ROBOT:]}
+        told = {"refused": refused, "_refused": np.ones(len(refused), dtype=bool)}
+        return seen[:, _ROBOT:], reward, terminated, truncated, info | told
+
+    def _place(self, actions: NDArray[Any]) -> NDArray[np.object_]:
+        env: Any = self.env.unwrapped
+        refused = np.full(len(actions), "", dtype=object)
+        moving = actions[:, 1:].any(axis=1) & ~self._ended
+        for block in np.unique(actions[moving, 0]).tolist():
+            worlds = np.flatnonzero(moving & (actions[:, 0] == block))
+            place, pose = f"block_{block}/cartesian_position", f"block_{block}/orientation"
+            places, poses = env.values[place], env.values[pose]
+            places[worlds] += _STEP * _MOVES[actions[worlds, 1]]
+            for world in worlds[actions[worlds, 2] > 0].tolist():
+                poses[world] = _turned(poses[world], _TURN * _TURNS[actions[world, 2]])
+            outcome = env.do({place: places, pose: poses}, worlds=worlds, check=False)
+            for world, reason in outcome.reasons.items():
+                refused[world] = reason
+        return refused
+
+
+def _spaces(env: Any, seen: Any) -> tuple[gym.spaces.Box, gym.spaces.MultiDiscrete]:
+    """Returns the spaces of one world: what is seen without the robot, and the choices."""
+    if getattr(env.world.options, "skip_frame", None) != 1:
+        raise InvalidValueError(
+            explain("ObjectSelector needs single substeps", fix="Make the env with skip_frame=1")
+        )
+    kept: Any = np.float64
+    return (
+        gym.spaces.Box(seen.low[_ROBOT:], seen.high[_ROBOT:], dtype=kept),
+        gym.spaces.MultiDiscrete([env.world.scene.block_count, len(_MOVES), len(_TURNS)]),
+    )
 
 
 def _turned(quaternion: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:

@@ -70,7 +70,7 @@ class GoalDictVector(VectorWrapper):
     def __init__(self, env: Any) -> None:
         super().__init__(env)
         world = env.unwrapped.world
-        self._reward = getattr(world, "goal_reward", None)
+        self._reward: Any = getattr(world, "goal_reward", None)
         if self._reward is None:
             raise InvalidValueError(
                 explain(
@@ -106,7 +106,7 @@ class GoalDictVector(VectorWrapper):
         self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
     ) -> NDArray[np.float64]:
         """Returns what achieving one when desiring the other earns, (n,), for (n, k) goals."""
-        return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[misc]
+        return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))
 
 
 def _dict(seen: Any, info: dict[str, Any]) -> dict[str, Any]:

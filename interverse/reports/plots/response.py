@@ -45,7 +45,8 @@ def response(
     """Returns score against the value of each variable that was set, one panel per component.
 
     Dots are episodes; lines are means of equally filled bins with 95% intervals. The spaces A and B
-    are shaded. Without `variables`, the components that go with the score most are drawn, up to 12.
+    are shaded. Without `variables`, up to 12 components are drawn: those that most protocols set,
+    and among these the ones that go with the score most.
     """
     last = results.final()
     scores = last.scores(metric)
@@ -54,7 +55,8 @@ def response(
     if not components:
         return style.blank("No variable was set to more than one value in a scored episode")
     if variables is None:
-        order = {id(c): -_strength(c.values, scores) for c in components}
+        protocol = last.column("protocol")
+        order = {id(c): _rank(c.values, scores, protocol) for c in components}
         kept = sorted(components, key=lambda c: order[id(c)])[:_MOST_PANELS]
         components = [c for c in components if any(c is k for k in kept)]
     columns = min(len(components), _COLUMNS)
@@ -75,7 +77,9 @@ def response(
 
 def _components(results: Results, variable: str) -> list[_Component]:
     values = results.values(variable)
-    about = results.provenance.get("variables", {}).get(variable, {})
+    about = results.about(variable)
+    if about.get("listed"):
+        return []  # a seed is a name, not a quantity
     width = values.shape[1]
     units = str(about.get("unit") or "").split(", ")  # "m, rad, m" where components differ
     units = units if len(units) == width else units[:1] * width
@@ -105,15 +109,27 @@ def _varies(component: _Component, scores: NDArray[np.float64]) -> bool:
     return known.size > 1 and bool(np.ptp(known) > 0)
 
 
+def _rank(
+    values: NDArray[np.float64], scores: NDArray[np.float64], protocol: NDArray[Any]
+) -> tuple[int, float]:
+    """Returns what comes first, small before large: set by most protocols, then the strongest."""
+    return -len(set(protocol[~np.isnan(values)])), -_strength(values, scores)
+
+
 def _strength(values: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
-    """Returns the share of the score's variance between bins: bent responses count too."""
+    """Returns how much the bins explain beyond chance, over all episodes: bent responses count.
+
+    A variable that few episodes set needs a larger share to come before one that many did.
+    """
     known = ~np.isnan(values) & np.isfinite(scores)
     if known.sum() < 2 * _FEWEST_IN_BIN or np.ptp(scores[known]) == 0:
         return 0.0
     bins = _bins(values[known])
     means = [scores[known][b].mean() for b in bins]
     sizes = [len(b) for b in bins]
-    return float(np.average((means - scores[known].mean()) ** 2, weights=sizes))
+    between = float(np.average((means - scores[known].mean()) ** 2, weights=sizes))
+    chance = float(scores[known].var()) * (len(bins) - 1) / (len(scores[known]) - 1)
+    return (between - chance) * len(scores[known])
 
 
 def _bins(values: NDArray[np.float64]) -> list[NDArray[np.intp]]:

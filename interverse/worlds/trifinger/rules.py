@@ -65,7 +65,7 @@ def rules_of(task: Task, scene: Scene, options: TriFingerOptions) -> Rules:
     max_steps = int(seconds / options.step_time) + 1  # the original ends one step late
     if options.max_steps is not None and options.max_steps != max_steps:
         max_steps = options.max_steps
-        seconds = (options.max_steps - 1) * options.step_time
+        seconds = max(options.max_steps - 1, 1) * options.step_time
     return Rules(
         task=task,
         options=options,

@@ -11,6 +11,8 @@ from interverse.envs.wrappers import (
     GoalDictVector,
     MovingAverageAction,
     MovingAverageActionVector,
+    ObjectSelector,
+    ObjectSelectorVector,
 )
 from interverse.errors import InvalidValueError
 
@@ -116,3 +118,35 @@ def test_stable_baselines_relabels_goals():
     np.testing.assert_allclose(batch.rewards.numpy()[:, 0], near)
     assert (near > 0).any()  # no tip reached its goal: hindsight did
     env.close()
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_the_selector_moves_in_each_world_what_the_single_form_does(mode):
+    options = {"skip_frame": 1, "max_steps": 6}
+    high = {"block_0/cartesian_position": (0.0, 0.0, 0.4995)}
+    inner = iv.make_vec("trifinger/stacking2-v1", num_envs=3, autoreset_mode=mode, **options)
+    venv = ObjectSelectorVector(inner)
+    envs = [ObjectSelector(iv.make("trifinger/stacking2-v1", **options)) for _ in range(3)]
+    seen = venv.reset(seed=0)[0]
+    for i, env in enumerate(envs):
+        np.testing.assert_array_equal(seen[i], env.reset(seed=i)[0])
+    draw = np.random.default_rng(0)
+    refusals = 0
+    venv.unwrapped.do(high, worlds=[2], check=False)
+    envs[2].unwrapped.do(high, check=False)
+    for step in range(6):
+        choice = np.stack([draw.integers(0, 2, 3), draw.integers(0, 7, 3), draw.integers(0, 7, 3)])
+        choice[:, 2] = (0, 1, 0)  # up and up, out of its domain
+        seen, reward, _, truncated, info = venv.step(choice.T)
+        last = info.get("final_obs", seen)
+        for i, env in enumerate(envs):
+            one = env.step(choice.T[i])
+            np.testing.assert_array_equal(last[i], one[0])
+            assert reward[i] == one[1]
+            assert info["refused"][i] == one[4]["refused"]
+            refusals += bool(one[4]["refused"])
+        assert truncated.all() == (step == 5)
+    assert refusals, "a block must have met its limit"
+    with pytest.raises(InvalidValueError, match="the actions are"):
+        venv.step(np.full((3, 3), 9))
+    venv.close()

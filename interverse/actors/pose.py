@@ -1,0 +1,52 @@
+"""Places things elsewhere: positions and orientations of what can be moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from interverse.actors.actor import Actor, Assignment, Moment, matching
+from interverse.errors import InvalidValueError, explain
+from interverse.scm.variable import SpaceName
+
+_POSITIONS, _ORIENTATIONS = ("cylindrical_position", "position"), ("orientation",)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RigidPose(Actor):
+    """CausalWorld's rigid pose actor: draws the pose of every object that is not a goal."""
+
+    positions: bool = True
+    """Whether to draw positions."""
+    orientations: bool = True
+    """Whether to draw orientations."""
+    group: str = ""
+    """Only objects whose names start so: `block_1`; empty takes all."""
+    space: SpaceName | None = None
+    """The region to draw from; None takes the environment's."""
+
+    def __post_init__(self) -> None:
+        if not (self.positions or self.orientations):
+            raise InvalidValueError(
+                explain("positions and orientations are both off", fix="Leave one of them on")
+            )
+
+    def act(self, moment: Moment) -> Assignment:
+        """Returns one pose per world and object."""
+        parts = _POSITIONS * self.positions + _ORIENTATIONS * self.orientations
+        wanted = [
+            name
+            for name in matching(moment.variables, [f"{self.group}*"])
+            if name.rpartition("/")[2] in parts
+            and moment.variables[name].kind == "state"
+            and moment.variables[name].space_a is not None
+        ]
+        if not wanted:
+            raise InvalidValueError(
+                explain(
+                    f"{moment.driver.id} has no pose to draw of {self.group or 'any object'}",
+                    allowed=f"state variables named {', '.join(parts)} with a space",
+                )
+            )
+        return moment.draw(wanted, self.space)

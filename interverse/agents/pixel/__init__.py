@@ -1,0 +1,51 @@
+"""Agents that learn from pictures, and the augmentations they learn with: two tables of names."""
+
+from interverse.registry import Entry, Registry
+
+_SAC_AUG = "interverse.agents.pixel.sac_aug:SacAug"
+_CROP = "interverse.agents.pixel.geometry:PadCrop"
+_TRANSLATE = "interverse.agents.pixel.geometry:Translate"
+_CUTOUT = "interverse.agents.pixel.geometry:Cutout"
+_TURN = "interverse.agents.pixel.geometry:Turn"
+
+AGENTS = Registry(
+    "pixel agent",
+    {
+        "curl": Entry("interverse.agents.pixel.curl:Curl"),
+        "dbc": Entry("interverse.agents.pixel.dbc:Dbc"),
+        "drq": Entry("interverse.agents.pixel.drq:Drq"),
+        "rad": Entry("interverse.agents.pixel.rad:Rad"),
+        "sac_ae": Entry("interverse.agents.pixel.sac_ae:SacAe"),
+        "sac_aug": Entry(_SAC_AUG, {"augmentation": "drq"}),
+        "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}),
+        "sac_nr_aug": Entry(_SAC_AUG, {"augmentation": "network_randomization+drq"}),
+        "sac_pixels": Entry("interverse.agents.pixel.sac:PixelSac"),
+    },
+)
+
+# The eleven that the paper compares are tagged; the order of its table is not kept here.
+AUGMENTATIONS = Registry(
+    "augmentation",
+    {
+        "color_jitter": Entry("interverse.agents.pixel.recolor:ColorJitter"),
+        "cutout": Entry(_CUTOUT, {"color": False}),
+        "cutout_color": Entry(_CUTOUT, {"color": True}, ("paper",)),
+        "drq": Entry(_CROP, {"pad": 4, "noise": True}, ("paper",)),
+        "drq_no_noise": Entry(_CROP, {"pad": 4, "noise": False}, ("paper",)),
+        "gamma": Entry("interverse.agents.pixel.recolor:Gamma"),
+        "grayscale": Entry("interverse.agents.pixel.recolor:Grayscale"),
+        "horizontal_flip": Entry("interverse.agents.pixel.geometry:MirrorSides"),
+        "identity": Entry("interverse.agents.pixel.geometry:Identity"),
+        "large_drq": Entry(_CROP, {"pad": 12, "noise": True}, ("paper",)),
+        "large_drq_no_noise": Entry(_CROP, {"pad": 12, "noise": False}, ("paper",)),
+        "large_translate": Entry(_TRANSLATE, {"reach": 12, "reach_in_code": 8}, ("paper",)),
+        "network_randomization": Entry("interverse.agents.pixel.recolor:NetworkRandomization"),
+        "rad": Entry("interverse.agents.pixel.geometry:ResizeCrop", {}, ("paper",)),
+        "rotate": Entry(_TURN, {"half_only": False}, ("paper",)),
+        "translate": Entry(_TRANSLATE, {"reach": 4, "reach_in_code": 4}, ("paper",)),
+        "vertical_flip": Entry(_TURN, {"half_only": True}, ("paper",)),
+        "window": Entry("interverse.agents.pixel.geometry:Window", {}, ("paper",)),
+    },
+)
+
+__all__ = ["AGENTS", "AUGMENTATIONS"]

@@ -1,0 +1,182 @@
+"""Environments that act together: one in this process, or several in processes of their own.
+
+They step in lockstep, so a run is the same however fast each one is. An environment whose episode
+has ended starts anew at its next step, whose action is then not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs import Snapshot
+from interverse.errors import InterverseError, explain
+
+MakeEnv = Callable[[], gym.Env[Any, Any]]
+_PATIENCE = 10.0  # seconds a process may take to close
+
+
+class Steps(NamedTuple):
+    """What a step gave, per lane."""
+
+    observations: NDArray[np.uint8]
+    rewards: NDArray[np.float32]
+    terminated: NDArray[np.bool_]
+    ages: NDArray[np.int64]  # 0 where the step started an episode
+    returns: NDArray[np.float64]  # of the episode that ended with this step, else NaN
+
+
+class ActorError(InterverseError, RuntimeError):
+    """An environment in another process failed; the text is its traceback."""
+
+
+@final
+@dataclass(slots=True)
+class _Lane:
+    """One environment with the counters of its episode."""
+
+    env: Any
+    age: int = 0
+    total: float = 0.0
+    ended: bool = False
+
+    def start(self, seed: int | None) -> Any:
+        observation, _ = self.env.reset(seed=seed)
+        self.age, self.total, self.ended = 0, 0.0, False
+        return observation
+
+    def step(self, action: Any) -> tuple[Any, float, bool, int, float]:
+        if self.ended:
+            return self.start(None), 0.0, False, 0, np.nan
+        observation, reward, terminated, truncated, _ = self.env.step(action)
+        self.age += 1
+        self.total += float(reward)
+        self.ended = bool(terminated or truncated)
+        finished = self.total if self.ended else np.nan
+        return observation, float(reward), bool(terminated), self.age, finished
+
+    def save(self, _: None) -> dict[str, Any]:
+        """Returns the moment: a snapshot where the environment can give one."""
+        world = self.env.unwrapped
+        can = callable(getattr(world, "snapshot", None))
+        moment = world.snapshot().to_bytes() if can else b""
+        return {"age": self.age, "total": self.total, "ended": self.ended, "moment": moment}
+
+    def load(self, saved: dict[str, Any]) -> Any:
+        """Goes back to a moment; an environment without snapshots starts an episode."""
+        if not saved["moment"]:
+            return self.start(saved["seed"])
+        snapshot = Snapshot.from_bytes(saved["moment"])
+        observation, _ = self.env.reset(options={"snapshot": snapshot})
+        self.age, self.total, self.ended = saved["age"], saved["total"], saved["ended"]
+        return observation
+
+
+@final
+class Actors:
+    """Lanes with one interface, here or in processes."""
+
+    def __init__(self, make_env: MakeEnv, count: int) -> None:
+        self.count = count
+        self._lane: _Lane | None = None
+        self._links: list[tuple[Any, Connection]] = []
+        if count == 1:
+            self._lane = _Lane(make_env())
+            return
+        context = get_context("spawn")  # a forked child would share GL contexts and threads
+        for _ in range(count):
+            mine, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, make_env), daemon=True)
+            process.start()
+            theirs.close()
+            self._links.append((process, mine))
+
+    def reset(self, seed: int) -> NDArray[np.uint8]:
+        """Starts an episode in every lane; lane i has seed + i."""
+        return np.stack(self._all("start", [seed + i for i in range(self.count)]))
+
+    def step(self, actions: NDArray[np.float32]) -> Steps:
+        """Advances every lane, or starts it anew if its episode had ended."""
+        rows = zip(*self._all("step", list(actions)), strict=True)
+        observations, rewards, terminated, ages, returns = rows
+        return Steps(
+            np.stack(observations),
+            np.array(rewards, dtype=np.float32),
+            np.array(terminated),
+            np.array(ages),
+            np.array(returns),
+        )
+
+    def save(self) -> list[dict[str, Any]]:
+        """Returns every lane's moment."""
+        return self._all("save", [None] * self.count)
+
+    def load(self, saved: Sequence[dict[str, Any]]) -> NDArray[np.uint8]:
+        """Goes back to saved moments; returns the observations."""
+        return np.stack(self._all("load", list(saved)))
+
+    def close(self) -> None:
+        """Ends the environments and their processes."""
+        if self._lane is not None:
+            self._lane.env.close()
+        for process, link in self._links:
+            with contextlib.suppress(OSError):  # it may be gone already
+                link.send(("close", None))
+            process.join(_PATIENCE)
+            if process.is_alive():
+                process.terminate()
+            link.close()
+
+    def _all(self, method: str, given: list[Any]) -> list[Any]:
+        if self._lane is not None:
+            return [getattr(self._lane, method)(given[0])]
+        for (_, link), one in zip(self._links, given, strict=True):
+            link.send((method, one))
+        answers = [_receive(link) for _, link in self._links]  # all, so that none stays unread
+        for answer in answers:
+            if isinstance(answer, _Failure):
+                raise ActorError(explain(f"an actor failed:\n{answer.text}"))
+        return answers
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    text: str
+
+
+def _receive(link: Connection) -> Any:
+    try:
+        return link.recv()
+    except EOFError:
+        return _Failure("its process ended without a word; was it killed, or out of memory?")
+
+
+def _serve(link: Connection, make_env: MakeEnv) -> None:
+    """Answers calls until told to close: the whole of an actor's process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to hear
+    lane: _Lane | None = None
+    while True:
+        try:
+            method, given = link.recv()
+        except EOFError:
+            break  # the learner is gone
+        if method == "close":
+            break
+        try:
+            lane = _Lane(make_env()) if lane is None else lane
+            link.send(getattr(lane, method)(given))
+        except Exception:
+            link.send(_Failure(traceback.format_exc()))
+    if lane is not None:
+        lane.env.close()

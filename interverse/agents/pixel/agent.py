@@ -1,0 +1,188 @@
+"""What every pixel agent shares: networks, optimisers, acting, the policy's step, its state.
+
+An agent's own file holds its whole `update`, which ends with `follow`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from interverse.agents.pixel.geometry import centre_crop
+from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.soft import SoftNetworks, actor_loss, temperature_loss
+from interverse.errors import FileFormatError, explain
+
+
+class Batch(NamedTuple):
+    """Transitions: pictures uint8 (N, C, S, S), the rest float32."""
+
+    observations: Tensor
+    actions: Tensor  # (N, A) in [-1, 1]
+    rewards: Tensor  # (N, 1)
+    ends: Tensor  # (N, 1): 1 where the episode terminated; a time limit is no end
+    successors: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """Returns the batch on a device, without waiting for the copy."""
+        return Batch(*(part.to(device, non_blocking=True) for part in self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions:
+    """What only one kind of agent has; most have nothing."""
+
+
+class Agent(ABC):
+    """A soft actor-critic on pictures. Subclasses are final and write their update out.
+
+    Attributes:
+        networks: encoder, critics, actor, targets, temperature.
+        extra: modules that only this kind of agent has, by name.
+        optimisers: by what they train; `critic` trains the encoder too.
+        updates: how many were made.
+    """
+
+    options_type: ClassVar[type[AgentOptions]] = AgentOptions
+    own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
+
+    def __init__(self, hyper: Hyper, sizes: Sizes, seed: int, device: str = "cpu") -> None:
+        self.hyper, self.sizes, self.updates = hyper, sizes, 0
+        self.device = torch.device(device)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        networks = SoftNetworks(sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
+        self.networks = networks.to(self.device)
+        self.extra = nn.ModuleDict()
+        acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
+        self.optimisers = {
+            "critic": self.adam(networks.critics, rate=hyper.critic_rate),
+            "actor": self.adam(*acting, rate=hyper.actor_rate),
+            "alpha": self.adam(
+                networks.log_alpha, rate=hyper.alpha_rate, betas=(hyper.alpha_momentum, 0.999)
+            ),
+        }
+        encoder = {"params": list(networks.encoder.parameters()), "lr": hyper.encoder_rate}
+        self.optimisers["critic"].add_param_group(encoder)
+
+    @abstractmethod
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Learns from a batch; returns the losses, not yet read from the device."""
+
+    def target(self, batch: Batch, successors: Tensor) -> Tensor:
+        """Returns reward plus discounted soft value; a time limit is no end."""
+        value = self.networks.soft_value(successors, self.noise(len(successors)))
+        return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
+
+    def follow(self, flat: Tensor, features: Tensor) -> dict[str, Tensor]:
+        """Counts the update; at every second one moves actor, temperature and targets.
+
+        Args:
+            flat: the convolutions' output for the observations; no gradient goes into it.
+            features: the encoder's, for the critics.
+        """
+        self.updates += 1
+        if (self.updates - 1) % self.hyper.actor_every:
+            return {}
+        nets, features = self.networks, features.detach()
+        choice = nets.actor(nets.acting(flat.detach()), self.noise(len(features)))
+        value = torch.minimum(*nets.critics(features, choice.actions))
+        loss = actor_loss(choice, value, nets.log_alpha.exp())
+        descend(self.optimisers["actor"], loss)
+        cooling = temperature_loss(choice, nets.log_alpha, -float(self.sizes.actions))
+        descend(self.optimisers["alpha"], cooling)
+        track(nets.target_critics, nets.critics, self.hyper.critic_tau)
+        track(nets.target_encoder, nets.encoder, self.hyper.encoder_tau)
+        entropy = -choice.log_density.mean()
+        return {
+            "actor": loss.detach(),
+            "alpha": nets.log_alpha.detach().exp(),
+            "entropy": entropy.detach(),
+        }
+
+    @torch.no_grad()
+    def act(self, pictures: NDArray[np.uint8], *, explore: bool) -> NDArray[np.float32]:
+        """Returns actions in [-1, 1] for (N, C, S, S): drawn, or the mean action."""
+        seen = torch.as_tensor(pictures).to(self.device, non_blocking=True)
+        flat = self.networks.encoder.convolve(centre_crop(seen, self.sizes.pictures[1]))
+        noise = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
+        choice = self.networks.actor(self.networks.acting(flat), noise)
+        return (choice.actions if explore else choice.mean).cpu().numpy()
+
+    def noise(self, count: int) -> Tensor:
+        """Returns standard normal numbers for `count` actions."""
+        shape = (count, self.sizes.actions)
+        return torch.randn(shape, generator=self.generator, device=self.device)
+
+    def adam(self, *parts: nn.Module | Tensor, rate: float, **more: Any) -> torch.optim.Adam:
+        """Returns Adam over modules and single tensors."""
+        return torch.optim.Adam(list(_parameters(parts)), lr=rate, fused=True, **more)
+
+    def state(self) -> dict[str, Tensor]:
+        """Returns everything a checkpoint needs, by name."""
+        out = {f"networks/{name}": value for name, value in self.networks.state_dict().items()}
+        out |= {f"extra/{name}": value for name, value in self.extra.state_dict().items()}
+        for label, optimiser in self.optimisers.items():
+            for index, moments in optimiser.state_dict()["state"].items():
+                out |= {f"optimiser/{label}/{index}/{key}": v for key, v in moments.items()}
+        out["generator"] = self.generator.get_state()
+        return {name: value.detach().clone() for name, value in out.items()}
+
+    def load(self, state: Mapping[str, Tensor], updates: int) -> None:
+        """Puts a saved state into this agent of the same kind and sizes."""
+        try:
+            self.networks.load_state_dict(_under("networks/", state))
+            self.extra.load_state_dict(_under("extra/", state))
+            for label, optimiser in self.optimisers.items():
+                moments: dict[int, dict[str, Tensor]] = {}
+                for name, value in _under(f"optimiser/{label}/", state).items():
+                    index, key = name.split("/")
+                    moments.setdefault(int(index), {})[key] = value
+                groups = optimiser.state_dict()["param_groups"]
+                optimiser.load_state_dict({"state": moments, "param_groups": groups})
+            self.generator.set_state(state["generator"])
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise FileFormatError(
+                explain(
+                    f"the saved state does not fit this agent: {str(error).splitlines()[0]}",
+                    fix="Delete the folder to start the run afresh",
+                )
+            ) from error
+        self.updates = updates
+
+
+def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.Optimizer) -> None:
+    """Makes one step on a loss; only what the optimisers train gets gradients."""
+    every = (optimiser, *more)
+    groups = [group for one in every for group in one.param_groups]
+    for one in every:
+        one.zero_grad(set_to_none=True)
+    loss.backward(inputs=[tensor for group in groups for tensor in group["params"]])
+    for one in every:
+        one.step()
+
+
+@torch.no_grad()
+def track(target: nn.Module, online: nn.Module, tau: float) -> None:
+    """Moves a target network towards the online one by a fraction."""
+    for mine, theirs in zip(target.parameters(), online.parameters(), strict=True):
+        mine.lerp_(theirs, tau)
+
+
+def _parameters(parts: Iterable[nn.Module | Tensor]) -> Iterable[Tensor]:
+    for part in parts:
+        if isinstance(part, nn.Module):
+            yield from part.parameters()
+        else:
+            yield part
+
+
+def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}

@@ -1,0 +1,174 @@
+"""Augmentations of batches of stacked frames, by name.
+
+A batch is (N, 3k, H, W): k frames of three colours each, pixels on 0..255, uint8 or floating. The
+random parameters of sample n are drawn once per update, from a generator, and shared by all its
+frames and by every batch of one call (an observation and its successor). `rule="paper"` follows
+the text of the DMCR paper; `rule="code"` does what its released code does where the two differ.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+from interverse.agents.pixel import AUGMENTATIONS
+from interverse.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
+
+try:
+    import torch
+    from torch import Tensor
+except ImportError as error:
+    raise missing_extra("torch", "torch") from error
+
+Rule = Literal["paper", "code"]
+RULES: tuple[Rule, ...] = ("paper", "code")
+Drawn: TypeAlias = tuple[Tensor, ...]
+FULL_SIZE = 84  # the picture that lengths in the paper refer to; others are scaled
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augmentation(ABC):
+    """Changes pictures at random; subclasses are final and say what is drawn and what is done.
+
+    What only moves or covers pixels keeps their dtype. Noise, resizing, colours give float32.
+    """
+
+    rule: Rule = "paper"
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise UnknownNameError(unknown("rule", self.rule, RULES))
+
+    @property
+    def noisy(self) -> bool:
+        """Whether every pixel gets noise of its own, which no two batches share."""
+        return False
+
+    @abstractmethod
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+        """Returns the parameters of N samples, on the generator's device."""
+
+    @abstractmethod
+    def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        """Returns the pictures changed by the parameters: a pure function, so it can be fused."""
+
+    def __call__(self, *batches: Tensor, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Returns the batches, all changed by the same parameters."""
+        shape = check_pictures(*batches)
+        drawn = tuple(part.to(batches[0].device) for part in self.draw(shape, generator))
+        return tuple(self.apply(batch, drawn, generator) for batch in batches)
+
+    def apply(self, pictures: Tensor, drawn: Drawn, generator: torch.Generator) -> Tensor:
+        """Returns pictures changed by parameters already drawn."""
+        noise = normal(pictures.shape, generator).to(pictures.device) if self.noisy else None
+        alter = _fused(self) if pictures.is_cuda else self.alter
+        return alter(pictures, drawn, noise)
+
+
+@final
+class Chain:
+    """Augmentations one after another, such as colour jitter and then the crop."""
+
+    def __init__(self, parts: tuple[Augmentation, ...]) -> None:
+        self.parts = parts
+
+    def __call__(self, *batches: Tensor, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Returns the batches, all changed by the same parameters."""
+        for part in self.parts:
+            batches = part(*batches, generator=generator)
+        return batches
+
+
+def augmentation(name: str, rule: Rule = "paper") -> Chain:
+    """Returns the augmentation of a name; `a+b` does a, then b.
+
+    >>> import torch
+    >>> pictures = torch.zeros(2, 9, 84, 84, dtype=torch.uint8)
+    >>> now, then = augmentation("color_jitter+drq")(
+    ...     pictures, pictures, generator=torch.Generator().manual_seed(0))
+    >>> now.shape
+    torch.Size([2, 9, 84, 84])
+    """
+    parts = []
+    for word in name.split("+"):
+        entry = AUGMENTATIONS[word]
+        parts.append(entry.load()(rule=rule, **entry.options))
+    return Chain(tuple(parts))
+
+
+def check_pictures(*batches: Tensor) -> torch.Size:
+    """Returns the shape that all batches have, or raises naming what is wrong."""
+    shape = batches[0].shape if batches else torch.Size()
+    if len(shape) != 4 or shape[1] % 3 or shape[2] != shape[3]:
+        raise InvalidValueError(
+            explain(
+                f"pictures of shape {tuple(shape)}", allowed="(N, 3k, S, S): stacked RGB frames"
+            )
+        )
+    for batch in batches:
+        if batch.shape != shape:
+            raise InvalidValueError(
+                explain(
+                    f"batches of shapes {tuple(shape)} and {tuple(batch.shape)}",
+                    fix="Batches of one call share their parameters: give them one shape",
+                )
+            )
+        if batch.dtype != torch.uint8 and not batch.is_floating_point():
+            raise InvalidValueError(
+                explain(f"pictures are {batch.dtype}", allowed="torch.uint8 or floating, 0..255")
+            )
+    return shape
+
+
+def integers(low: int, high: int, count: int, generator: torch.Generator) -> Tensor:
+    """Returns `count` whole numbers from low to high, both ends included."""
+    return torch.randint(low, high + 1, (count,), generator=generator, device=generator.device)
+
+
+def pairs(low: int, high: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Returns twice `count` whole numbers from low to high, as for rows and columns."""
+    shape = (2, count)
+    draws = torch.randint(low, high + 1, shape, generator=generator, device=generator.device)
+    return draws[0], draws[1]
+
+
+def uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Returns numbers in [0, 1)."""
+    return torch.rand(shape, generator=generator, device=generator.device)
+
+
+def normal(shape: torch.Size | tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Returns standard normal numbers."""
+    return torch.randn(shape, generator=generator, device=generator.device)
+
+
+@functools.cache
+def _fused(augmentation: Augmentation) -> Callable[[Tensor, Drawn, Tensor | None], Tensor]:
+    """Returns `alter` as one kernel for a GPU; the plain one where nothing can compile it."""
+    plain = augmentation.alter
+    compiled = torch.compile(plain, dynamic=False)
+    works = True
+
+    def alter(pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        nonlocal works
+        if works:
+            try:
+                return compiled(pictures, drawn, noise)
+            except RuntimeError as error:  # no compiler here, or no support for this GPU
+                works = False
+                _log.warning("augmentations run unfused, several times slower: %s", error)
+        return plain(pictures, drawn, noise)
+
+    return alter

@@ -1,0 +1,140 @@
+"""What a pixel training run is: the flags of `interverse train`, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, final
+
+import torch
+import tyro
+
+from interverse.agents.pixel import AGENTS
+from interverse.agents.pixel.agent import Agent, AgentOptions
+from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.presets import (
+    Hyper,
+    PixelAlgorithm,
+    PixelPreset,
+    preset,
+    schedule,
+)
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.steps import Precision
+from interverse.rng import check_seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelTrain:
+    """Trains a pixel agent; started again with the same flags, it goes on where it stopped."""
+
+    task: str
+    """A world's id, such as control/cartpole_balance-v1."""
+    out: Path
+    """A folder for checkpoints, logs, curves and the exported policy."""
+    algorithm: PixelAlgorithm = "sac_aug"
+    """curl, dbc, drq, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug or sac_pixels."""
+    preset: PixelPreset = "small"
+    """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
+    steps: int | None = None
+    """Agent decisions in all; the preset's for the task by default."""
+    seed: int = 0
+    """The seed of everything."""
+    actors: int = 1
+    """Environments that act together, in processes of their own if more than one."""
+    device: str = "cpu"
+    """Where networks and replay buffer live: cpu or cuda."""
+    precision: Precision = "float32"
+    """float32, tf32 or bf16; the last two are for a GPU."""
+    threads: int = 1
+    """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    checkpoint_every: int = 5_000
+    """Decisions between checkpoints; what a kill can cost at most."""
+    evaluate_every: int = 5_000
+    """Decisions between evaluations with the mean action."""
+    evaluate_episodes: int = 5
+    """Episodes of an evaluation."""
+    options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """Options of the world, as for make."""
+    hyper: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """Hyper-parameters other than the preset's, by name; also the agent's own options."""
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        counts = ("actors", "threads", "checkpoint_every", "evaluate_every", "evaluate_episodes")
+        for name in (*counts, *(["steps"] if self.steps is not None else [])):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
+                )
+        check_device(self.device)
+
+    def record(self) -> dict[str, Any]:
+        """Returns the fields that tell one run from another, JSON-ready."""
+        record = asdict(self)
+        del record["out"]
+        return json.loads(json.dumps(record, default=str))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a configuration comes to: hyper-parameters, the agent's options, the world's, length."""
+
+    kind: type[Agent]
+    hyper: Hyper
+    agent_options: AgentOptions
+    world_options: Mapping[str, Any]
+    steps: int
+
+    def agent(self, sizes: Sizes, seed: int, device: str) -> Agent:
+        """Returns a new agent."""
+        if self.kind.options_type is AgentOptions:
+            return self.kind(self.hyper, sizes, seed, device)
+        return self.kind(self.hyper, sizes, seed, device, self.agent_options)  # type: ignore[call-arg]
+
+
+def plan(config: PixelTrain) -> Plan:
+    """Returns what a configuration comes to, or raises naming what is wrong."""
+    entry = AGENTS[config.algorithm]
+    kind: type[Agent] = entry.load()
+    shared = {item.name for item in fields(Hyper)}
+    own = {item.name for item in fields(kind.options_type)}
+    for name in config.hyper:
+        if name not in shared | own:
+            raise UnknownNameError(unknown("hyper-parameter", name, shared | own))
+    hyper = preset(config.algorithm, config.preset, config.task)
+    hyper = replace(hyper, **{n: v for n, v in config.hyper.items() if n in shared})
+    length = schedule(config.task, config.preset)
+    given = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack}
+    return Plan(
+        kind=kind,
+        hyper=hyper,
+        agent_options=kind.options_type(
+            **{**entry.options, **{n: v for n, v in config.hyper.items() if n in own}}
+        ),
+        world_options={**given, "frame_skip": length.frame_skip, **config.options},
+        steps=length.steps if config.steps is None else config.steps,
+    )
+
+
+def check_device(device: str) -> None:
+    """Raises for a device that Torch does not know or cannot reach."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise InvalidValueError(
+            explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
+        ) from error
+    if kind not in ("cpu", "cuda"):
+        raise InvalidValueError(explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N"))
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain(
+                f"device is {device!r}, but Torch finds no GPU",
+                fix="Pass --device cpu, or look at `interverse doctor`",
+            )
+        )

@@ -1,0 +1,70 @@
+"""DrQ: targets averaged over K shifted successors, values over M shifted observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
+from interverse.agents.pixel.augment import augmentation
+from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.soft import critic_loss
+from interverse.errors import InvalidValueError, explain
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrqOptions(AgentOptions):
+    """How much is averaged."""
+
+    targets: int = 2
+    """The paper's K: shifted successors per target."""
+    values: int = 2
+    """The paper's M: shifted observations per loss."""
+
+    def __post_init__(self) -> None:
+        for name in ("targets", "values"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InvalidValueError(explain(f"{name} is {value!r}", allowed="1 or more, whole"))
+
+
+@final
+class Drq(Agent):
+    """Shifts by up to four pixels, the border repeated, without noise."""
+
+    options_type = DrqOptions
+    own_trunk = True
+
+    def __init__(
+        self,
+        hyper: Hyper,
+        sizes: Sizes,
+        seed: int,
+        device: str = "cpu",
+        options: DrqOptions | None = None,
+    ) -> None:
+        super().__init__(hyper, sizes, seed, device)
+        self.options = DrqOptions() if options is None else options
+        self._shift = augmentation("drq_no_noise")
+
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Learns from a batch; the actor learns from the first shift."""
+        nets, count = self.networks, len(batch.rewards)
+        shifted = [self._moved(batch.successors) for _ in range(self.options.targets)]
+        target = torch.stack([self.target(batch, moved) for moved in shifted]).mean(0)
+        views = [self._moved(batch.observations) for _ in range(self.options.values)]
+        flat = nets.encoder.convolve(torch.cat(views))
+        features = nets.encoder.trunk(flat)
+        actions, targets = (x.repeat(self.options.values, 1) for x in (batch.actions, target))
+        loss = critic_loss(nets.critics(features, actions), targets)
+        descend(self.optimisers["critic"], loss)
+        return {"critic": loss.detach()} | self.follow(flat[:count], features[:count])
+
+    def _moved(self, pictures: Tensor) -> Tensor:
+        (moved,) = self._shift(pictures, generator=self.generator)
+        return moved

@@ -1,0 +1,177 @@
+"""The networks of the DMCR paper (its Table 4): encoder, actor, twin critics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import skip_init
+
+from interverse.errors import InvalidValueError, explain
+
+LOG_STD = (-10.0, 2.0)
+_FIRST_STRIDE = 2
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What decides the shapes of the networks.
+
+    Attributes:
+        pictures: (channels, side) of what the encoder sees.
+        actions: how many numbers an action has.
+        filters: of each convolution; `layers` of them, 3x3, the first with stride 2.
+        features: what the encoder gives.
+        hidden: width of both hidden layers of actor and critics.
+    """
+
+    pictures: tuple[int, int]
+    actions: int
+    filters: int = 32
+    layers: int = 4
+    features: int = 50
+    hidden: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.side < 1:
+            raise InvalidValueError(
+                explain(
+                    f"pictures of {self.pictures[1]} pixels vanish in {self.layers} convolutions",
+                    allowed=f"at least {2 * self.layers + 1} pixels",
+                )
+            )
+
+    @property
+    def side(self) -> int:
+        """The side of the last convolution's maps."""
+        return (self.pictures[1] - 3) // _FIRST_STRIDE + 1 - 2 * (self.layers - 1)
+
+    @property
+    def flat(self) -> int:
+        """How many numbers the last convolution gives."""
+        return self.filters * self.side**2
+
+
+@final
+class Encoder(nn.Module):
+    """Pictures (N, C, S, S) on 0..255 to features (N, 50) in [-1, 1]."""
+
+    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+        super().__init__()
+        widths = [sizes.pictures[0], *[sizes.filters] * sizes.layers]
+        self.convolutions = nn.ModuleList(
+            convolution(given, made, generator, stride=1 if i else _FIRST_STRIDE)
+            for i, (given, made) in enumerate(pairwise(widths))
+        )
+        self.trunk = Trunk(sizes, generator)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """Returns the features."""
+        return self.trunk(self.convolve(pictures))
+
+    def convolve(self, pictures: Tensor) -> Tensor:
+        """Returns the last maps, flat: what an actor with a trunk of its own reads."""
+        return self.maps(pictures)[-1].flatten(1)
+
+    def maps(self, pictures: Tensor) -> list[Tensor]:
+        """Returns the activations of every convolution, (N, filters, h, w) each."""
+        x, maps = pictures / 255.0, []
+        for layer in self.convolutions:
+            x = functional.relu(layer(x))
+            maps.append(x)
+        return maps
+
+
+@final
+class Trunk(nn.Module):
+    """Flat maps to features: linear, layer norm, tanh."""
+
+    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+        super().__init__()
+        self.linear = linear(sizes.flat, sizes.features, generator)
+        self.norm = nn.LayerNorm(sizes.features)
+
+    def forward(self, flat: Tensor) -> Tensor:
+        """Returns the features."""
+        return torch.tanh(self.norm(self.linear(flat)))
+
+
+class Choice(NamedTuple):
+    """What an actor does: actions in (-1, 1), their log density, and the mean action."""
+
+    actions: Tensor  # (N, A)
+    log_density: Tensor  # (N, 1)
+    mean: Tensor  # (N, A)
+
+
+@final
+class Actor(nn.Module):
+    """Features to a Gaussian squashed by tanh."""
+
+    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+        super().__init__()
+        self.layers = perceptron(sizes.features, 2 * sizes.actions, sizes.hidden, generator)
+
+    def forward(self, features: Tensor, noise: Tensor) -> Choice:
+        """Returns the actions that standard normal noise (N, A) picks."""
+        mean, raw = self.layers(features).float().chunk(2, dim=1)
+        low, high = LOG_STD
+        log_std = low + 0.5 * (high - low) * (torch.tanh(raw) + 1.0)
+        x = mean + noise * log_std.exp()
+        # log(1 - tanh(x)^2), in a form that does not lose its digits for large x
+        slope = 2.0 * (math.log(2.0) - x - functional.softplus(-2.0 * x))
+        density = -0.5 * (noise**2 + math.log(2.0 * math.pi)) - log_std - slope
+        return Choice(torch.tanh(x), density.sum(1, keepdim=True), torch.tanh(mean))
+
+
+@final
+class Critics(nn.Module):
+    """Features and actions to two values."""
+
+    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+        super().__init__()
+        width = sizes.features + sizes.actions
+        self.first = perceptron(width, 1, sizes.hidden, generator)
+        self.second = perceptron(width, 1, sizes.hidden, generator)
+
+    def forward(self, features: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns both values, (N, 1) each."""
+        x = torch.cat([features, actions], dim=1)
+        return self.first(x).float(), self.second(x).float()
+
+
+def perceptron(given: int, made: int, hidden: int, generator: torch.Generator) -> nn.Sequential:
+    """Returns two hidden layers with ReLU."""
+    return nn.Sequential(
+        linear(given, hidden, generator),
+        nn.ReLU(),
+        linear(hidden, hidden, generator),
+        nn.ReLU(),
+        linear(hidden, made, generator),
+    )
+
+
+def linear(given: int, made: int, generator: torch.Generator) -> nn.Linear:
+    """Returns a linear layer: orthogonal, no bias at first."""
+    layer = skip_init(nn.Linear, given, made)
+    nn.init.orthogonal_(layer.weight, generator=generator)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def convolution(given: int, made: int, generator: torch.Generator, *, stride: int = 1) -> nn.Conv2d:
+    """Returns a 3x3 convolution: delta-orthogonal with the gain of ReLU, no bias at first."""
+    layer = skip_init(nn.Conv2d, given, made, 3, stride=stride)
+    centre = torch.empty(made, given)
+    nn.init.orthogonal_(centre, gain=nn.init.calculate_gain("relu"), generator=generator)
+    with torch.no_grad():
+        layer.weight.zero_()
+        layer.weight[:, :, 1, 1] = centre
+        layer.bias.zero_()
+    return layer

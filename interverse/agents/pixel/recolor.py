@@ -1,0 +1,173 @@
+"""Augmentations of colour: jitter, random convolutions, grey, gamma. All give float32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from interverse.agents.pixel.augment import Augmentation, Drawn, integers, normal, uniform
+
+_GREY = (0.2989, 0.587, 0.114)
+_HUE = 255 / 360  # the released code scales the hue shift by it, and the paper's figures used it
+_CHUNK = 8  # samples or frames worked on at once on a CPU: they stay in its cache
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ColorJitter(Augmentation):
+    """Brightness, hue and saturation in HSV, and contrast, in a random order.
+
+    The code draws the order anew for every frame of a stack.
+    """
+
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+        """Returns factors of brightness, saturation, contrast; a hue shift; who comes first."""
+        count, frames = shape[0], shape[1] // 3 if self.rule == "code" else 1
+        draws = uniform((4, count), generator)
+        factors, hue = 0.6 + 0.8 * draws[:3], (draws[3] - 0.5) * _HUE
+        first = integers(0, 1, count * frames, generator).view(count, frames)
+        return (*factors.unbind(), hue, first)
+
+    def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        """Returns the recoloured pictures, 0..255."""
+        if pictures.is_cuda:
+            return _jitter(pictures, *drawn)
+        out = torch.empty(pictures.shape)
+        for part in _chunks(len(pictures)):
+            out[part] = _jitter(pictures[part], *(parameter[part] for parameter in drawn))
+        return out
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NetworkRandomization(Augmentation):
+    """One random 3x3 convolution of the colours, the same for all samples; not clamped."""
+
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+        """Returns the filter, Xavier-normal."""
+        fan = 3 * 3 * 3
+        return (normal((3, 3, 3, 3), generator) * math.sqrt(2.0 / (fan + fan)),)
+
+    def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        """Returns the filtered pictures: without a bias the scale 1/255 cancels."""
+        frames = pictures.reshape(-1, 3, *pictures.shape[2:])
+        if pictures.is_cuda:
+            return shifted_sum(frames.float(), drawn[0], padding=1).view(pictures.shape)
+        out = torch.empty(frames.shape)
+        for part in _chunks(len(frames)):
+            out[part] = functional.conv2d(frames[part].float(), drawn[0], padding=1)
+        return out.view(pictures.shape)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Grayscale(Augmentation):
+    """Takes the colour away, with even odds."""
+
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+        """Returns who loses it."""
+        return (integers(0, 1, shape[0], generator),)
+
+    def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        """Returns grey or unchanged pictures."""
+        frames = _frames(pictures)
+        grey = sum(weight * frames[:, :, i] for i, weight in enumerate(_GREY))
+        chosen = (drawn[0] == 1).view(-1, 1, 1, 1, 1)
+        return torch.where(chosen, grey[:, :, None], frames).view(pictures.shape)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Gamma(Augmentation):
+    """Raises pixels, as fractions of 255, to a power from N(1, 0.45)."""
+
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+        """Returns the powers."""
+        return (1.0 + 0.45 * normal((shape[0],), generator),)
+
+    def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        """Returns the pictures, 0..255."""
+        power = drawn[0].view(-1, 1, 1, 1)
+        if pictures.is_cuda:
+            return _gamma(pictures, power)
+        out = torch.empty(pictures.shape)
+        for part in _chunks(len(pictures)):
+            out[part] = _gamma(pictures[part], power[part])
+        return out
+
+
+def shifted_sum(frames: Tensor, weight: Tensor, padding: int) -> Tensor:
+    """Returns the 3x3 convolution as 27 shifted products: fused, it beats a library's on a GPU."""
+    height, width = frames.shape[2:]
+    padded = functional.pad(frames, [padding] * 4)
+    out = torch.zeros((), device=frames.device)
+    for color in range(3):
+        for i in range(3):
+            for j in range(3):
+                part = padded[:, color : color + 1, i : i + height, j : j + width]
+                out = out + weight[:, color, i, j].view(1, 3, 1, 1) * part
+    return out
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    for start in range(0, count, _CHUNK):
+        yield slice(start, start + _CHUNK)
+
+
+def _frames(pictures: Tensor) -> Tensor:
+    """Returns (N, k, 3, H, W) float32."""
+    count, channels, height, width = pictures.shape
+    return pictures.float().view(count, channels // 3, 3, height, width)
+
+
+def _gamma(pictures: Tensor, power: Tensor) -> Tensor:
+    return ((pictures / 255.0) ** power * 255.0).clamp(0.0, 255.0)
+
+
+def _jitter(
+    pictures: Tensor,
+    *drawn: Tensor,  # brightness, saturation, contrast, hue, order
+) -> Tensor:
+    brightness, saturation, contrast, hue, first = drawn
+    wide = (-1, 1, 1, 1)
+    frames = _frames(pictures) / 255.0
+    factor = contrast[:, None]
+    frames = _contrast(frames, torch.where(first == 1, factor, 1.0))
+    red, green, blue = frames.unbind(2)
+    value = torch.maximum(torch.maximum(red, green), blue)
+    chroma = value - torch.minimum(torch.minimum(red, green), blue)
+    shifted = _sixths(red, green, blue, value, chroma) + 6.0 * hue.view(wide)
+    grown = (chroma / value.clamp_min(1e-12) * saturation.view(wide)).clamp(0.0, 1.0)
+    value = (value * brightness.view(wide)).clamp(0.0, 1.0)
+    depth = value * grown
+    out = torch.stack([value - depth * _notch(shifted + n) for n in (5.0, 3.0, 1.0)], dim=2)
+    out = _contrast(out, torch.where(first == 1, 1.0, factor))
+    return (out * 255.0).view(pictures.shape)
+
+
+def _contrast(frames: Tensor, factor: Tensor) -> Tensor:
+    """Returns frames stretched about the mean of each colour, 0..1; factors are (N, k or 1)."""
+    mean = frames.mean(dim=(3, 4), keepdim=True)
+    return torch.lerp(mean, frames, factor[:, :, None, None, None]).clamp(0.0, 1.0)
+
+
+def _sixths(red: Tensor, green: Tensor, blue: Tensor, value: Tensor, chroma: Tensor) -> Tensor:
+    """Returns the hue in sixths of the circle, 0 for greys."""
+    scale = 1.0 / chroma.clamp_min(1e-12)
+    by_red = (green - blue) * scale
+    by_green = (blue - red) * scale + 2.0
+    by_blue = (red - green) * scale + 4.0
+    hue = torch.where(value == red, by_red, torch.where(value == green, by_green, by_blue))
+    return torch.where(chroma > 0.0, hue, 0.0)
+
+
+def _notch(angle: Tensor) -> Tensor:
+    """Returns how far a colour lies below the value, as a share of the chroma."""
+    turned = torch.remainder(angle, 6.0)
+    return torch.minimum(turned, 4.0 - turned).clamp(0.0, 1.0)

@@ -1,0 +1,204 @@
+"""A replay buffer that keeps every frame once, in uint8, and rebuilds stacks by index.
+
+All actors ("lanes") advance together, so time is one number: slot `time % slots` of a lane holds
+the newest frame it saw then, how old its episode was, and what it did. A transition is a slot whose
+successor is one step older; the observation after it shares its frames.
+
+At rest the buffer is a list of files, each written once and never changed: what a record names is
+whole, and a checkpoint writes only what is new.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from interverse.agents.pixel.agent import Batch
+from interverse.errors import FileFormatError, InvalidValueError, explain
+
+_PATIENCE = 1000  # rounds of drawing until a buffer counts as empty
+_TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile)
+_ROWS = ("ages", "actions", "rewards", "ends")
+
+
+class Moment(NamedTuple):
+    """One step of every lane: what was seen, done and earned."""
+
+    frames: NDArray[np.uint8]  # (lanes, c, S, S), the newest frame only
+    ages: NDArray[np.int64]  # (lanes,): steps since the episode began
+    actions: NDArray[np.float32]  # (lanes, A)
+    rewards: NDArray[np.float32]  # (lanes,)
+    ends: NDArray[np.bool_]  # (lanes,): terminated by the action
+
+
+@final
+class Replay:
+    """Keeps the last `capacity` frames of some lanes.
+
+    Args:
+        capacity: frames of all lanes together.
+        lanes: actors that are written together.
+        frame: shape (c, S, S) of one frame.
+        actions: numbers of an action.
+        stack: frames of an observation, oldest first; the first one is repeated at the start.
+        device: where frames live. On a GPU, stacks are gathered there and nothing is uploaded.
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity: int,
+        lanes: int,
+        frame: tuple[int, int, int],
+        actions: int,
+        stack: int,
+        device: str = "cpu",
+    ) -> None:
+        self.slots = capacity // lanes
+        if self.slots < stack + 2:
+            raise InvalidValueError(
+                explain(
+                    f"a replay buffer of {capacity} frames for {lanes} actors",
+                    allowed=f"{lanes * (stack + 2)} frames or more",
+                )
+            )
+        self.lanes, self.stack, self.time = lanes, stack, 0
+        # NumPy's zeros cost no memory until they are written; Torch's do.
+        frames = torch.from_numpy(np.zeros((self.slots, lanes, *frame), dtype=np.uint8))
+        self._frames = frames.to(device)
+        self._ages = np.zeros((self.slots, lanes), dtype=np.int64)
+        self._actions = np.zeros((self.slots, lanes, actions), dtype=np.float32)
+        self._rewards = np.zeros((self.slots, lanes), dtype=np.float32)
+        self._ends = np.zeros((self.slots, lanes), dtype=bool)
+        self._files: list[dict[str, Any]] = []  # what is on disk: name, first and last time
+
+    def __len__(self) -> int:
+        """Returns how many frames it holds."""
+        return min(self.time, self.slots) * self.lanes
+
+    @property
+    def frame_channels(self) -> int:
+        """How many of an observation's channels are its newest frame."""
+        return self._frames.shape[2]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of frames and everything else."""
+        rest = (self._ages, self._actions, self._rewards, self._ends)
+        return self._frames.nbytes + sum(array.nbytes for array in rest)
+
+    def add(self, moment: Moment) -> None:
+        """Stores one step of every lane over the oldest."""
+        slot = self.time % self.slots
+        self._frames[slot] = torch.from_numpy(np.ascontiguousarray(moment.frames))
+        self._ages[slot], self._actions[slot] = moment.ages, moment.actions
+        self._rewards[slot], self._ends[slot] = moment.rewards, moment.ends
+        self.time += 1
+
+    def sample(self, count: int, rng: np.random.Generator) -> Batch:
+        """Returns transitions drawn evenly, on the frames' device."""
+        times, lanes = self._choose(count, rng)
+        slots = times % self.slots
+        back = np.minimum(np.arange(self.stack - 1, 0, -1), self._ages[slots, lanes][:, None])
+        path = np.concatenate([times[:, None] - back, times[:, None], times[:, None] + 1], axis=1)
+        rows = (path % self.slots) * self.lanes + lanes[:, None]
+        index = torch.from_numpy(rows.ravel()).to(self._frames.device)
+        frames = self._frames.flatten(0, 1).index_select(0, index)
+        frames = frames.view(count, self.stack + 1, *frames.shape[1:])
+        shape = (count, -1, *frames.shape[3:])
+        small = (
+            torch.from_numpy(array).to(frames.device, non_blocking=True)
+            for array in (
+                self._actions[slots, lanes],
+                self._rewards[slots, lanes][:, None],
+                self._ends[slots, lanes][:, None].astype(np.float32),
+            )
+        )
+        actions, rewards, ends = small
+        now, then = frames[:, :-1].reshape(shape), frames[:, 1:].reshape(shape)
+        return Batch(now, actions, rewards, ends, then)
+
+    def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Returns times and lanes of transitions whose frames are all still there."""
+        oldest = max(self.time - self.slots, 0)
+        times = np.empty(0, dtype=np.int64)
+        lanes = np.empty(0, dtype=np.int64)
+        for _ in range(_PATIENCE):
+            if len(times) >= count:
+                return times[:count], lanes[:count]
+            if self.time - 1 <= oldest:
+                break
+            time = rng.integers(oldest, self.time - 1, count)
+            lane = rng.integers(0, self.lanes, count)
+            age = self._ages[time % self.slots, lane]
+            next_age = self._ages[(time + 1) % self.slots, lane]
+            deep = time - np.minimum(age, self.stack - 1) >= oldest
+            good = (next_age == age + 1) & deep
+            times, lanes = np.append(times, time[good]), np.append(lanes, lane[good])
+        raise InvalidValueError(
+            explain("the replay buffer holds no transition", fix="Add steps before sampling")
+        )
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Writes what is new to a file of its own; returns the record that `load` needs.
+
+        Files that the record no longer names may be deleted once the record is safe: see `prune`.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        oldest = max(self.time - self.slots, 0)
+        start = max(self._files[-1]["stop"] if self._files else 0, oldest)
+        if start < self.time:
+            name = f"replay-{start}-{self.time}.npz"
+            slots = np.arange(start, self.time) % self.slots
+            frames = self._frames[torch.from_numpy(slots).to(self._frames.device)].cpu().numpy()
+            rows = {row: getattr(self, f"_{row}")[slots] for row in _ROWS}
+            scratch = folder / f"{name}.part"
+            with scratch.open("wb") as file:
+                np.savez(file, allow_pickle=False, frames=frames, **rows)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(scratch, folder / name)
+            self._files.append({"name": name, "start": start, "stop": self.time})
+        self._files = [file for file in self._files if file["stop"] > oldest]
+        return {"time": self.time, "files": [dict(file) for file in self._files]}
+
+    def prune(self, folder: Path) -> None:
+        """Deletes files that the last record does not name."""
+        named = {file["name"] for file in self._files}
+        for file in folder.glob("replay-*"):
+            if file.name not in named:
+                file.unlink()
+
+    def load(self, folder: Path, record: Mapping[str, Any]) -> None:
+        """Puts what a record names into this buffer of the same shape."""
+        for file in record["files"]:
+            path = folder / file["name"]
+            try:
+                with np.load(path, allow_pickle=False) as held:
+                    arrays = {name: held[name] for name in ("frames", *_ROWS)}
+                self._put(arrays, file["start"], file["stop"])
+            except _TORN as error:
+                raise FileFormatError(
+                    explain(
+                        f"{path} cannot be read as a part of the replay buffer: {error}",
+                        fix="Delete the run's folder to start it afresh",
+                    )
+                ) from error
+        self.time = record["time"]
+        self._files = [dict(file) for file in record["files"]]
+
+    def _put(self, arrays: Mapping[str, NDArray[Any]], start: int, stop: int) -> None:
+        keep = slice(max(stop - start - self.slots, 0), None)
+        slots = np.arange(start, stop)[keep] % self.slots
+        index = torch.from_numpy(slots).to(self._frames.device)
+        frames = torch.from_numpy(arrays["frames"][keep]).to(self._frames.device)
+        self._frames[index] = frames
+        for row in _ROWS:
+            getattr(self, f"_{row}")[slots] = arrays[row][keep]

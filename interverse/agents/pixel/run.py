@@ -1,0 +1,238 @@
+"""One training run: acting, learning, evaluating, and its checkpoints.
+
+A checkpoint is a record that names files; files are never changed and the record is replaced last,
+so a run killed at any moment finds a whole one.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from interverse._version import __version__
+from interverse.agents.pixel.actors import Actors, MakeEnv
+from interverse.agents.pixel.config import PixelTrain, Plan
+from interverse.agents.pixel.curves import Curves
+from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.replay import Moment, Replay
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.models.checkpoint import read_json, read_tensors, write_json, write_tensors
+from interverse.models.steps import autocast
+from interverse.rng import generator
+
+RECORD = "progress.json"
+_LOG_EVERY = 500  # decisions between rows of losses
+_AGENT = "agent/"
+
+
+@final
+class Run:
+    """The parts of a run and how far it is.
+
+    Attributes:
+        step: agent decisions so far, of all actors together.
+        agent: who learns.
+    """
+
+    def __init__(self, config: PixelTrain, plan: Plan, make_env: MakeEnv) -> None:
+        self._config, self._plan, self.step = config, plan, 0
+        self._judge = make_env()  # evaluations have an environment of their own
+        try:
+            self.observation_space, self.action_space = check_spaces(self._judge, plan)
+        except InvalidValueError:
+            self._judge.close()
+            raise
+        channels, side = self.observation_space.shape[0], plan.hyper.image_size
+        hyper, frame = plan.hyper, channels // plan.hyper.frame_stack
+        sizes = Sizes(
+            pictures=(channels, side),
+            actions=self.action_space.shape[0],
+            filters=hyper.filters,
+            layers=hyper.layers,
+            features=hyper.features,
+            hidden=hyper.hidden,
+        )
+        self.agent = plan.agent(sizes, config.seed, config.device)
+        self._replay = Replay(
+            capacity=hyper.capacity,
+            lanes=config.actors,
+            frame=(frame, *self.observation_space.shape[1:]),
+            actions=sizes.actions,
+            stack=hyper.frame_stack,
+            device=config.device,
+        )
+        self._rng = generator(seed=config.seed, name="pixel/replay")
+        self.curves = Curves(config.out)
+        self._actors = Actors(make_env, config.actors)
+        self._losses: dict[str, torch.Tensor] = {}
+        self._seen: NDArray[np.uint8] | None = None  # what every lane sees now
+        self._ages = np.zeros(config.actors, dtype=np.int64)
+
+    @property
+    def _folder(self) -> Path:
+        return self._config.out / "checkpoint"
+
+    def start(self) -> None:
+        """Goes back to the last checkpoint, or begins."""
+        if (self._folder / RECORD).exists():
+            self._restore(read_json(self._folder / RECORD))
+        else:
+            self._seen = self._actors.reset(self._seed("pixel/actors"))
+        self.curves.open(self.step)
+
+    def _seed(self, name: str, number: int = 0) -> int:
+        draw = generator(seed=self._config.seed, name=name, step=number)
+        return int(draw.integers(2**31))
+
+    def advance(self) -> None:
+        """Makes one step of every actor and the updates that it earns."""
+        actions = self._actions()
+        steps = self._actors.step(self._stretched(actions))
+        frames = self._seen[:, -self._replay.frame_channels :]
+        self._replay.add(Moment(frames, self._ages, actions, steps.rewards, steps.terminated))
+        before, decided = self.step, steps.ages > 0
+        self.step += int(decided.sum())
+        self._seen, self._ages = steps.observations, steps.ages
+        for lane in np.flatnonzero(~np.isnan(steps.returns)).tolist():
+            self.curves.episode(self.step, float(steps.returns[lane]), int(steps.ages[lane]))
+        losses = self._learn()
+        if losses and before // _LOG_EVERY != self.step // _LOG_EVERY:
+            self.curves.losses(self.step, losses)
+
+    def _actions(self) -> NDArray[np.float32]:
+        """Returns actions in [-1, 1]: random ones during the warm-up."""
+        shape = (len(self._seen), *self.action_space.shape)
+        if self.step < self._plan.hyper.warm_up:
+            return self._rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+        with autocast(self.agent.device.type, self._config.precision):
+            return self.agent.act(self._seen, explore=True)
+
+    def _learn(self) -> dict[str, torch.Tensor]:
+        """Makes the updates owed so far; returns the latest value of every loss."""
+        hyper = self._plan.hyper
+        owed = int((self.step - hyper.warm_up) * hyper.update_rate) - self.agent.updates
+        for _ in range(owed):
+            batch = self._replay.sample(hyper.batch, self._rng).to(self.agent.device)
+            with autocast(self.agent.device.type, self._config.precision):
+                self._losses |= self.agent.update(batch)  # not every update trains the actor
+        return self._losses
+
+    def _stretched(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:
+        low, high = self.action_space.low, self.action_space.high
+        stretched = low + 0.5 * (actions + 1.0) * (high - low)
+        return np.clip(stretched, low, high).astype(self.action_space.dtype)
+
+    def evaluate(self) -> list[float]:
+        """Returns the returns of a few episodes with the mean action; always the same episodes."""
+        returns = []
+        for number in range(self._config.evaluate_episodes):
+            seen, _ = self._judge.reset(seed=self._seed("pixel/evaluation", number))
+            total, done = 0.0, False
+            while not done:
+                action = self._stretched(self.agent.act(seen[None], explore=False))[0]
+                seen, reward, terminated, truncated, _ = self._judge.step(action)
+                total, done = total + float(reward), terminated or truncated
+            returns.append(total)
+        self.curves.evaluation(self.step, returns)
+        return returns
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint; the one before it stays valid until this one is complete."""
+        lanes = self._actors.save()
+        name = f"state-{self.step}.safetensors"
+        tensors = {_AGENT + key: value for key, value in self.agent.state().items()}
+        for i, lane in enumerate(lanes):
+            moment = np.frombuffer(lane.pop("moment"), dtype=np.uint8)
+            tensors[f"actor/{i}"] = torch.from_numpy(moment.copy())
+        record = {
+            "version": __version__,
+            "step": self.step,
+            "updates": self.agent.updates,
+            "rng": self._rng.bit_generator.state,
+            "lanes": lanes,
+            "replay": self._replay.save(self._folder),
+            "tensors": name,
+            "curves": self.curves.rows,
+            "losses": {name: float(value) for name, value in self._losses.items()},
+        }
+        write_tensors(self._folder / name, tensors)
+        write_json(self._folder / RECORD, json.loads(json.dumps(record, default=_plain)))
+        self._replay.prune(self._folder)
+        for old in self._folder.glob("state-*"):
+            if old.name != name:
+                old.unlink()
+        self.curves.save()
+
+    def _restore(self, record: dict[str, Any]) -> None:
+        try:
+            tensors = read_tensors(self._folder / record["tensors"])
+            state = {k.removeprefix(_AGENT): v for k, v in tensors.items() if k.startswith(_AGENT)}
+            self.agent.load(state, record["updates"])
+            self._replay.load(self._folder, record["replay"])
+            self._rng.bit_generator.state = _philox(record["rng"])
+            self.step = record["step"]
+            self.curves.rows.update(record["curves"])
+            self._losses = {name: torch.tensor(v) for name, v in record["losses"].items()}
+            lanes = [dict(lane) for lane in record["lanes"]]
+            for i, lane in enumerate(lanes):
+                lane["moment"] = tensors[f"actor/{i}"].numpy().tobytes()
+                lane["seed"] = self._seed("pixel/actors", self.step + i)  # without a snapshot
+        except (KeyError, TypeError) as error:
+            raise FileFormatError(
+                explain(
+                    f"the checkpoint in {self._folder} is torn: no {error}",
+                    fix="Delete the folder to start the run afresh",
+                )
+            ) from error
+        self._seen = self._actors.load(lanes)
+        self._ages = np.array([lane["age"] if lane["moment"] else 0 for lane in lanes])
+
+    def close(self) -> None:
+        """Ends environments and logs."""
+        self.curves.close()
+        self._actors.close()
+        self._judge.close()
+
+
+def check_spaces(env: gym.Env[Any, Any], plan: Plan) -> tuple[gym.spaces.Box, gym.spaces.Box]:
+    """Returns the spaces of an environment of pictures, or raises saying what it gives."""
+    seen, acts, hyper = env.observation_space, env.action_space, plan.hyper
+    good = isinstance(seen, gym.spaces.Box) and seen.dtype == np.uint8 and len(seen.shape) == 3
+    if not good or seen.shape[1] != seen.shape[2] or seen.shape[0] != 3 * hyper.frame_stack:
+        raise InvalidValueError(
+            explain(
+                f"the observation space is {seen}",
+                allowed=f"uint8 pictures ({3 * hyper.frame_stack}, S, S), channels first",
+                fix="Train on a control world, or use --algorithm ppo, sac or td3",
+            )
+        )
+    if seen.shape[1] < hyper.image_size:
+        raise InvalidValueError(
+            explain(
+                f"pictures of {seen.shape[1]} pixels",
+                allowed=f"{hyper.image_size} or more",
+                fix="Set the option image_size, or --hyper image_size",
+            )
+        )
+    if not isinstance(acts, gym.spaces.Box) or len(acts.shape) != 1 or not acts.is_bounded():
+        raise InvalidValueError(
+            explain(f"the action space is {acts}", allowed="a bounded Box of one axis")
+        )
+    return seen, acts
+
+
+def _plain(value: Any) -> Any:
+    """Returns NumPy numbers and arrays as JSON has them."""
+    return value.tolist()
+
+
+def _philox(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns a generator's state as NumPy wants it back from JSON."""
+    inner = {name: np.array(words, dtype=np.uint64) for name, words in state["state"].items()}
+    return {**state, "state": inner, "buffer": np.array(state["buffer"], dtype=np.uint64)}

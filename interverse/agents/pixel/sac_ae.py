@@ -1,0 +1,119 @@
+"""SAC+AE: the encoder also learns to give its pictures back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import skip_init
+
+from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
+from interverse.agents.pixel.networks import Sizes, linear
+from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.soft import critic_loss
+
+_BINS = 2**5  # grey levels of the picture that is to be given back
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SacAeOptions(AgentOptions):
+    """How the autoencoder is held back."""
+
+    latent_cost: float = 1e-6
+    """The weight of half the squared length of the features."""
+    decoder_decay: float = 1e-7
+    """Weight decay of the decoder."""
+
+
+@final
+class SacAe(Agent):
+    """A reconstruction loss after every step of the critics."""
+
+    options_type = SacAeOptions
+    own_trunk = True
+
+    def __init__(
+        self,
+        hyper: Hyper,
+        sizes: Sizes,
+        seed: int,
+        device: str = "cpu",
+        options: SacAeOptions | None = None,
+    ) -> None:
+        super().__init__(hyper, sizes, seed, device)
+        self.options = SacAeOptions() if options is None else options
+        generator = torch.Generator().manual_seed(seed)
+        decoder = Decoder(sizes, generator).to(self.device)
+        self.extra["decoder"] = decoder
+        self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=hyper.encoder_rate)
+        self.optimisers["decoder"] = self.adam(
+            decoder, rate=hyper.encoder_rate, weight_decay=self.options.decoder_decay
+        )
+
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Learns from a batch."""
+        nets = self.networks
+        target = self.target(batch, batch.successors)
+        flat = nets.encoder.convolve(batch.observations)
+        features = nets.encoder.trunk(flat)
+        loss = critic_loss(nets.critics(features, batch.actions), target)
+        descend(self.optimisers["critic"], loss)
+        losses = {"critic": loss.detach()} | self.follow(flat, features)
+        features = nets.encoder(batch.observations)
+        given_back = self.extra["decoder"](features)
+        wanted = coarse(batch.observations, self._uniform(batch.observations.shape))
+        cost = 0.5 * features.pow(2).sum(1).mean()
+        error = functional.mse_loss(given_back, wanted) + self.options.latent_cost * cost
+        descend(self.optimisers["encoder"], error, self.optimisers["decoder"])
+        return losses | {"reconstruction": error.detach()}
+
+    def _uniform(self, shape: torch.Size) -> Tensor:
+        return torch.rand(shape, generator=self.generator, device=self.device)
+
+
+@final
+class Decoder(nn.Module):
+    """Features to a picture, the encoder's layers in reverse."""
+
+    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+        super().__init__()
+        self._maps = (sizes.filters, sizes.side, sizes.side)
+        self.linear = linear(sizes.features, sizes.flat, generator)
+        self.layers = nn.ModuleList(
+            _transposed(sizes.filters, sizes.filters, generator) for _ in range(sizes.layers - 1)
+        )
+        uneven = (sizes.pictures[1] - 3) % 2  # the row and column that the stride had dropped
+        self.last = _transposed(
+            sizes.filters, sizes.pictures[0], generator, stride=2, output_padding=uneven
+        )
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Returns pictures about -0.5..0.5."""
+        x = functional.relu(self.linear(features)).view(-1, *self._maps)
+        for layer in self.layers:
+            x = functional.relu(layer(x))
+        return self.last(x)
+
+
+def coarse(pictures: Tensor, noise: Tensor) -> Tensor:
+    """Returns pictures in 32 grey levels, spread over their bin by uniform noise, -0.5..0.5."""
+    level = torch.floor(pictures / (256 / _BINS))
+    return (level + noise) / _BINS - 0.5
+
+
+def _transposed(
+    given: int, made: int, generator: torch.Generator, **geometry: int
+) -> nn.ConvTranspose2d:
+    """Returns a 3x3 transposed convolution: delta-orthogonal with the gain of ReLU."""
+    layer = skip_init(nn.ConvTranspose2d, given, made, 3, **geometry)
+    centre = torch.empty(given, made)
+    nn.init.orthogonal_(centre, gain=nn.init.calculate_gain("relu"), generator=generator)
+    with torch.no_grad():
+        layer.weight.zero_()
+        layer.weight[:, :, 1, 1] = centre
+        layer.bias.zero_()
+    return layer

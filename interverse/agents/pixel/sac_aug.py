@@ -1,0 +1,94 @@
+"""SAC+AUG of the DMCR paper: augmented batches, and features that should not notice it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
+from interverse.agents.pixel.augment import Rule, augmentation
+from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.soft import critic_loss
+from interverse.errors import InvalidValueError, explain
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SacAugOptions(AgentOptions):
+    """How a batch is augmented."""
+
+    augmentation: str = "drq"
+    """A name of the table, or several joined by +, such as color_jitter+drq."""
+    beta: float = 0.9
+    """The share of a batch that is augmented: its first int(beta * batch) samples."""
+    invariance: float = 1e-5
+    """The paper's lambda: the weight of |e(o) - e(aug(o))| in the encoder's loss."""
+    rule: Rule = "paper"
+    """Whether augmentation and norm follow the paper's text or its released code."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.beta <= 1.0:
+            raise InvalidValueError(explain(f"beta is {self.beta}", allowed="0 to 1"))
+        if not self.invariance >= 0.0:
+            raise InvalidValueError(explain(f"invariance is {self.invariance}", allowed=">= 0"))
+        augmentation(self.augmentation, self.rule)  # raises for a name that no table holds
+
+
+@final
+class SacAug(Agent):
+    """SAC on batches of which a share is augmented."""
+
+    options_type = SacAugOptions
+
+    def __init__(
+        self,
+        hyper: Hyper,
+        sizes: Sizes,
+        seed: int,
+        device: str = "cpu",
+        options: SacAugOptions | None = None,
+    ) -> None:
+        super().__init__(hyper, sizes, seed, device)
+        self.options = SacAugOptions() if options is None else options
+        self._augment = augmentation(self.options.augmentation, self.options.rule)
+
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Learns from a batch: the first part augmented, o and o' alike, the rest as it is."""
+        nets, options = self.networks, self.options
+        cut = int(options.beta * len(batch.rewards))
+        seen, successors = self._augment(
+            batch.observations, batch.successors, generator=self.generator
+        )
+        target = self.target(batch, _join(successors, batch.successors, cut))
+        flat = nets.encoder.convolve(_join(seen, batch.observations, cut))
+        features = nets.encoder.trunk(flat)
+        critic = critic_loss(nets.critics(features, batch.actions), target)
+        losses, loss = {"critic": critic.detach()}, critic
+        if options.invariance > 0.0:
+            gap = self._gap(batch.observations, seen, features, cut)
+            losses["invariance"] = gap.detach()
+            loss = critic + options.invariance * gap
+        descend(self.optimisers["critic"], loss)
+        return losses | self.follow(flat, features)
+
+    def _gap(self, raw: Tensor, seen: Tensor, features: Tensor, cut: int) -> Tensor:
+        """Returns the distance of e(aug(o)) to e(o) over the whole batch, through the first.
+
+        `features` already holds e(aug(o)) of the first `cut` samples and e(o) of the others.
+        """
+        encoder = self.networks.encoder
+        with torch.no_grad():
+            plain = torch.cat([encoder(raw[:cut]), features[cut:].detach()])
+        moved = torch.cat([features[:cut], encoder(seen[cut:])]) if cut < len(raw) else features
+        if self.options.rule == "code":
+            return torch.linalg.vector_norm(moved - plain)
+        return torch.linalg.vector_norm(moved - plain, dim=1).mean()
+
+
+def _join(changed: Tensor, raw: Tensor, cut: int) -> Tensor:
+    """Returns the first `cut` samples of one batch and the others of another."""
+    return torch.cat([changed[:cut], raw[cut:].to(changed.dtype)])

@@ -1,0 +1,69 @@
+"""Soft actor-critic as arithmetic: the networks together, and the three losses."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from interverse.agents.pixel.networks import Actor, Choice, Critics, Encoder, Sizes, Trunk
+
+
+@final
+class SoftNetworks(nn.Module):
+    """Encoder, critics, actor, targets and temperature.
+
+    With `own_trunk` the actor shares the convolutions only and reads them through a linear layer
+    and norm of its own, as in SAC+AE, CURL, DrQ and RAD; without, it shares the whole encoder.
+    """
+
+    def __init__(self, sizes: Sizes, seed: int, *, alpha: float, own_trunk: bool) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.encoder = Encoder(sizes, generator)
+        self.critics = Critics(sizes, generator)
+        self.actor = Actor(sizes, generator)
+        self.actor_trunk = Trunk(sizes, generator) if own_trunk else None
+        self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
+        self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
+        self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
+
+    def acting(self, flat: Tensor) -> Tensor:
+        """Returns what the actor reads in flat maps; its losses never reach the encoder."""
+        if self.actor_trunk is None:
+            return self.encoder.trunk(flat.detach()).detach()
+        return self.actor_trunk(flat.detach())
+
+    @torch.no_grad()
+    def soft_value(self, successors: Tensor, noise: Tensor) -> Tensor:
+        """Returns the targets' value of the online actor's next action, with its entropy.
+
+        An actor that shares the whole encoder reads the target encoder here.
+        """
+        features = self.target_encoder(successors)
+        read = features
+        if self.actor_trunk is not None:
+            read = self.actor_trunk(self.encoder.convolve(successors))
+        choice = self.actor(read, noise)
+        values = torch.minimum(*self.target_critics(features, choice.actions))
+        return values - self.log_alpha.exp() * choice.log_density
+
+
+def critic_loss(values: tuple[Tensor, Tensor], target: Tensor) -> Tensor:
+    """Returns half the mean squared error of each critic, summed."""
+    return sum(0.5 * functional.mse_loss(value, target) for value in values)
+
+
+def actor_loss(choice: Choice, value: Tensor, alpha: Tensor) -> Tensor:
+    """Returns the mean of alpha log pi - Q."""
+    return (alpha.detach() * choice.log_density - value).mean()
+
+
+def temperature_loss(choice: Choice, log_alpha: Tensor, target_entropy: float) -> Tensor:
+    """Returns what moves the entropy to its target."""
+    excess = -choice.log_density.detach() - target_entropy
+    return (log_alpha.exp() * excess).mean()

@@ -1,0 +1,102 @@
+"""Training a pixel agent: `interverse train --algorithm sac_aug`, or `train(PixelTrain(...))`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from interverse._version import __version__
+from interverse.agents.pixel.actors import MakeEnv
+from interverse.agents.pixel.config import PixelTrain, Plan, plan
+from interverse.agents.pixel.export import export
+from interverse.agents.pixel.run import Run
+from interverse.envs import make
+from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.models.checkpoint import read_json, write_json
+from interverse.models.steps import matmul_precision
+
+try:
+    import torch
+except ImportError as error:
+    raise missing_extra("torch", "torch") from error
+
+
+def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool = False) -> Path:
+    """Trains and returns the folder of the exported policy.
+
+    Args:
+        config: what to train, and how.
+        make_env: makes the environment, where it is no registered world; it must be picklable if
+            there is more than one actor.
+        progress: whether to show a bar on standard error.
+    """
+    planned = plan(config)
+    if make_env is None:
+        make_env = functools.partial(make, config.task, **planned.world_options)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(config.threads)
+    try:
+        with matmul_precision(config.precision):
+            return _train(config, planned, make_env, show=progress)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(config: PixelTrain, planned: Plan, make_env: MakeEnv, *, show: bool) -> Path:
+    run = Run(config, planned, make_env)
+    try:
+        _claim(config)
+        run.start()
+        _learn(config, planned, run, show=show)
+        trained = {
+            "config": config.record(),
+            "options": dict(planned.world_options),
+            "steps": run.step,
+            "version": __version__,
+        }
+        policy = export(run.agent, run.observation_space, run.action_space, trained)
+        return policy.save(config.out / "policy")
+    finally:
+        run.close()
+
+
+def _learn(config: PixelTrain, planned: Plan, run: Run, *, show: bool) -> None:
+    """Learns until the steps are made, with evaluations and checkpoints on the way."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"))
+    more = (TimeRemainingColumn(), TextColumn("{task.fields[score]}"))
+    bar = Progress(*columns, *more, console=Console(stderr=True), disable=not show)
+    with bar:
+        task = bar.add_task(f"{config.algorithm} {config.task}", total=planned.steps, score="")
+        bar.update(task, completed=run.step)
+        while run.step < planned.steps:
+            before = run.step
+            run.advance()
+            over = run.step >= planned.steps
+            if over or before // config.evaluate_every != run.step // config.evaluate_every:
+                returns = run.evaluate()
+                bar.update(task, score=f"return {sum(returns) / len(returns):.1f}")
+            if over or before // config.checkpoint_every != run.step // config.checkpoint_every:
+                run.checkpoint()
+            bar.update(task, completed=run.step)
+
+
+def _claim(config: PixelTrain) -> None:
+    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
+    config.out.mkdir(parents=True, exist_ok=True)
+    file = config.out / "train.json"
+    mine = config.record()
+    if file.exists():
+        held = read_json(file)
+        different = sorted(k for k in {*mine, *held} - {"steps"} if mine.get(k) != held.get(k))
+        if different:
+            raise InvalidValueError(
+                explain(
+                    f"{config.out} holds another run: {', '.join(different)} differ",
+                    fix=f"Choose another folder, or delete {os.fspath(config.out)}",
+                )
+            )
+    write_json(file, mine)

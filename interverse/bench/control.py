@@ -1,0 +1,115 @@
+"""Control from pixels: agent steps, new looks and construction beside the stock suite."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from interverse.bench.measure import Row, best_pair, best_seconds
+from interverse.envs import make
+from interverse.worlds.control.compat import suite
+from interverse.worlds.control.domains import DOMAINS
+
+_SIZE, _STEPS, _REPEATS = 84, 6, 4
+_STOCK = "dm_control env.step and physics.render"
+_LOOKS = (11, 12, 13, 14)  # drawn once before, so that their pictures are painted
+
+
+def control() -> list[Row]:
+    """Returns agent steps a second per domain at two qualities, and the cost of a new look."""
+    ratios: dict[str, list[float]] = {"default": [], "fast": []}
+    rows: list[Row] = []
+    for domain in DOMAINS:
+        for quality, found in ratios.items():
+            row = _steps(domain, quality)
+            rows.append(row)
+            found.append(row.ratio or 0.0)
+    for quality, target in (("default", "ratio at least 2"), ("fast", "ratio at least 3")):
+        mean = float(np.exp(np.mean(np.log(ratios[quality]))))
+        rows.append(
+            Row(
+                name=f"control, {quality} quality, ten domains",
+                metric="agent steps a second, geometric mean of ratios",
+                value=mean,
+                unit="x",
+                ratio=mean,
+                baseline=_STOCK,
+                target=target,
+            )
+        )
+    return [*rows, _switch("cheetah_run"), _construction("cheetah_run")]
+
+
+def _steps(domain: str, quality: str) -> Row:
+    task = DOMAINS[domain].tasks[0]
+    env = make(f"control/{domain}_{task}-v1", quality=quality, dynamics_seed=0)
+    env.reset(seed=0)
+    stock = suite.load(domain, task, task_kwargs={"random": 0})
+    stock.reset()
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1.0, 1.0, (_STEPS, *env.action_space.shape)).astype(np.float32)
+    ours, theirs = best_pair(_ours(env, actions), _theirs(stock, actions), repeats=_REPEATS)
+    env.close()
+    return Row(
+        name=f"control/{domain}_{task}-v1, {quality} quality",
+        metric="agent steps a second",
+        value=_STEPS / ours,
+        unit="1/s",
+        ratio=theirs / ours,
+        baseline=_STOCK,
+        target="ratio at least 1.5" if quality == "default" else "",
+    )
+
+
+def _ours(env: Any, actions: Any) -> Callable[[], None]:
+    def play() -> None:
+        for action in actions:
+            env.step(action)
+
+    return play
+
+
+def _theirs(env: Any, actions: Any) -> Callable[[], None]:
+    def play() -> None:
+        for action in actions:
+            env.step(action)
+            env.physics.render(_SIZE, _SIZE, camera_id=0)
+
+    return play
+
+
+def _switch(name: str) -> Row:
+    """Returns what a new visual seed adds to a reset, its pictures being on disk or in memory."""
+    env = make(f"control/{name}-v1", dynamics_seed=0)
+    looks = itertools.cycle(_LOOKS)
+    env.reset(seed=0, options={"visual_seed": _LOOKS[0]})
+    new, plain = best_pair(
+        lambda: env.reset(seed=0, options={"visual_seed": next(looks)}),
+        lambda: env.reset(seed=0),
+        repeats=12,
+    )
+    env.close()
+    return Row(
+        name=f"control/{name}-v1",
+        metric="milliseconds that a new visual seed adds to a reset",
+        value=1e3 * (new - plain),
+        unit="ms",
+        ratio=new / plain,
+        baseline="reset with the same look",
+        target="under 10 ms",
+    )
+
+
+def _construction(name: str) -> Row:
+    """Returns how long a world takes to make, its domain being compiled, without a GL context."""
+    taken = best_seconds(lambda: make(f"control/{name}-v1").close(), repeats=3)
+    return Row(
+        name=f"control/{name}-v1",
+        metric="milliseconds to construct, before the first picture",
+        value=1e3 * taken,
+        unit="ms",
+        target="under 300 ms",
+    )

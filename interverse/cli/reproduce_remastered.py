@@ -1,0 +1,41 @@
+"""`interverse reproduce --benchmark dmcr`: Tables 1 to 3 and the figures, made again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from interverse.errors import missing_extra
+
+try:
+    from interverse.reproduce.remastered.run import reproduce as run
+    from interverse.reproduce.remastered.settings import RemasteredSettings
+except ModuleNotFoundError as error:
+    if error.name in ("torch", "safetensors"):
+        raise missing_extra(error.name, "torch") from error
+    raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceRemastered(RemasteredSettings):
+    """What the library's `RemasteredSettings` say, and how to print."""
+
+    benchmark: Literal["dmcr"] = "dmcr"
+    """Whose tables."""
+    json: bool = False
+    """Write the comparison as one JSON document to standard output."""
+
+
+ReproduceRemastered.__doc__ = RemasteredSettings.__doc__  # what --help teaches
+
+
+def reproduce_remastered(config: ReproduceRemastered) -> dict[str, Any]:
+    """Runs it; the log goes to standard error, the summary's text to standard output."""
+    found = run(config)
+    if config.json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        sys.stdout.write((config.out / "summary.md").read_text())
+    return found

@@ -1,0 +1,41 @@
+"""`interverse reproduce --benchmark causaltriplet`: Tables 2 to 4, made again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from interverse.errors import missing_extra
+
+try:
+    from interverse.reproduce.triplet.run import reproduce as run
+    from interverse.reproduce.triplet.settings import TripletSettings
+except ModuleNotFoundError as error:
+    if error.name in ("torch", "safetensors", "PIL"):
+        raise missing_extra(error.name, "rooms") from error
+    raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceTriplet(TripletSettings):
+    """What the library's `TripletSettings` say, and how to print."""
+
+    benchmark: Literal["causaltriplet"] = "causaltriplet"
+    """Whose tables."""
+    json: bool = False
+    """Write the comparison as one JSON document to standard output."""
+
+
+ReproduceTriplet.__doc__ = TripletSettings.__doc__  # what --help teaches
+
+
+def reproduce_triplet(config: ReproduceTriplet) -> dict[str, Any]:
+    """Runs it; the log goes to standard error, the summary's text to standard output."""
+    found = run(config)
+    if config.json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        sys.stdout.write((config.out / "summary.md").read_text())
+    return found

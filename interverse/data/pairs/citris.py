@@ -1,0 +1,169 @@
+"""The files of CITRIS: frames with their true causal factors and which of them were set.
+
+`train.npz`, `val.npz`, `test.npz` and `..._triplets.npz` of Pong, Ball-in-Boxes and Voronoi hold
+`images`, `latents`, `targets`, `keys`; those of Temporal Causal3DIdent `imgs`, `raw_latents`,
+`shape_latents`, `interventions`. Rows of the plain files follow each other in time, and row t of
+the targets says what was set in the step into row t + 1.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+
+SPLITS = ("train", "val", "test")
+CAUSAL3D_NAMES = (
+    *("pos-x", "pos-y", "pos-z", "rot-alpha", "rot-beta", "rot-gamma", "rot-spot"),
+    *("hue-object", "hue-spot", "hue-back", "obj-shape", "obj-material"),
+)
+"""The factors of Temporal Causal3DIdent; `raw_latents` holds the first of them."""
+
+
+class CitrisSteps(NamedTuple):
+    """Steps from one frame to the next, a row each."""
+
+    before: NDArray[np.uint8]  # (N, H, W, 3)
+    after: NDArray[np.uint8]
+    latents_before: NDArray[Any]  # (N, K)
+    latents_after: NDArray[Any]
+    targets: NDArray[Any]  # (N, ...), what was set
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CitrisFrames:
+    """One file.
+
+    Attributes:
+        path: the file. names: of the K factors, as far as the file tells.
+        images: uint8 (N, H, W, 3), or (N, 3, H, W, 3) in a file of triplets.
+        latents: (N, K) or (N, 3, K), the true factors.
+        targets: (N - 1 or N, ...), which factors were set; in triplets, from which of the first
+            two frames the third takes each.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    images: NDArray[np.uint8]
+    latents: NDArray[Any]
+    targets: NDArray[Any]
+
+    @property
+    def triplets(self) -> bool:
+        """Whether rows are triplets of frames instead of one moment each."""
+        return self.images.ndim == 5
+
+    def steps(self) -> CitrisSteps:
+        """Returns the steps between consecutive frames."""
+        if self.triplets:
+            raise InvalidValueError(
+                explain(f"{self.path} holds triplets, which do not follow each other in time")
+            )
+        return CitrisSteps(
+            self.images[:-1],
+            self.images[1:],
+            self.latents[:-1],
+            self.latents[1:],
+            self.targets[: len(self.images) - 1],
+        )
+
+
+def load_citris(
+    folder: str | os.PathLike[str],
+    split: Literal["train", "val", "test"] = "train",
+    *,
+    triplets: bool = False,
+) -> CitrisFrames:
+    """Returns one file of a CITRIS data set.
+
+    Args:
+        folder: where `train.npz` and so on are.
+        split: which; "val" falls back to "test" where there is no such file.
+        triplets: the `..._triplets.npz` of that split instead.
+    """
+    if split not in SPLITS:
+        raise UnknownNameError(unknown("split", split, SPLITS))
+    ending = "_triplets.npz" if triplets else ".npz"
+    path = Path(folder) / f"{split}{ending}"
+    if split == "val" and not path.exists():
+        path = path.with_name(f"test{ending}")
+    held = _read(path)
+    shown = next((name for name in ("images", "imgs") if name in held), None)
+    if shown is None:
+        raise _lacks(path, "images", held)
+    images = held[shown]
+    latents, targets, names = _grid(path, held) if shown == "images" else _causal3d(path, held)
+    frames = CitrisFrames(path=path, names=names, images=images, latents=latents, targets=targets)
+    _check(frames)
+    return frames
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    if not path.is_file():
+        raise FileNotFoundError(explain(f"there is no file {path}"))
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
+
+
+def _grid(path: Path, held: Mapping[str, NDArray[Any]]) -> tuple[Any, Any, tuple[str, ...]]:
+    for name in ("latents", "targets"):
+        if name not in held:
+            raise _lacks(path, name, held)
+    return held["latents"], held["targets"], tuple(map(str, held.get("keys", ())))
+
+
+def _causal3d(path: Path, held: Mapping[str, NDArray[Any]]) -> tuple[Any, Any, tuple[str, ...]]:
+    for name in ("raw_latents", "interventions"):
+        if name not in held:
+            raise _lacks(path, name, held)
+    raw = held["raw_latents"]
+    names = CAUSAL3D_NAMES[: raw.shape[-1]]
+    if "shape_latents" not in held:
+        return raw, held["interventions"], names
+    shapes = held["shape_latents"].reshape(*raw.shape[:-1], -1)
+    discrete = CAUSAL3D_NAMES[-2:][: shapes.shape[-1]]
+    return np.concatenate([raw, shapes], axis=-1), held["interventions"], (*names, *discrete)
+
+
+def _check(frames: CitrisFrames) -> None:
+    """Raises unless rows agree in number and pictures are what they should be."""
+    shape = frames.images.shape
+    if frames.images.dtype != np.uint8 or len(shape) not in (4, 5) or shape[-1] != 3:
+        raise FileFormatError(
+            explain(
+                f"{frames.path}: images are {frames.images.dtype} {shape}",
+                allowed="uint8 (N, H, W, 3), or (N, 3, H, W, 3) for triplets",
+            )
+        )
+    lead = shape[: len(shape) - 3]
+    if frames.latents.shape[: len(lead)] != lead or frames.latents.ndim != len(lead) + 1:
+        raise FileFormatError(
+            explain(f"{frames.path}: latents are {frames.latents.shape}, images {shape}")
+        )
+    # In time the last row may go without, since no step leads on from it.
+    allowed = (shape[0],) if frames.triplets else (shape[0] - 1, shape[0])
+    if len(frames.targets) not in allowed:
+        raise FileFormatError(
+            explain(f"{frames.path}: targets are {frames.targets.shape}, images {shape}")
+        )
+
+
+def _lacks(path: Path, name: str, held: Mapping[str, Any]) -> FileFormatError:
+    return FileFormatError(
+        explain(
+            f"{path} lacks {name!r}; it has {', '.join(sorted(held)) or 'nothing'}",
+            allowed="images, latents, targets, keys; or imgs, raw_latents, interventions",
+        )
+    )

@@ -1,0 +1,303 @@
+"""Houses to a folder of pairs: a shard a house, in processes, resumed after the last whole shard.
+
+A shard depends on the configuration and the house alone. The data set is the first so many pairs
+of houses 0, 1, 2, ..., so neither the number of processes nor a restart changes a byte of it, and
+asking for more pairs later goes on from there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from interverse._version import __version__
+from interverse.data.pairs.header import INDEX, PairHeader, collection_key
+from interverse.data.pairs.shards import (
+    ShardInfo,
+    read_info,
+    read_layout,
+    shard_name,
+    write_shard,
+)
+from interverse.data.schema import plain
+from interverse.data.store import locked
+from interverse.errors import FileFormatError, InterverseError, InvalidValueError, explain
+from interverse.rng import check_seed
+from interverse.worlds.rooms.pair import Pair, Rejection
+
+_EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectPairs:
+    """What to collect. `interverse collect rooms/multi-v1 --pairs 1000 --out DIR` is made of it."""
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A world of rooms, such as rooms/multi-v1."""
+    out: Path
+    """The folder to write."""
+    pairs: int = 1000
+    """How many pairs. A folder that has fewer is continued."""
+    seed: int = 0
+    """House h is furnished from the address (seed, h)."""
+    workers: int = 1
+    """Processes that draw; they change the time, not a byte."""
+    depth: bool = False
+    """Keep depth pictures too; they take about as much as the colours."""
+    instances: bool = True
+    """Keep pictures of all instances, besides the masks of the object acted on."""
+    options: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """Options of the world, as for `make`."""
+    overwrite: bool = False
+    """Replace a folder that holds another data set."""
+    progress: Annotated[bool, tyro.conf.Suppress] = False
+    """Show a bar on standard error."""
+
+    def __post_init__(self) -> None:
+        for name in ("pairs", "workers"):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not whole or value < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
+                )
+        check_seed(self.seed)
+        object.__setattr__(self, "out", Path(self.out))
+
+    @property
+    def shaping(self) -> dict[str, Any]:
+        """The options that change a pair, as JSON holds them."""
+        return {n: plain(v) for n, v in self.options.items() if n not in ("threads", "device")}
+
+    @property
+    def key(self) -> str:
+        """What a shard's content depends on, the house apart."""
+        return collection_key(
+            id=self.id,
+            options=self.shaping,
+            seed=int(self.seed),
+            depth=self.depth,
+            instances=self.instances,
+            version=__version__,
+        )
+
+
+class PairSource(Protocol):
+    """Where pairs come from: a picklable function of the house, and the names behind numbers."""
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """Names of the actions."""
+
+    @property
+    def nouns(self) -> tuple[str, ...]:
+        """Names of the object classes."""
+
+    @property
+    def graph(self) -> str:
+        """The causal graph of the variables, as JSON."""
+
+    def __call__(self, house: int) -> Iterable[Pair | Rejection]:
+        """Yields the pairs of a house, and what was rejected between them."""
+
+
+def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Path:
+    """Returns the folder of the data set, collected now or, if it is there already, before.
+
+    Args:
+        config: what to collect.
+        source: where pairs come from; None takes the world that `config.id` names.
+    """
+    with locked(config.out):
+        held = _held(config)
+        if held is not None and held.pairs == config.pairs:
+            return config.out
+        if source is None:
+            from interverse.data.pairs.rooms import RoomsSource  # builds a world: only when needed
+
+            source = RoomsSource.of(config)
+        config.out.mkdir(parents=True, exist_ok=True)
+        _clear_partial(config.out)
+        shards = _shards(config, source)
+        _remove_others(config.out, {shard.file for shard in shards})
+        _header(config, source, shards).save(config.out)
+    return config.out
+
+
+def _header(config: CollectPairs, source: PairSource, shards: list[ShardInfo]) -> PairHeader:
+    first = next(shard for shard in shards if shard.pairs)
+    layout, size = read_layout(config.out / first.file)
+    for shard in shards:
+        if shard.pairs and read_layout(config.out / shard.file) != (layout, size):
+            raise InvalidValueError(
+                explain(
+                    f"{config.out / shard.file} differs from {first.file} in picture size or"
+                    " variables",
+                    allowed="the same in every house",
+                )
+            )
+    return PairHeader(
+        id=config.id,
+        options=config.shaping,
+        seed=int(config.seed),
+        pairs=int(config.pairs),
+        size=size,
+        depth=config.depth,
+        instances=config.instances,
+        verbs=source.verbs,
+        nouns=source.nouns,
+        variables=layout,
+        graph=source.graph,
+        shards=tuple(shards),
+    )
+
+
+# --------------------------------------------------------------------------- the work
+
+
+def _shards(config: CollectPairs, source: PairSource) -> list[ShardInfo]:
+    """Returns the fewest first shards that hold enough pairs, made where they are missing."""
+    shards: list[ShardInfo] = []
+    with _bar(config) as advance, _workers(config, source) as start:
+        ahead: list[Callable[[], ShardInfo]] = []
+        while sum(shard.pairs for shard in shards) < config.pairs:
+            while len(ahead) < config.workers:
+                ahead.append(start(len(shards) + len(ahead)))
+            shard = ahead.pop(0)()
+            shards.append(shard)
+            advance(sum(shard.pairs for shard in shards))
+            _check_yield(config, shards)
+    return shards
+
+
+def _check_yield(config: CollectPairs, shards: list[ShardInfo]) -> None:
+    last = shards[-_EMPTY_HOUSES:]
+    if len(last) < _EMPTY_HOUSES or any(shard.pairs for shard in last):
+        return
+    why: Counter[str] = Counter()
+    for shard in last:
+        why.update(shard.rejected)
+    raise InvalidValueError(
+        explain(
+            f"{_EMPTY_HOUSES} houses in a row gave no pair of {config.id} {dict(config.options)}:"
+            f" {dict(why.most_common(4))}",
+            fix="Change the options that reject them",
+        )
+    )
+
+
+@contextmanager
+def _workers(config: CollectPairs, source: PairSource) -> Iterator[Any]:
+    """Yields a function that starts a house and returns a function that waits for its shard."""
+    if config.workers == 1:
+        yield lambda house: lambda: _make(config, source, house)
+        return
+    # A forked child would share GL contexts and threads.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(config.workers, mp_context=context, initializer=_end_with_parent)
+    futures: list[Future[ShardInfo]] = []
+
+    def start(house: int) -> Callable[[], ShardInfo]:
+        futures.append(pool.submit(_make, config, source, house))
+        return futures[-1].result
+
+    try:
+        yield start
+    except BrokenProcessPool as error:
+        raise InterverseError(
+            explain(
+                "a process that drew ended by itself, for want of memory perhaps",
+                fix="Start the same command again: finished houses are kept",
+            )
+        ) from error
+    finally:
+        for future in futures:
+            future.cancel()
+        pool.shutdown(wait=True)
+
+
+def _make(config: CollectPairs, source: PairSource, house: int) -> ShardInfo:
+    path = config.out / shard_name(house)
+    if path.exists():
+        try:
+            return read_info(path, config.key)
+        except FileFormatError:
+            path.unlink()  # torn by a full disk or a crash: made again
+    return write_shard(path, config.key, house, source(house), instances=config.instances)
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+# --------------------------------------------------------------------------- the folder
+
+
+def _held(config: CollectPairs) -> PairHeader | None:
+    """Returns the header of what is there, if it can be kept or continued."""
+    if not (config.out / INDEX).exists():
+        return None
+    if config.overwrite:
+        (config.out / INDEX).unlink()
+        _remove_others(config.out, set())
+        return None
+    found = PairHeader.load(config.out)
+    if found.key == config.key and found.pairs <= config.pairs:
+        return found
+    raise InvalidValueError(
+        explain(
+            f"{config.out} holds another data set: {found.pairs} pairs of {found.id}"
+            f" {dict(found.options)} with seed {found.seed}, version {found.version}",
+            fix="Choose another folder, or pass overwrite=True",
+        )
+    )
+
+
+def _remove_others(folder: Path, wanted: set[str]) -> None:
+    for path in folder.glob("house_*.h5"):
+        if path.name not in wanted:
+            path.unlink()
+
+
+def _clear_partial(folder: Path) -> None:
+    """Removes what killed processes left; the lock says that none is writing."""
+    for path in folder.glob(".house_*.h5.*"):
+        path.unlink()
+
+
+@contextmanager
+def _bar(config: CollectPairs) -> Iterator[Callable[[int], None]]:
+    if not config.progress:
+        yield lambda count: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task(f"{config.id} pairs", total=config.pairs)
+        yield lambda count: shown.update(task, completed=min(count, config.pairs))

@@ -1,0 +1,289 @@
+"""Pairs at rest: one HDF5 file a house, written whole or not at all.
+
+Encoded pictures of a kind lie end to end in one array, with the offsets beside them. The other
+arrays are small. A hash of everything is an attribute of the file and stands in the index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
+from interverse.data.pairs.values import Layout
+from interverse.data.store import atomic, opened
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.worlds.rooms.pair import Pair, Rejection
+
+FORMAT = "interverse-pairs-1"
+_SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")
+_VALUES = ("before/real", "before/whole", "after/real", "after/whole")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardInfo:
+    """What a shard holds: so many pairs of so many tries, and why the others were none."""
+
+    file: str
+    house: int
+    pairs: int
+    rejected: Mapping[str, int]
+    fingerprint: str
+
+    @property
+    def tries(self) -> int:
+        """How often a pair was tried."""
+        return self.pairs + sum(self.rejected.values())
+
+
+class Columns(NamedTuple):
+    """What is known of N pairs besides their pictures."""
+
+    verb: NDArray[np.int64]
+    noun: NDArray[np.int64]
+    box_before: NDArray[np.int64]  # (N, 4)
+    box_after: NDArray[np.int64]  # (N, 4)
+    address: NDArray[np.int64]  # (N, 4): seed, house, round, index
+    nuisance: NDArray[np.bool_]  # (N, variables)
+    values: tuple[NDArray[Any], ...]  # real and whole, before and after
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Returns the columns of several shards as one."""
+    small = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _SMALL}
+    values = zip(*(part.values for part in parts), strict=True)
+    return Columns(**small, values=tuple(np.concatenate(arrays) for arrays in values))
+
+
+def shard_name(house: int) -> str:
+    """Returns the name of a house's file.
+
+    >>> shard_name(12)
+    'house_00012.h5'
+    """
+    return f"house_{house:05d}.h5"
+
+
+def write_shard(
+    path: Path, key: str, house: int, found: Iterable[Pair | Rejection], *, instances: bool = True
+) -> ShardInfo:
+    """Writes what one house gave; returns what that is.
+
+    Args:
+        path: the file.
+        key: what the content depends on, the house apart; see `read_info`.
+        house: its number.
+        found: pairs, and a Rejection for each try that gave none.
+        instances: whether to keep the pictures of all instances, besides the object's masks.
+    """
+    pairs, rejected = [], Counter[str]()
+    pictures: dict[str, list[bytes]] = {}
+    for item in found:
+        if isinstance(item, Rejection):
+            rejected[item.reason] += 1
+            continue
+        for kind, data in _encoded(item, instances=instances):
+            pictures.setdefault(kind, []).append(data)
+        pairs.append(_bare(item))
+    arrays = _arrays(pairs, pictures)
+    layout = Layout.of(pairs[0].factors_before).to_json() if pairs else {}
+    size = int(pairs[0].size) if pairs else 0
+    info = ShardInfo(
+        file=path.name,
+        house=house,
+        pairs=len(pairs),
+        rejected=dict(sorted(rejected.items())),
+        fingerprint=_fingerprint(key, arrays),
+    )
+    with atomic(path) as partial, h5py.File(partial, "w") as file:
+        file.attrs["format"] = FORMAT
+        file.attrs["key"] = key
+        file.attrs["info"] = json.dumps(asdict(info), sort_keys=True)
+        file.attrs["layout"] = json.dumps(layout, sort_keys=True)
+        file.attrs["size"] = size
+        for name, array in arrays.items():
+            packed = {} if name.startswith("pictures/") or not array.size else _PACKED
+            file.create_dataset(name, data=array, **packed)
+    return info
+
+
+_PACKED = dict(compression="gzip", compression_opts=4, shuffle=True, fletcher32=True)
+
+
+def read_info(path: Path, key: str) -> ShardInfo:
+    """Returns what a shard holds; one that was made otherwise than `key` says raises."""
+    with opened(path, f"format {FORMAT}") as file:
+        _check_format(file)
+        found = str(file.attrs["key"])
+        info = ShardInfo(**json.loads(file.attrs["info"]))
+    if found != key:
+        raise InvalidValueError(
+            explain(
+                f"{path} is part of another data set: {found}",
+                allowed=key,
+                fix="Choose another folder, or pass overwrite=True",
+            )
+        )
+    return info
+
+
+def read_layout(path: Path) -> tuple[Layout, int]:
+    """Returns the variables of a shard that holds pairs, and the edge of its pictures."""
+    with opened(path, f"format {FORMAT}") as file:
+        return Layout.from_json(json.loads(file.attrs["layout"])), int(file.attrs["size"])
+
+
+def read_columns(path: Path, count: int) -> Columns:
+    """Returns the columns of a shard's first `count` pairs."""
+    with opened(path, f"format {FORMAT}") as file:
+        _check_format(file)
+        small = {name: file[name][:count] for name in _SMALL}
+        values = tuple(file[f"values/{name}"][:count] for name in _VALUES)
+    return Columns(**small, values=values)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShardPictures:
+    """Pictures in shards. Rows count through the shards, in order.
+
+    Attributes:
+        root: the folder. files: the shards that hold pairs. counts: pairs to take of each.
+        kinds: which pictures there are. fingerprint: what their bytes depend on.
+    """
+
+    root: Path
+    files: tuple[str, ...]
+    counts: tuple[int, ...]
+    kinds: frozenset[str]
+    fingerprint: str
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+
+    def read(self, kind: str, rows: NDArray[np.int64]) -> Iterator[bytes]:
+        """Yields the encoded pictures of some rows; consecutive rows of a shard are one read."""
+        shards = np.searchsorted(self._starts, rows, side="right") - 1
+        for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(shards)) + 1):
+            if not len(run):
+                continue
+            shard = int(shards[run[0]])
+            with opened(self.root / self.files[shard], f"format {FORMAT}") as file:
+                data = _slices(file[f"pictures/{kind}"], rows[run] - self._starts[shard])
+            yield from data
+
+    def where(self, kind: str, row: int) -> str:
+        """Returns a picture's shard and row."""
+        shard = int(np.searchsorted(self._starts, row, side="right")) - 1
+        file = self.root / self.files[shard]
+        return f"{file} {kind} row {row - self._starts[shard]}"
+
+
+def picture_kinds(path: Path) -> frozenset[str]:
+    """Returns which pictures a shard holds."""
+    with opened(path, f"format {FORMAT}") as file:
+        return frozenset(file["pictures"])
+
+
+def _slices(group: h5py.Group, rows: NDArray[np.int64]) -> list[bytes]:
+    offsets = group["offsets"][()]
+    first, last = int(offsets[rows.min()]), int(offsets[rows.max() + 1])
+    data = group["bytes"][first:last].tobytes()
+    return [data[offsets[row] - first : offsets[row + 1] - first] for row in rows.tolist()]
+
+
+# --------------------------------------------------------------------------- writing
+
+
+class _Bare(NamedTuple):
+    """A pair without its pictures, so that a house's pictures are never held at once."""
+
+    verb: int
+    noun: int
+    box_before: tuple[int, ...]
+    box_after: tuple[int, ...]
+    address: tuple[int, ...]
+    nuisance: tuple[str, ...]
+    factors_before: Mapping[str, NDArray[Any]]
+    factors_after: Mapping[str, NDArray[Any]]
+    size: int
+
+
+def _bare(pair: Pair) -> _Bare:
+    return _Bare(
+        pair.verb,
+        pair.cls,
+        pair.box_before,
+        pair.box_after,
+        tuple(pair.address),
+        pair.nuisance,
+        pair.factors_before,
+        pair.factors_after,
+        len(pair.before),
+    )
+
+
+def _encoded(pair: Pair, *, instances: bool) -> Iterator[tuple[str, bytes]]:
+    kinds = [*COLOURS, *MASKS, *(INSTANCES if instances else ())]
+    kinds += [kind for kind in DEPTHS if getattr(pair, kind) is not None]
+    for kind in kinds:
+        array = getattr(pair, kind)
+        if array.shape[:2] != pair.before.shape[:2]:
+            raise InvalidValueError(
+                explain(
+                    f"{kind} of pair {tuple(pair.address)} is {array.shape[:2]},"
+                    f" its picture {pair.before.shape[:2]}",
+                    allowed="pictures of one size",
+                )
+            )
+        yield kind, encode(kind, array)
+
+
+def _arrays(pairs: list[_Bare], pictures: Mapping[str, list[bytes]]) -> dict[str, NDArray[Any]]:
+    layout = Layout.of(pairs[0].factors_before if pairs else {})
+    names = {name: column for column, name in enumerate(layout.names)}
+    nuisance = np.zeros((len(pairs), len(names)), dtype=bool)
+    for row, pair in enumerate(pairs):
+        nuisance[row, [names[name] for name in pair.nuisance]] = True
+    out: dict[str, NDArray[Any]] = {
+        "verb": np.array([pair.verb for pair in pairs], dtype=np.int64),
+        "noun": np.array([pair.noun for pair in pairs], dtype=np.int64),
+        "nuisance": nuisance,
+    }
+    for name in ("box_before", "box_after", "address"):
+        rows = [getattr(pair, name) for pair in pairs]
+        out[name] = np.array(rows, dtype=np.int64).reshape(len(pairs), 4)
+    for when in ("before", "after"):
+        packed = layout.pack([getattr(pair, f"factors_{when}") for pair in pairs])
+        out[f"values/{when}/real"], out[f"values/{when}/whole"] = packed
+    for kind, data in sorted(pictures.items()):
+        out[f"pictures/{kind}/bytes"] = np.frombuffer(b"".join(data), dtype=np.uint8)
+        out[f"pictures/{kind}/offsets"] = np.cumsum([0, *map(len, data)], dtype=np.int64)
+    return out
+
+
+def _fingerprint(key: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.blake2b(key.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _check_format(file: h5py.File) -> None:
+    found = file.attrs.get("format")
+    if found != FORMAT:
+        raise FileFormatError(f"format {found!r}")

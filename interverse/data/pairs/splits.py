@@ -1,0 +1,339 @@
+"""Which pairs to train on and which to test on, for every shift of Causal Triplet.
+
+`variant="reference"` gives the rows that the published code draws from the same seed: its order of
+operations, its two random streams, its sizes. `variant="mended"` differs where that code fails its
+own paper: the OOD rows are shuffled before they are cut, the OOD validation rows are disjoint from
+the test, and the classes of the systematic shift are drawn anew for every seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import check_seed
+
+Rows = NDArray[np.int64]
+Key = TypeVar("Key", bound=Hashable)
+OPPOSITES = {
+    "open": "close",
+    "close": "open",
+    "turnon": "turnoff",
+    "turnoff": "turnon",
+    "dirty": "clean",
+    "clean": "dirty",
+}
+"""The verb that undoes a verb; `break` has none."""
+SHIFTS = ("comp", "loca", "noun", "random", "verb")
+_HELD_CLASSES = 0.4  # share of nouns or verbs that are held out
+_HELD_PAIRS = 0.3  # share of (verb, noun) pairs that are candidates
+_HELD_ROWS, _LEAST_HELD = 0.1, 10  # without a shift: share and least number of rows
+_LARGEST_SEED = 2**32 - 1
+_CAP = 1.5  # a verb may have the mean number of rows divided by this
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """What a split depends on, one row a pair.
+
+    Attributes:
+        verb, noun: (N,) numbers. box: (N, 4) after-boxes, or None. verbs: names of the verbs.
+        width, height: of the pictures, for `loca`.
+    """
+
+    verb: Rows
+    noun: Rows
+    verbs: tuple[str, ...]
+    box: NDArray[np.int64] | None = None
+    width: int = 672
+    height: int = 672
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitConfig:
+    """How to split."""
+
+    shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp"
+    """comp: unseen (verb, noun) pairs. noun, verb: unseen classes. loca: left against right.
+    random: no shift."""
+    variant: Literal["reference", "mended"] = "reference"
+    """As the published code does it, or with its defects mended."""
+    train: int = 5000
+    """The most rows to train on; the published Epic-Kitchens runs have 1000."""
+    test: int = 5000
+    """The most rows of each test set; half of the ID rows and the OOD rows bound it too."""
+    valid: int | None = None
+    """Rows of the validation set, all ID. None takes what training leaves over, a test set's size
+    at most, and at least a tenth of what is left to train on in the mended variant. A number is
+    taken from the rows left over first and then from the end of the training rows."""
+
+    def __post_init__(self) -> None:
+        if self.shift not in SHIFTS:
+            raise UnknownNameError(unknown("shift", self.shift, SHIFTS))
+        if self.variant not in ("reference", "mended"):
+            raise UnknownNameError(unknown("variant", self.variant, ("reference", "mended")))
+        for name in ("train", "test", "valid"):
+            value = getattr(self, name)
+            if value is not None and value < (0 if name == "valid" else 1):
+                raise InvalidValueError(
+                    explain(f"{name} is {value}", allowed="a whole number of rows")
+                )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """Rows of a data set, by part. All parts but `valid_ood` are disjoint.
+
+    Attributes:
+        train, valid, test_id: in distribution. test_ood: out of it.
+        valid_ood: the published OOD validation rows; in the reference variant they overlap the
+            test when there are few OOD rows.
+        held: the classes or (verb, noun) numbers that only OOD rows have.
+    """
+
+    train: Rows
+    valid: Rows
+    test_id: Rows
+    test_ood: Rows
+    valid_ood: Rows
+    held: tuple[tuple[int, ...], ...]
+
+
+class Shifted(NamedTuple):
+    """Rows in and out of distribution, in the order the sizes cut them; what is held out."""
+
+    id: Rows
+    ood: Rows
+    held: tuple[tuple[int, ...], ...] = ()
+
+
+def split_pairs(
+    labels: Labels, config: SplitConfig, seed: int = 0, where: str = "the data set"
+) -> Split:
+    """Returns the rows of each part. The same arguments give the same rows.
+
+    Args:
+        labels: one row a pair, in the order of the file.
+        config: the shift, the variant and the sizes.
+        seed: of the split; the published runs have 1 to 10.
+        where: the data set's name, for messages.
+    """
+    if check_seed(seed) > _LARGEST_SEED:
+        raise InvalidValueError(explain(f"seed is {seed}", allowed=f"0 to {_LARGEST_SEED}"))
+    draw = random.Random(seed)
+    # The published code shuffles the ID rows with NumPy's old global stream: this one.
+    shuffle = np.random.RandomState(seed)
+    kept = rebalance(labels.verb, draw)
+    part = _take(labels, kept)
+    shifted = shift_rows(part, config, draw)
+    if not len(shifted.ood) or not len(shifted.id):
+        missing = "out-of-distribution" if len(shifted.id) else "in-distribution"
+        raise InvalidValueError(
+            explain(
+                f"{where}: shift {config.shift!r} with seed {seed} leaves no {missing} rows of"
+                f" {len(labels.verb)} ({len(kept)} after rebalancing)",
+                fix="Use more pairs, another seed or another shift",
+            )
+        )
+    return _cut(shifted, kept, config, shuffle)
+
+
+def rebalance(verb: Rows, draw: random.Random) -> Rows:
+    """Returns the rows to keep, ascending: a verb with many rows is thinned to the cap."""
+    groups = _by_first_appearance(verb.tolist())
+    cap = int(len(verb) / len(groups) / _CAP) if groups else 0
+    kept: list[int] = []
+    for rows in groups.values():
+        kept += draw.sample(rows, cap) if len(rows) > cap else rows
+    return np.sort(np.asarray(kept, dtype=np.int64))
+
+
+def shift_rows(labels: Labels, config: SplitConfig, draw: random.Random) -> Shifted:
+    """Returns the rows in and out of distribution under a shift."""
+    if config.shift == "comp":
+        return compositional(labels, draw)
+    if config.shift == "loca":
+        return location(labels)
+    if config.shift == "random":
+        return unshifted(len(labels.verb), draw)
+    classes = labels.noun if config.shift == "noun" else labels.verb
+    if config.variant == "reference":
+        return systematic(classes)
+    covered = labels.verb if config.shift == "noun" else labels.noun
+    return systematic_drawn(classes, covered, draw)
+
+
+# --------------------------------------------------------------------------- shifts
+
+
+def systematic(classes: Rows) -> Shifted:
+    """Returns the split that holds out the classes in the middle of the order by frequency.
+
+    >>> systematic(np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 3])).held
+    ((0,), (1,))
+    """
+    ordered = _by_frequency(classes.tolist())
+    half = _held_classes(len(ordered)) // 2
+    middle = len(ordered) // 2
+    return _hold_out(classes, ordered[middle - half : middle + half])
+
+
+def systematic_drawn(classes: Rows, covered: Rows, draw: random.Random) -> Shifted:
+    """Returns the split that holds out as many classes, drawn at random.
+
+    A class is passed over when something of `covered` (the verbs, where nouns are held out) would
+    be left without a row to train on.
+    """
+    ordered = _by_frequency(classes.tolist())
+    wanted = _held_classes(len(ordered)) // 2 * 2
+    draw.shuffle(ordered)
+    present = set(covered.tolist())
+    held: list[int] = []
+    for name in ordered:
+        if len(held) == wanted:
+            break
+        left = ~np.isin(classes, [*held, name])
+        if present == set(covered[left].tolist()):
+            held.append(name)
+    return _hold_out(classes, held)
+
+
+def compositional(labels: Labels, draw: random.Random) -> Shifted:
+    """Returns the split that holds out (verb, noun) pairs whose opposite is trained on."""
+    both = list(zip(labels.verb.tolist(), labels.noun.tolist(), strict=True))
+    ordered = _by_frequency(both)
+    draw.shuffle(ordered)
+    count = int(len(ordered) * _HELD_PAIRS)
+    held = _held_pairs(ordered[:count], ordered[count:], labels.verbs)
+    out = np.array([pair in held for pair in both], dtype=bool)
+    return Shifted(np.flatnonzero(~out), np.flatnonzero(out), tuple(sorted(held)))
+
+
+def location(labels: Labels) -> Shifted:
+    """Returns boxes in a right quarter of the picture (ID) and in a left one (OOD); others drop."""
+    if labels.box is None:
+        raise InvalidValueError(
+            explain("shift 'loca' needs boxes, and the data set has none", fix="Use another shift")
+        )
+    xmin, ymin, xmax, ymax = (2 * labels.box).T
+    level = (ymax < labels.height) | (ymin > labels.height)
+    left, right = xmax < labels.width, xmin > labels.width
+    return Shifted(np.flatnonzero(right & level), np.flatnonzero(left & level))
+
+
+def unshifted(count: int, draw: random.Random) -> Shifted:
+    """Returns a tenth of the rows, in the order drawn, and the others."""
+    ood = draw.sample(range(count), min(count, max(_LEAST_HELD, int(_HELD_ROWS * count))))
+    left = np.setdiff1d(np.arange(count), ood)
+    return Shifted(left, np.asarray(ood, dtype=np.int64))
+
+
+def _held_pairs(
+    candidates: Sequence[tuple[int, int]], trained: Sequence[tuple[int, int]], names: Sequence[str]
+) -> set[tuple[int, int]]:
+    """Returns the candidates to hold out; one that may not be joins the trained pairs at once."""
+    number = {name: verb for verb, name in enumerate(names)}
+    opposite = {number[a]: number[b] for a, b in OPPOSITES.items() if a in number and b in number}
+    seen = set(trained)
+    verbs, nouns = {verb for verb, _ in seen}, {noun for _, noun in seen}
+    held: set[tuple[int, int]] = set()
+    for verb, noun in candidates:
+        known = verb in verbs and noun in nouns
+        if known and verb in opposite and (opposite[verb], noun) in seen:
+            held.add((verb, noun))
+        else:
+            seen.add((verb, noun))
+            verbs.add(verb)
+            nouns.add(noun)
+    return held
+
+
+# --------------------------------------------------------------------------- sizes
+
+
+def _cut(
+    shifted: Shifted, kept: Rows, config: SplitConfig, shuffle: np.random.RandomState
+) -> Split:
+    most = min(config.test, int(0.5 * len(shifted.id)))
+    count = max(min(len(shifted.ood), most), 1)
+    inside = shifted.id[shuffle.permutation(len(shifted.id))]
+    test_id, rest = inside[:count], inside[count:]
+    outside = shifted.ood
+    if config.variant == "mended":
+        outside = outside[shuffle.permutation(len(outside))]
+        valid_ood = outside[count : 2 * count]
+    else:
+        valid_ood = outside[-count:]
+    train, valid = _train_and_valid(rest, config, count)
+    return Split(
+        train=kept[train],
+        valid=kept[valid],
+        test_id=kept[test_id],
+        test_ood=kept[outside[:count]],
+        valid_ood=kept[valid_ood],
+        held=shifted.held,
+    )
+
+
+def _train_and_valid(rest: Rows, config: SplitConfig, count: int) -> tuple[Rows, Rows]:
+    left_over = max(len(rest) - config.train, 0)
+    wanted = config.valid
+    if wanted is None:
+        wanted = min(left_over, count)
+        if config.variant == "mended":
+            wanted = max(wanted, -(-min(len(rest), config.train) // 10))
+    if wanted and wanted >= len(rest):
+        raise InvalidValueError(
+            explain(
+                f"valid is {wanted}, but {len(rest)} rows are left to train on",
+                allowed=f"0 to {len(rest) - 1}",
+            )
+        )
+    start = min(config.train, len(rest) - wanted)
+    return rest[:start], rest[start : start + wanted]
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def _take(labels: Labels, rows: Rows) -> Labels:
+    return Labels(
+        verb=labels.verb[rows],
+        noun=labels.noun[rows],
+        box=None if labels.box is None else labels.box[rows],
+        verbs=labels.verbs,
+        width=labels.width,
+        height=labels.height,
+    )
+
+
+def _hold_out(classes: Rows, held: Sequence[int]) -> Shifted:
+    out = np.isin(classes, held)
+    names = tuple((name,) for name in sorted(held))
+    return Shifted(np.flatnonzero(~out), np.flatnonzero(out), names)
+
+
+def _held_classes(count: int) -> int:
+    return max(int(_HELD_CLASSES * count), 2)
+
+
+def _by_first_appearance(keys: Sequence[Key]) -> dict[Key, list[int]]:
+    groups: dict[Key, list[int]] = {}
+    for row, key in enumerate(keys):
+        groups.setdefault(key, []).append(row)
+    return groups
+
+
+def _by_frequency(keys: Sequence[Key]) -> list[Key]:
+    """Returns the different keys, the most frequent first, equals by first appearance."""
+    groups = _by_first_appearance(keys)
+    return sorted(groups, key=lambda key: len(groups[key]), reverse=True)

@@ -1,0 +1,205 @@
+"""DMC Remastered's benchmarks by name: a training and a test environment that share no seed.
+
+| benchmark               | train                        | test                                |
+|-------------------------|------------------------------|-------------------------------------|
+| classic                 | one look                     | the same look                       |
+| visual_generalization   | num_levels looks             | looks never trained on              |
+| visual_sim2real         | num_levels looks             | the default look                    |
+| dynamics_generalization | default look, other dynamics | dynamics never trained on           |
+| full_generalization     | other looks and dynamics     | looks and dynamics never trained on |
+
+Looks and starting states have ranges of their own for train, valid and test, in every benchmark.
+Which levels are trained on, and each episode's seeds, follow from seeds given, never from a global
+random state. The originals drew from ranges that overlap and from num_levels + 1 looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args
+
+import gymnasium as gym
+
+from interverse.envs.make import make, make_vec
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.rng import check_seed, generator
+from interverse.worlds import WORLDS
+from interverse.worlds.control.dynamics import dynamics_variables
+
+Benchmark = Literal[
+    "classic",
+    "dynamics_generalization",
+    "full_generalization",
+    "visual_generalization",
+    "visual_sim2real",
+]
+Split = Literal["train", "valid", "test"]
+DEFAULT_LOOK = 0
+
+LOOKS: Mapping[str, range] = MappingProxyType(
+    {
+        "train": range(1, 1_000_000),
+        "valid": range(1_000_000, 2_000_000),
+        "test": range(2_000_000, 100_000_000),
+    }
+)
+"""Visual seeds of each split."""
+STARTS: Mapping[str, range] = MappingProxyType(
+    {
+        "train": range(1_000, 1_000_000),
+        "valid": range(1_000_000, 2_000_000),
+        "test": range(2_000_000, 2**32),
+    }
+)
+"""Dynamics seeds of each split; those below 1000 are left to the protocols of `iv.evaluate`."""
+
+_OWN = ("dynamics_seed", "visual_seed")  # what a benchmark decides
+_LOOKS_VARY = ("full_generalization", "visual_generalization", "visual_sim2real")
+_DYNAMICS_VARY = ("dynamics_generalization", "full_generalization")
+
+
+class Pair(NamedTuple):
+    """The environments of a benchmark; both are vector environments if num_envs was given."""
+
+    train: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
+    test: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
+
+
+def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **options: Any) -> Pair:
+    """Returns the training and the test environment of a benchmark.
+
+    Args:
+        name: classic, dynamics_generalization, full_generalization, visual_generalization or
+            visual_sim2real.
+        id: a control id, or domain and task such as "walker/walk".
+        num_envs: makes vector environments of so many worlds; None makes single ones.
+        **options: num_levels, levels_seed and visual_seed as for `split_options`; the rest are
+            options of the world, as for `make`.
+    """
+    levels = {n: options.pop(n) for n in _LEVEL_OPTIONS if n in options}
+    for taken in _OWN:
+        if taken in options:
+            raise InvalidValueError(
+                explain(f"{name} decides {taken} itself", fix="Use iv.make for seeds of your own")
+            )
+    task = task_id(id)
+    made = []
+    for split in ("train", "test"):
+        chosen = {**split_options(name, split, task, **levels), **options}
+        made.append(
+            make(task, **chosen) if num_envs is None else make_vec(task, num_envs, **chosen)
+        )
+    return Pair(*made)
+
+
+def classic(id: str, *, visual_seed: int = DEFAULT_LOOK, **options: Any) -> Pair:
+    """Returns two environments of one look, which start from different states."""
+    return benchmark("classic", id, visual_seed=visual_seed, **options)
+
+
+def visual_generalization(id: str, num_levels: int, **options: Any) -> Pair:
+    """Returns an environment of exactly num_levels looks, and one of looks it never shows."""
+    return benchmark("visual_generalization", id, num_levels=num_levels, **options)
+
+
+def visual_sim2real(id: str, num_levels: int, **options: Any) -> Pair:
+    """Returns an environment of exactly num_levels looks, and one of the default look."""
+    return benchmark("visual_sim2real", id, num_levels=num_levels, **options)
+
+
+def dynamics_generalization(id: str, num_levels: int | None = None, **options: Any) -> Pair:
+    """Returns two environments in the default look whose dynamics differ from each other's.
+
+    A level is a dynamics seed: it decides the dynamics and the state an episode starts from.
+    """
+    return benchmark("dynamics_generalization", id, num_levels=num_levels, **options)
+
+
+def full_generalization(id: str, num_levels: int | None = None, **options: Any) -> Pair:
+    """Returns two environments with looks and dynamics of their own."""
+    return benchmark("full_generalization", id, num_levels=num_levels, **options)
+
+
+_LEVEL_OPTIONS = ("levels_seed", "num_levels", "visual_seed")
+
+
+def split_options(
+    name: Benchmark,
+    split: Split,
+    id: str,
+    *,
+    num_levels: int | None = None,
+    levels_seed: int = 0,
+    visual_seed: int = DEFAULT_LOOK,
+) -> dict[str, Any]:
+    """Returns the options of the world that a split is: for make, make_vec, evaluate or train.
+
+    Args:
+        name: the benchmark.
+        split: train, valid or test. Valid is for choosing a model: never trained on, never tested.
+        id: a control id, or domain and task such as "walker/walk".
+        num_levels: how many levels to train on, all by default; visual benchmarks need it.
+        levels_seed: which ones: that many seeds in a row, from a place this seed draws.
+        visual_seed: the look of classic.
+
+    >>> split_options("visual_generalization", "train", "walker/walk", num_levels=10)["visual_seed"]
+    (500248, 500257)
+    """
+    _check(name, split, num_levels, visual_seed)
+    levels = num_levels if split == "train" else None
+    chosen: dict[str, Any] = {"visual_seed": visual_seed}
+    if name in _LOOKS_VARY:
+        chosen["visual_seed"] = _ends(LOOKS[split], levels, levels_seed, "remastered/looks")
+    if name == "visual_sim2real" and split == "test":
+        chosen["visual_seed"] = DEFAULT_LOOK
+    levels = levels if name in _DYNAMICS_VARY else None
+    chosen["dynamics_seed"] = _ends(STARTS[split], levels, levels_seed, "remastered/dynamics")
+    if name in _DYNAMICS_VARY:
+        domain = WORLDS[task_id(id)].options["domain"]
+        chosen["vary_dynamics"] = tuple(v.name for v in dynamics_variables(domain))
+    return chosen
+
+
+def task_id(id: str) -> str:
+    """Returns the registered id that an id, or domain and task, means.
+
+    >>> task_id("ball_in_cup/catch")
+    'control/ball_in_cup_catch-v1'
+    """
+    known = [name for name in WORLDS if name.startswith("control/")]
+    long = f"control/{id.replace('/', '_')}-v1"
+    if id not in known and long not in known:
+        raise UnknownNameError(unknown("control task", id, known))
+    return id if id in known else long
+
+
+def _ends(seeds: range, levels: int | None, levels_seed: int, name: str) -> tuple[int, int]:
+    """Returns the first and the last seed of a split, or of so many levels in it."""
+    if levels is None:
+        return seeds[0], seeds[-1]
+    if levels > len(seeds):
+        raise InvalidValueError(explain(f"num_levels is {levels}", allowed=f"at most {len(seeds)}"))
+    draw = generator(seed=check_seed(levels_seed), name=name)
+    start = seeds[int(draw.integers(len(seeds) - levels + 1))]
+    return start, start + levels - 1
+
+
+def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> None:
+    if name not in get_args(Benchmark):
+        raise UnknownNameError(unknown("benchmark", name, get_args(Benchmark)))
+    if split not in LOOKS:
+        raise UnknownNameError(unknown("split", split, LOOKS))
+    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool)
+    needed = name.startswith("visual")
+    if not (whole and num_levels > 0) and (needed or num_levels is not None):
+        fix = "Say how many looks to train on" if num_levels is None else None
+        raise InvalidValueError(
+            explain(f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix)
+        )
+    if name == "classic" and num_levels is not None:
+        raise InvalidValueError(explain("classic has one level", fix="Leave num_levels out"))
+    if name != "classic" and visual_seed != DEFAULT_LOOK:
+        raise InvalidValueError(
+            explain(f"{name} decides visual_seed itself", fix="Only classic takes one look")
+        )

@@ -1,0 +1,217 @@
+"""Does a representation hold the true factors? Correlations and R2, on plain arrays.
+
+`latents` are (samples, latents), `factors` (samples, factors). A column that never changes
+correlates with nothing: its scores are 0. Trees and mutual information: `disentanglement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
+
+from interverse.errors import InvalidValueError, explain
+
+Floats = NDArray[np.float64]
+Method = Literal["pearson", "spearman"]
+Kind = Literal["continuous", "angle", "categorical"]
+_RIDGE = 1e-3  # relative to the number of samples: for copies of a column, and few samples
+
+
+def correlations(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> Floats:
+    """Returns absolute correlations, (latents, factors).
+
+    >>> correlations([[0, 1], [1, 5], [2, 1]], [[1], [2], [3]]).round(3).tolist()
+    [[1.0], [0.0]]
+    """
+    left, right = two_arrays(latents, factors)
+    if method == "spearman":
+        left, right = rankdata(left, axis=0), rankdata(right, axis=0)
+    return np.abs(_unit(left).T @ _unit(right))
+
+
+def mcc(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> float:
+    """Returns the mean correlation coefficient: each factor with a latent of its own.
+
+    The pairing is the best one there is (Hungarian); a factor left without a latent counts 0.
+
+    >>> round(mcc([[0, 1], [1, 0], [2, 2]], [[3, 0], [1, 1], [5, 2]]), 6)
+    1.0
+    """
+    return _matched(correlations(latents, factors, method))
+
+
+def canonical_mcc(latents: ArrayLike, factors: ArrayLike) -> float:
+    """Returns the mean canonical correlation: MCC up to a linear map of the latents."""
+    left, right = two_arrays(latents, factors)
+    bases = [_basis(values) for values in (left, right)]
+    found = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    return float(np.clip(found, 0, 1).sum() / right.shape[1])
+
+
+def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Floats:
+    """Returns 1 - (squared error) / (squared error of the best constant), per column.
+
+    Angles are in radians and go round; for categories an error counts 1 and the constant is the
+    most frequent one. A truth that never changes scores 0.
+
+    >>> r2([[1.0], [2.0]], [[1.0], [2.0]]).tolist(), r2([[1], [1]], [[1], [2]], "categorical")
+    ([1.0], array([0.]))
+    """
+    guess, true = two_arrays(prediction, truth)
+    if kind == "angle":
+        middle = np.arctan2(np.sin(true).mean(0), np.cos(true).mean(0))
+        error, spread = _turn(guess - true) ** 2, _turn(true - middle) ** 2
+    elif kind == "categorical":
+        error, spread = (guess != true).astype(float), (true != _modes(true)).astype(float)
+    else:
+        error, spread = (guess - true) ** 2, (true - true.mean(0)) ** 2
+    varies = np.ptp(true, axis=0) > 0
+    return np.where(varies, 1 - error.sum(0) / np.where(varies, spread.sum(0), 1.0), 0.0)
+
+
+def r2_matrix(
+    latents: ArrayLike,
+    factors: ArrayLike,
+    blocks: Sequence[int] | None = None,
+    *,
+    rng: np.random.Generator,
+) -> Floats:
+    """Returns R2 of every factor from every block of latents, (blocks, factors).
+
+    By linear regression on a random half of the samples, scored on the other half; below 0 is
+    told as 0. The CITRIS protocol with a network is `interverse.models.pairs.readout`.
+
+    Args:
+        latents: (samples, latents).
+        factors: (samples, factors).
+        blocks: the block of each latent, from 0; None: each latent alone.
+        rng: draws the halves.
+    """
+    found = _read(latents, factors, blocks, rng)
+    return np.stack([np.clip(r2(guess, true), 0, None) for guess, true in found])
+
+
+def r2_summary(matrix: ArrayLike, owners: Sequence[int]) -> dict[str, float]:
+    """Returns CITRIS's two numbers of an R2 matrix (blocks, factors).
+
+    Args:
+        matrix: R2 of each factor from each block.
+        owners: the block that should hold each factor.
+
+    Returns:
+        diagonal: mean R2 of factors from their own block, best 1; off_diagonal: mean over
+        factors of the highest R2 from another block, best 0.
+
+    >>> r2_summary([[0.9, 0.1], [0.3, 0.8]], [0, 1])
+    {'diagonal': 0.85, 'off_diagonal': 0.2}
+    """
+    table = np.asarray(matrix, dtype=np.float64)
+    own = np.zeros(table.shape, dtype=bool)
+    own[list(owners), np.arange(table.shape[1])] = True
+    others = np.where(own, 0.0, table).max(axis=0)
+    return {
+        "diagonal": round(float(table[own].mean()), 6),
+        "off_diagonal": round(float(others.mean()), 6),
+    }
+
+
+def block_mcc(
+    latents: ArrayLike,
+    factors: ArrayLike,
+    blocks: Sequence[int] | None = None,
+    *,
+    rng: np.random.Generator,
+) -> float:
+    """Returns MCC between blocks and factors: each factor with a block of its own.
+
+    A block's correlation with a factor is that of its linear prediction, on the half of the
+    samples that it was not fitted on.
+    """
+    rows = []
+    for guess, true in _read(latents, factors, blocks, rng):
+        rows.append(np.abs((_unit(guess) * _unit(true)).sum(0)))
+    return _matched(np.stack(rows))
+
+
+def two_arrays(latents: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:
+    """Returns both as float arrays (samples, columns), or raises where they do not fit."""
+    left, right = (np.asarray(values, dtype=np.float64) for values in (latents, factors))
+    if left.ndim != 2 or right.ndim != 2 or len(left) != len(right) or len(left) < 2:
+        raise InvalidValueError(
+            explain(
+                f"latents are {left.shape}, factors {right.shape}",
+                allowed="(samples, latents) and (samples, factors), at least 2 samples",
+            )
+        )
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise InvalidValueError(explain("latents or factors hold NaN or infinite values"))
+    return left, right
+
+
+def _read(
+    latents: ArrayLike, factors: ArrayLike, blocks: Sequence[int] | None, rng: np.random.Generator
+) -> list[tuple[Floats, Floats]]:
+    """Returns per block the factors predicted on the second half of the samples, and the truth."""
+    left, right = two_arrays(latents, factors)
+    at = np.arange(left.shape[1]) if blocks is None else np.asarray(blocks)
+    if at.shape != (left.shape[1],):
+        raise InvalidValueError(
+            explain(
+                f"blocks name {at.size} latents", allowed=f"one block for each of {len(left.T)}"
+            )
+        )
+    order = rng.permutation(len(left))
+    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    return [
+        (_linear(left[np.ix_(fit, at == b)], right[fit], left[np.ix_(test, at == b)]), right[test])
+        for b in np.unique(at)
+    ]
+
+
+def _linear(inputs: Floats, targets: Floats, asked: Floats) -> Floats:
+    mean, target_mean = inputs.mean(0), targets.mean(0)
+    scale = inputs.std(0)
+    scale = np.where(scale > 0, scale, 1.0)
+    ready = (inputs - mean) / scale
+    gram = ready.T @ ready + _RIDGE * len(ready) * np.eye(ready.shape[1])
+    slopes = np.linalg.solve(gram, ready.T @ (targets - target_mean))
+    out: Floats = (asked - mean) / scale @ slopes + target_mean
+    return out
+
+
+def _matched(scores: Floats) -> float:
+    rows, columns = linear_sum_assignment(scores, maximize=True)
+    return float(scores[rows, columns].sum() / scores.shape[1])
+
+
+def _unit(values: Floats) -> Floats:
+    """Returns columns of mean 0 and length 1; constant columns become 0."""
+    centred = values - values.mean(0)
+    length = np.linalg.norm(centred, axis=0)
+    tiny = length <= 1e-12 * np.maximum(np.abs(values).max(0), 1e-300) * len(values)
+    out: Floats = np.where(tiny, 0.0, centred / np.where(tiny, 1.0, length))
+    return out
+
+
+def _basis(values: Floats) -> Floats:
+    """Returns an orthonormal basis of the centred columns."""
+    u, s, _ = np.linalg.svd(values - values.mean(0), full_matrices=False)
+    return u[:, s > 1e-10 * max(s.max(initial=0.0), 1e-300)]
+
+
+def _turn(angle: Floats) -> Floats:
+    out: Floats = (angle + np.pi) % (2 * np.pi) - np.pi
+    return out
+
+
+def _modes(true: Floats) -> Floats:
+    def mode(column: Floats) -> Any:
+        values, counts = np.unique(column, return_counts=True)
+        return values[counts.argmax()]
+
+    return np.array([mode(column) for column in true.T])

@@ -1,0 +1,163 @@
+"""ResNet, CLIP and GroupViT of `transformers`, each mapping pictures to tokens.
+
+Weights come from a folder or a hub's name; without either the networks are random.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from interverse.errors import FileFormatError, explain, missing_extra
+from interverse.models.pairs.config import EncoderConfig
+
+try:
+    from transformers import (
+        CLIPVisionConfig,
+        CLIPVisionModelWithProjection,
+        GroupViTVisionConfig,
+        GroupViTVisionModel,
+        ResNetConfig,
+        ResNetModel,
+    )
+except ImportError as error:
+    raise missing_extra("transformers", "rooms") from error
+
+_IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+_CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+_DEPTHS = {"resnet18": (2, 2, 2, 2), "resnet50": (3, 4, 6, 3)}
+
+
+class _Normalised(nn.Module):
+    """Shifts and scales pictures in 0..1 as the pretrained weights expect."""
+
+    def __init__(self, mean: tuple[float, ...], deviation: tuple[float, ...]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean)[:, None, None], persistent=False)
+        self.register_buffer("scale", 1 / torch.tensor(deviation)[:, None, None], persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (images - self.mean) * self.scale
+
+
+@final
+class ResNetTokens(nn.Module):
+    """Pictures (B, 3, S, S) in 0..1 to the cells of the last feature map, (B, h * w, width)."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.normalise = _Normalised(*_IMAGENET)
+        self.network = _load(ResNetModel, _resnet_config(config), config.weights)
+        self.network.to(memory_format=torch.channels_last)
+        self.width: int = self.network.config.hidden_sizes[-1]
+
+    def grid(self, size: int) -> int:
+        """Returns the edge of the feature map for pictures of a size."""
+        return -(-size // 32)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Returns the tokens, row by row."""
+        ready = self.normalise(images).contiguous(memory_format=torch.channels_last)
+        return self.network(ready).last_hidden_state.flatten(2).transpose(1, 2)
+
+
+@final
+class CLIPTokens(nn.Module):
+    """Pictures to one token: the image embedding that CLIP compares with texts."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        tiny = config.scale == "tiny"
+        shape = CLIPVisionConfig(
+            hidden_size=32 if tiny else 768,
+            intermediate_size=64 if tiny else 3072,
+            num_hidden_layers=2 if tiny else 12,
+            num_attention_heads=2 if tiny else 12,
+            image_size=64 if tiny else 224,
+            patch_size=32,
+            projection_dim=32 if tiny else 512,
+        )
+        self.normalise = _Normalised(*_CLIP)
+        self.network = _load(CLIPVisionModelWithProjection, shape, config.weights)
+        self.width: int = self.network.config.projection_dim
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Returns (B, 1, width)."""
+        ready = self.normalise(resized(images, self.network.config.image_size))
+        return self.network(pixel_values=ready).image_embeds[:, None]
+
+
+@final
+class GroupTokens(nn.Module):
+    """Pictures to GroupViT's final groups; their mean is its pooled vector."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        tiny = config.scale == "tiny"
+        shape = (
+            GroupViTVisionConfig(
+                hidden_size=32,
+                intermediate_size=64,
+                depths=[1, 1, 1],
+                num_hidden_layers=3,
+                num_group_tokens=[8, 4, 0],
+                num_output_groups=[8, 4, 0],
+                num_attention_heads=2,
+                image_size=64,
+            )
+            if tiny
+            else GroupViTVisionConfig()
+        )
+        self.normalise = _Normalised(*_IMAGENET)
+        self.network = _load(GroupViTVisionModel, shape, config.weights)
+        self.width: int = self.network.config.hidden_size
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Returns (B, groups, width)."""
+        ready = self.normalise(resized(images, self.network.config.image_size))
+        return self.network(pixel_values=ready).last_hidden_state
+
+
+BACKBONES: dict[str, type[nn.Module]] = {
+    "clip": CLIPTokens,
+    "groupvit": GroupTokens,
+    "resnet18": ResNetTokens,
+    "resnet50": ResNetTokens,
+}
+
+
+def resized(images: Tensor, size: int) -> Tensor:
+    """Returns pictures at a size, without keeping the aspect."""
+    if images.shape[-2:] == (size, size):
+        return images
+    return functional.interpolate(images, size=(size, size), mode="bilinear", antialias=True)
+
+
+def _resnet_config(config: EncoderConfig) -> ResNetConfig:
+    bottleneck = config.name == "resnet50"
+    widths = [256, 512, 1024, 2048] if bottleneck else [64, 128, 256, 512]
+    tiny = config.scale == "tiny"
+    return ResNetConfig(
+        embedding_size=8 if tiny else 64,
+        hidden_sizes=[8, 8, 16, 16] if tiny else widths,
+        depths=[1, 1, 1, 1] if tiny else list(_DEPTHS[config.name]),
+        layer_type="bottleneck" if bottleneck else "basic",
+    )
+
+
+def _load(kind: type[nn.Module], shape: object, weights: str | None) -> nn.Module:
+    if weights is None:
+        return kind(shape)
+    try:
+        return kind.from_pretrained(weights)  # type: ignore[attr-defined]
+    except (OSError, ValueError) as error:
+        told = str(error).splitlines()[0]
+        raise FileFormatError(
+            explain(
+                f"no weights for {kind.__name__} in {weights!r}: {told}",
+                fix="Pass a folder that holds config.json and model.safetensors, or a hub's name",
+            )
+        ) from error

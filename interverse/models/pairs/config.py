@@ -1,0 +1,152 @@
+"""What a recognition model is and how it trains: the settings, checked together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, final, get_args
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.steps import Precision
+
+EncoderName = Literal["resnet18", "resnet50", "clip", "groupvit", "slots"]
+Pairing = Literal["avg", "mask", "dense", "match-max", "match-mean"]
+
+
+def _check_name(kind: str, given: str, names: tuple[str, ...]) -> None:
+    if given not in names:
+        raise UnknownNameError(unknown(kind, given, names))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderConfig:
+    """The network that turns one picture into tokens."""
+
+    name: EncoderName = "resnet18"
+    weights: str | None = None
+    """A folder or a hub's name for transformers, a file of `train_slots` for slots; None: random.
+    Random weights are recorded as such: frozen ones make the numbers incomparable."""
+    scale: Literal["full", "tiny"] = "full"
+    """tiny: the same wiring with few channels and layers, random weights; for trying things out."""
+    slots: int = 15
+    iterations: int = 5
+    resolution: Literal[32, 64, 128] = 128
+    """Of pictures in the slot encoder; every step down is four times faster."""
+    implicit: bool = True
+    """Slots: only the last iteration is differentiated (the paper's variant); the reference's
+    classifier has it off."""
+    start: Literal["noise", "shared"] = "shared"
+    """Slots of the second picture: from the same noise, or from the first picture's slots and
+    then both again from their average (the reference), so that slot i goes with slot i."""
+
+    def __post_init__(self) -> None:
+        _check_name("encoder", self.name, get_args(EncoderName))
+        if self.weights is not None and self.scale == "tiny" and self.name != "slots":
+            raise InvalidValueError(
+                explain(f"weights {self.weights!r} do not fit scale='tiny'", fix="Use scale='full'")
+            )
+        if self.slots < 1 or self.iterations < 1:
+            raise InvalidValueError(
+                explain(f"slots {self.slots}, iterations {self.iterations}", allowed="at least 1")
+            )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairModelConfig:
+    """Encoder, head and regularisers; `recipe` has the published ones by name."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    frozen: bool = False
+    """Whether the encoder keeps its weights; its features are then computed once."""
+    frozen_norm: Literal["fixed", "drift"] = "fixed"
+    """Batch norm of a frozen encoder: fixed, or (as the reference) normalising by each batch with
+    drifting averages, so that no feature can be kept."""
+    pairing: Pairing = "avg"
+    """avg: one vector per picture. mask: likewise, over the object's mask. dense: every token with
+    every token, mean. match-max, match-mean: token i with token i."""
+    match: Literal["index", "similarity"] = "index"
+    """similarity: tokens of the second picture are first reordered to fit the first's best."""
+    min_mask: float = 1.0
+    """mask: weight of what is not the object; 1 is a plain average."""
+    width: int = 64
+    projection: Literal["linear", "mlp"] = "linear"
+    """linear: Linear and ReLU (the code). mlp: two layers (the paper)."""
+    join: Literal["difference", "concat", "sum_difference"] = "difference"
+    """What the action encoder sees: (p1, p2 - p1), (p1, p2), or (p1 + p2, p2 - p1)."""
+    action: Literal["mlp", "linear"] = "mlp"
+    """linear: one layer on p2 - p1."""
+    final_relu: bool = True
+    """Whether the action embedding ends in ReLU (the code) or in a linear layer (the paper)."""
+    head_norm: bool = False
+    """Batch norm after every layer of the head but the classifier; the code has it for slots."""
+    independence: float = 0.0
+    """ICM's weight: the action embedding must not tell the object class to a critic."""
+    sparsity: float = 0.0
+    """SMS's weight: blocks of features that the action does not concern must not change."""
+    sparsity_form: Literal["mse", "norm"] = "mse"
+    """mse: mean square over all features (the code). norm: sum of block norms (the paper)."""
+
+    def __post_init__(self) -> None:
+        _check_name("pairing", self.pairing, get_args(Pairing))
+        if not 0 < self.min_mask <= 1:
+            raise InvalidValueError(
+                explain(f"min_mask is {self.min_mask}", allowed="above 0, at most 1")
+            )
+        if self.independence < 0 or self.sparsity < 0:
+            raise InvalidValueError(
+                explain(f"independence {self.independence}, sparsity {self.sparsity} must be >= 0")
+            )
+        if self.pairing == "mask" and not self.encoder.name.startswith("resnet"):
+            raise InvalidValueError(
+                explain(
+                    f"pairing 'mask' needs a feature map, {self.encoder.name} has none",
+                    allowed="resnet18, resnet50",
+                )
+            )
+        if self.match == "similarity" and not self.frozen:
+            raise InvalidValueError(
+                explain("match='similarity' reorders kept features", fix="Set frozen=True")
+            )
+
+    def record(self) -> dict[str, Any]:
+        """Returns the fields as JSON values."""
+        return asdict(self)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairFit:
+    """How to train."""
+
+    epochs: int = 50
+    batch_size: int = 128
+    learning_rate: float = 2e-4
+    device: str = "cpu"
+    precision: Precision = "float32"
+    """tf32 and bf16 concern a GPU."""
+    out: Path | None = None
+    """Folder for progress, curves and weights; without it nothing is written and resumed."""
+    checkpoint_every: int = 1
+    """Epochs between progress records: what a kill can cost."""
+    keep_weights: bool = True
+    """Whether the last epoch's weights stay in `out` when training is done."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise InvalidValueError(
+                    explain(f"{name} must be at least 1, got {getattr(self, name)}")
+                )
+        if self.batch_size < 2:
+            raise InvalidValueError(
+                explain(f"batch_size is {self.batch_size}", allowed="at least 2, for batch norm")
+            )
+        if not self.learning_rate > 0:
+            raise InvalidValueError(explain(f"learning_rate must be > 0, got {self.learning_rate}"))
+
+    def decides(self) -> dict[str, Any]:
+        """Returns the fields that decide the result."""
+        names = ("epochs", "batch_size", "learning_rate", "precision")
+        return {name: getattr(self, name) for name in names}

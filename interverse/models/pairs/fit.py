@@ -1,0 +1,202 @@
+"""Training a recognition model on pairs: epochs, accuracies, progress that survives a kill."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from interverse.errors import InvalidValueError, explain
+from interverse.models import checkpoint
+from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.selection import select
+from interverse.models.pairs.tensors import PairTensors
+from interverse.models.pairs.work import PairWork
+from interverse.models.steps import matmul_precision
+from interverse.rng import check_seed, generator
+
+SETS = ("train", "valid", "test_id", "test_ood")
+Listener = Callable[[Mapping[str, Any]], None]
+"""Called after every epoch with its row of the history."""
+
+
+class Sets(Protocol):
+    """Row numbers of the four sets, as a split of the data gives them."""
+
+    train: NDArray[Any]
+    valid: NDArray[Any]
+    test_id: NDArray[Any]
+    test_ood: NDArray[Any]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairRun:
+    """A trained model, how its accuracies went, and what each rule of selection reports.
+
+    Attributes:
+        work: the networks on their data, after the last epoch.
+        sets: row numbers by set, on the device.
+        history: one row per epoch: loss, and accuracy on train, valid, test_id and test_ood.
+        selection: by rule, ID and OOD accuracy.
+        weights: where the encoder's weights came from.
+    """
+
+    work: PairWork
+    sets: Mapping[str, Tensor]
+    history: tuple[Mapping[str, Any], ...]
+    selection: Mapping[str, Mapping[str, float]]
+    weights: str
+
+    def record(self) -> dict[str, Any]:
+        """Returns all but the networks as JSON values."""
+        return {
+            "model": self.work.config.record(),
+            "fit": self.work.fit.decides(),
+            "seed": self.work.seed,
+            "weights": self.weights,
+            "sizes": {name: len(rows) for name, rows in self.sets.items()},
+            "selection": {rule: dict(row) for rule, row in self.selection.items()},
+            "history": [dict(row) for row in self.history],
+        }
+
+
+def fit_pairs(
+    config: PairModelConfig,
+    data: PairTensors,
+    split: Sets,
+    *,
+    fit: PairFit,
+    seed: int = 0,
+    listeners: Sequence[Listener] = (),
+) -> PairRun:
+    """Returns a model trained on `split.train`, with its accuracy after every epoch.
+
+    Accuracy on the training set is that met while training. A run whose `fit.out` holds progress
+    goes on from it, and equals an unbroken run to the last bit on a CPU.
+
+    Args:
+        config: the model; `recipe` has the published ones.
+        data: all pairs.
+        split: which rows are for what.
+        fit: how to train.
+        seed: of weights and order.
+        listeners: called after every epoch.
+    """
+    check_seed(seed)
+    _check(config, data, fit)
+    device = torch.device(fit.device)
+    sets = _rows(split, len(data), device)
+    work = PairWork(config, data.to(device), fit, seed)
+    asked = {
+        "model": config.record(),
+        "fit": fit.decides(),
+        "seed": seed,
+        "data": fingerprint(data, sets),
+    }
+    history = _resume(work, fit.out, asked)
+    with matmul_precision(fit.precision):
+        work.keep_features()
+        for epoch in range(len(history), fit.epochs):
+            order = generator(seed=seed, name="pairs/order", episode=epoch)
+            rows = sets["train"][torch.as_tensor(order.permutation(len(sets["train"])))]
+            row = {"epoch": epoch + 1, **work.epoch(rows)}
+            row |= {name: round(work.accuracy(sets[name]), 6) for name in SETS[1:]}
+            history.append(row)
+            if fit.out is not None and (
+                epoch + 1 == fit.epochs or (epoch + 1) % fit.checkpoint_every == 0
+            ):
+                _save(fit.out, asked, history, work)
+            for listener in listeners:
+                listener(row)
+    run = PairRun(
+        work=work,
+        sets=sets,
+        history=tuple(history),
+        selection=select(history),
+        weights=work.encoder.source,
+    )
+    if fit.out is not None:
+        _finish(fit, run)
+    return run
+
+
+def fingerprint(data: PairTensors, sets: Mapping[str, Tensor]) -> str:
+    """Returns a short text that changes with labels, split or (some of the) pictures."""
+    digest = hashlib.blake2b(digest_size=8)
+    step = max(1, len(data) // 64)
+    for part in (data.verb, data.noun, data.images[::step], *(sets[name] for name in SETS)):
+        digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())
+    return f"{len(data)} pairs of {data.size} px, {data.crop}, {digest.hexdigest()}"
+
+
+def _check(config: PairModelConfig, data: PairTensors, fit: PairFit) -> None:
+    if torch.device(fit.device).type == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain("device is 'cuda', but torch finds no GPU", fix="Pass device='cpu'")
+        )
+    if config.pairing == "mask" and data.masks is None:
+        raise InvalidValueError(
+            explain("pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'")
+        )
+
+
+def _rows(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
+    found = {}
+    for name in SETS:
+        rows = np.asarray(getattr(split, name))
+        least = 2 if name == "train" else 1
+        if len(rows) < least:
+            raise InvalidValueError(
+                explain(
+                    f"the split's {name} set has {len(rows)} pairs",
+                    allowed=f"at least {least}",
+                    fix="Collect more pairs, or choose another shift or seed",
+                )
+            )
+        if rows.min() < 0 or rows.max() >= count:
+            raise InvalidValueError(
+                explain(f"the split's {name} set names pair {rows.max()} of {count}")
+            )
+        found[name] = torch.as_tensor(rows.astype(np.int64), device=device)
+    return found
+
+
+def _resume(work: PairWork, out: Path | None, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = None if out is None else checkpoint.load(out, asked)
+    if found is None:
+        return []
+    work.restore(found.tensors)
+    return [dict(row) for row in found.history]
+
+
+def _save(
+    out: Path, asked: Mapping[str, Any], history: Sequence[Mapping[str, Any]], work: PairWork
+) -> None:
+    progress = checkpoint.Progress(
+        run=asked,
+        stage=0,
+        epoch=len(history),
+        best=(),
+        history=tuple(history),
+        tensors=work.state(),
+    )
+    checkpoint.save(out, progress)
+
+
+def _finish(fit: PairFit, run: PairRun) -> None:
+    """Writes the record of a finished run; drops the weights where nobody wants them."""
+    out = fit.out
+    checkpoint.write_json(out / "run.json", run.record())
+    if fit.keep_weights:
+        checkpoint.write_tensors(out / "weights.safetensors", run.work.weights())
+        return
+    for path in (out / checkpoint.RECORD, *out.glob("progress-*.safetensors")):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,188 @@
+"""One recognition model from pairs to results. `interverse train --task rooms/...` is this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch.nn import functional
+
+from interverse.data.pairs import CollectPairs, Labels, SplitConfig, collect_pairs, split_pairs
+from interverse.data.pairs.load import load_pairs as load_folder
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.checkpoint import write_json
+from interverse.models.pairs.analysis import analyse
+from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.fit import Listener, PairRun, fit_pairs
+from interverse.models.pairs.recipes import RECIPES, Source, recipe
+from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
+from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
+from interverse.models.pairs.toy import toy_pairs
+from interverse.models.steps import Precision
+from interverse.rng import check_seed
+
+_CROPS: dict[str, Crop] = {"rooms/single-v1": "single", "rooms/multi-v1": "multi"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainPairs:
+    """Trains a model to tell the action between two pictures; goes on where it stopped."""
+
+    task: str
+    """rooms/single-v1 (crops of one object) or rooms/multi-v1 (whole scenes)."""
+    out: Path
+    """A folder for progress, curves, weights and results."""
+    data: Path | None = None
+    """Pairs collected before: a folder of `interverse collect`, a folder in the official layout, or
+    a .npz; or the word toy, for coloured shapes. Without any, rooms are drawn into OUT."""
+    pairs: int = 2000
+    """How many pairs to draw, where no data are given."""
+    workers: int = 1
+    """Processes that draw them."""
+    model: str = "vanilla"
+    """A recipe: vanilla, icm, sms, oracle-mask, slot-avg, slot-dense, slot-match, resnet-frozen,
+    clip, group-avg, group-dense, group-token, group-token-mean, slot-match-mean."""
+    source: Source = "code"
+    """Hyper-parameters as in the authors' code, or as in the paper."""
+    shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp"
+    """What differs out of distribution: pairs of action and object, places, objects, nothing,
+    actions."""
+    split: Literal["mended", "reference"] = "mended"
+    """Splits with the reference's defects mended, or exactly as its code draws them."""
+    size: int = 64
+    """Edge of the pictures in pixels; the paper has 224."""
+    epochs: int | None = None
+    """If not the recipe's."""
+    batch_size: int | None = None
+    """If not the recipe's."""
+    learning_rate: float | None = None
+    """If not the recipe's."""
+    independence: float | None = None
+    """ICM's weight, if not the recipe's."""
+    sparsity: float | None = None
+    """SMS's weight, if not the recipe's."""
+    min_mask: float | None = None
+    """oracle-mask: weight of what is not the object, if not the recipe's."""
+    weights: str | None = None
+    """The encoder's: a folder, a hub's name, or a file of slots; random without."""
+    slot_steps: int = 2000
+    """Slots without weights are pretrained for so many steps."""
+    seed: int = 0
+    """Of the split and of everything else."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    precision: Precision = "float32"
+    """float32, tf32 or bf16; the last two are for a GPU."""
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        if self.task not in _CROPS:
+            raise UnknownNameError(unknown("task", self.task, _CROPS))
+        if self.model not in RECIPES:
+            raise UnknownNameError(unknown("model", self.model, RECIPES))
+        for name in ("pairs", "workers", "size", "slot_steps"):
+            if getattr(self, name) < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
+                )
+
+    def configs(self) -> tuple[PairModelConfig, PairFit]:
+        """Returns the model and how it trains."""
+        found = recipe(self.model, self.source)
+        changes = {
+            name: getattr(self, name)
+            for name in ("independence", "sparsity", "min_mask")
+            if getattr(self, name) is not None
+        }
+        encoder = replace(found.model.encoder, weights=self.weights)
+        if encoder.name == "slots":
+            encoder = replace(encoder, resolution=_resolution(self.size))
+        how = {
+            name: getattr(self, name)
+            for name in ("epochs", "batch_size", "learning_rate")
+            if getattr(self, name) is not None
+        }
+        fit = replace(
+            found.fit, **how, device=self.device, precision=self.precision, out=self.out / "fit"
+        )
+        return replace(found.model, encoder=encoder, **changes), fit
+
+
+def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairRun:
+    """Returns the trained model; its curves and results are in `config.out`."""
+    model, fit = config.configs()
+    pairs = load_pairs(config).to(config.device)
+    labels = Labels(
+        verb=pairs.verb.cpu().numpy(),
+        noun=pairs.noun.cpu().numpy(),
+        verbs=pairs.verbs,
+        box=pairs.extra.get("boxes"),
+    )
+    valid = max(1, min(500, len(pairs) // 20))
+    splits = SplitConfig(shift=config.shift, variant=config.split, valid=valid)
+    split = split_pairs(labels, splits, config.seed, str(config.data or config.out))
+    if model.encoder.name == "slots" and model.encoder.weights is None:
+        file = _pretrained(config, model, pairs)
+        model = replace(model, encoder=replace(model.encoder, weights=str(file)))
+    run = fit_pairs(model, pairs, split, fit=fit, seed=config.seed, listeners=listeners)
+    result: dict[str, Any] = {**run.record(), "analysis": analyse(run)}
+    write_json(config.out / "result.json", result)
+    return run
+
+
+def load_pairs(config: TrainPairs) -> PairTensors:
+    """Returns the pairs that a config names, drawing them where none are given."""
+    crop = _CROPS[config.task]
+    if config.data == Path("toy"):
+        return toy_pairs(config.pairs, size=config.size, seed=config.seed, crop=crop)
+    if config.data is not None and config.data.suffix == ".npz":
+        return load(config.data)
+    folder = config.data
+    if folder is not None and not folder.is_dir():
+        raise InvalidValueError(
+            explain(f"{folder} is no folder", allowed="a folder of pairs, a .npz file, or toy")
+        )
+    if folder is None:
+        folder = collect_pairs(
+            CollectPairs(
+                id=config.task,
+                out=config.out / "pairs",
+                pairs=config.pairs,
+                workers=config.workers,
+                seed=config.seed,
+                progress=True,
+            )
+        )
+    return from_dataset(load_folder(str(folder)), size=config.size, crop=crop)
+
+
+def _pretrained(config: TrainPairs, model: PairModelConfig, pairs: PairTensors) -> Path:
+    size = model.encoder.resolution
+    images = pairs.images.flatten(0, 1)
+    if images.shape[-1] != size:
+        shrunk = [
+            functional.interpolate(some.float(), size=(size, size), mode="bilinear", antialias=True)
+            for some in images.split(512)
+        ]
+        images = torch.cat([some.round().to(torch.uint8) for some in shrunk])
+    how = SlotTraining(
+        encoder=model.encoder,
+        steps=config.slot_steps,
+        warmup=max(1, config.slot_steps // 20),
+        halve_every=max(1, config.slot_steps // 5),
+        device=config.device,
+        precision=config.precision,
+        out=config.out / "slots",
+        log_every=max(1, config.slot_steps // 10),
+    )
+    train_slots(images, how, seed=config.seed)
+    return config.out / "slots" / FILE
+
+
+def _resolution(size: int) -> Literal[32, 64, 128]:
+    if size >= 128:
+        return 128
+    return 64 if size >= 64 else 32

@@ -1,0 +1,220 @@
+"""One recognition model at work: its networks, its updates, its accuracy on a set."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional
+
+from interverse.errors import InvalidValueError, explain
+from interverse.models.pairs.adam_state import adam_tensors, restore_adam
+from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.encoders import PairEncoder, matched
+from interverse.models.pairs.head import HeadOutput, PairHead, critic
+from interverse.models.pairs.sparsity import change_penalty, feature_blocks, verb_groups
+from interverse.models.pairs.tensors import PairTensors
+from interverse.models.stage_work import under
+from interverse.models.steps import autocast
+from interverse.rng import generator
+
+BETAS = (0.5, 0.999)
+_EVALUATED_AT_ONCE = 256
+
+
+@final
+class PairWork:
+    """A model on its data: trains on rows, measures on rows.
+
+    Args:
+        config: the model.
+        data: all pairs, on the device.
+        fit: the settings.
+        seed: of weights, order and slots' first values.
+    """
+
+    def __init__(self, config: PairModelConfig, data: PairTensors, fit: PairFit, seed: int) -> None:
+        self.config, self.data, self.fit, self.seed = config, data, fit, seed
+        self.device = torch.device(fit.device)
+        with seeded("pairs/weights", seed):
+            self.encoder = PairEncoder(config).to(self.device)
+            self.head = PairHead(config, inputs=self.encoder.width, actions=len(data.verbs))
+            self.critic = critic(config.width, len(data.nouns)).to(self.device)
+        self.head.to(self.device)
+        self.groups = verb_groups(data.verbs).to(self.device)
+        groups = int(self.groups.max()) + 1
+        if config.sparsity == 0:  # only pictures of change use them: any number of actions will do
+            groups = min(groups, config.width)
+        self.blocks = feature_blocks(config.width, groups).to(self.device)
+        self.kept: Tensor | None = None
+        trained = list(self.head.parameters())
+        if not config.frozen:
+            trained += list(self.encoder.parameters())
+        self.optimizer = self._adam(trained)
+        self.critic_optimizer = self._adam(list(self.critic.parameters()))
+
+    @property
+    def keeps(self) -> bool:
+        """Whether features are computed once: nothing that makes them changes."""
+        return self.config.frozen and self.config.frozen_norm == "fixed"
+
+    def _adam(self, parameters: list[nn.Parameter]) -> torch.optim.Adam:
+        rate = self.fit.learning_rate
+        return torch.optim.Adam(parameters, lr=rate, betas=BETAS, fused=True)
+
+    def keep_features(self) -> None:
+        """Computes the features of every pair, once."""
+        if self.keeps and self.kept is None:
+            self.encoder.eval()
+            rows = torch.arange(len(self.data), device=self.device)
+            with torch.no_grad():
+                parts = [self._encoded(some) for some in rows.split(_EVALUATED_AT_ONCE)]
+            self.kept = torch.cat(parts)
+
+    def epoch(self, rows: Tensor) -> dict[str, float]:
+        """Trains on rows in their order; returns means over them, accuracy as it was met."""
+        began = time.perf_counter()
+        self.head.train()
+        self.encoder.train(not self.config.frozen or self.config.frozen_norm == "drift")
+        totals = torch.zeros(4, device=self.device)
+        for some in batches(rows, self.fit.batch_size):
+            totals += self._update(some) * len(some)
+        loss, right, told, changed = (totals / len(rows)).tolist()
+        if not math.isfinite(loss):
+            raise InvalidValueError(
+                explain(
+                    "the training loss is no longer a number",
+                    fix="Lower learning_rate or independence, or use precision='float32'",
+                )
+            )
+        out = {"loss": loss, "train": right, "seconds": time.perf_counter() - began}
+        if self.config.independence > 0:
+            out["critic_loss"] = told
+        if self.config.sparsity > 0:
+            out["change"] = changed
+        return {name: round(value, 6) for name, value in out.items()}
+
+    def _update(self, rows: Tensor) -> Tensor:
+        """Returns loss, accuracy, the critic's loss and the change penalty of one update."""
+        verb, noun = self.data.verb[rows], self.data.noun[rows]
+        out = self.head(self.tokens(rows))
+        loss = functional.cross_entropy(out.logits, verb)
+        told = changed = torch.zeros((), device=self.device)
+        if self.config.independence > 0:
+            told = self._train_critic(out.action.detach(), noun)
+            loss = loss - self.config.independence * self._critic_loss(out.action, noun)
+        if self.config.sparsity > 0:
+            group = self.groups[verb]
+            changed = change_penalty(out.features, group, self.blocks, self.config.sparsity_form)
+            loss = loss + self.config.sparsity * changed
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        right = (out.logits.argmax(1) == verb).float().mean()
+        return torch.stack([loss.detach(), right, told, changed.detach()])
+
+    def _train_critic(self, action: Tensor, noun: Tensor) -> Tensor:
+        """Improves the critic on the embeddings as they are; returns its loss."""
+        loss = functional.cross_entropy(self.critic(action), noun)
+        self.critic_optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.critic_optimizer.step()
+        return loss.detach()
+
+    def _critic_loss(self, action: Tensor, noun: Tensor) -> Tensor:
+        """Returns the critic's loss with slopes for the embedding alone."""
+        fixed = {name: value.detach() for name, value in self.critic.named_parameters()}
+        return functional.cross_entropy(functional_call(self.critic, fixed, action), noun)
+
+    def tokens(self, rows: Tensor) -> Tensor:
+        """Returns the tokens of pairs, kept or computed now."""
+        if self.kept is not None:
+            return self.kept[rows]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.config.frozen):
+            return self._encoded(rows)
+
+    def _encoded(self, rows: Tensor) -> Tensor:
+        masks = None
+        if self.config.pairing == "mask" and self.data.masks is not None:
+            masks = self.data.masks[rows]
+        with autocast(self.device.type, self.fit.precision):
+            noise = self.encoder.noise(rows, self.seed)
+            tokens = self.encoder(self.data.images[rows], masks, noise)
+        return matched(tokens) if self.config.match == "similarity" else tokens
+
+    @torch.no_grad()
+    def outputs(self, rows: Tensor) -> HeadOutput:
+        """Returns what the model says of pairs, in evaluation mode."""
+        self.encoder.eval()
+        self.head.eval()
+        parts = [self.head(self.tokens(some)) for some in rows.split(_EVALUATED_AT_ONCE)]
+        return HeadOutput(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+    @torch.no_grad()
+    def accuracy(self, rows: Tensor) -> float:
+        """Returns the share of pairs whose action is recognised; every pair counts the same."""
+        self.encoder.eval()
+        self.head.eval()
+        right = torch.zeros((), dtype=torch.int64, device=self.device)
+        for some in rows.split(_EVALUATED_AT_ONCE):
+            right += (self.head(self.tokens(some)).logits.argmax(1) == self.data.verb[some]).sum()
+        return int(right) / len(rows)
+
+    def _parts(self) -> dict[str, nn.Module]:
+        parts: dict[str, nn.Module] = {"head": self.head, "critic": self.critic}
+        return parts if self.keeps else parts | {"encoder": self.encoder}
+
+    def weights(self) -> dict[str, Tensor]:
+        """Returns the weights that training may change, by name."""
+        return {
+            f"{part}.{name}": value
+            for part, module in self._parts().items()
+            for name, value in module.state_dict().items()
+        }
+
+    def state(self) -> dict[str, Tensor]:
+        """Returns weights and both optimisers' state under prefixed names."""
+        out = {f"weights/{name}": value for name, value in self.weights().items()}
+        for kind, optimizer in self._optimizers().items():
+            out |= adam_tensors(optimizer, kind)
+        return out
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Goes back to a saved state."""
+        held = under(tensors, "weights")
+        for part, module in self._parts().items():
+            start = part + "."
+            own = {k.removeprefix(start): v for k, v in held.items() if k.startswith(start)}
+            module.load_state_dict(own)
+        for kind, optimizer in self._optimizers().items():
+            restore_adam(optimizer, tensors, kind)
+
+    def _optimizers(self) -> dict[str, torch.optim.Adam]:
+        return {"adam": self.optimizer, "critic_adam": self.critic_optimizer}
+
+
+def batches(rows: Tensor, size: int) -> list[Tensor]:
+    """Returns rows in batches; a single row left over joins the batch before (batch norm).
+
+    >>> [len(some) for some in batches(torch.arange(9), 4)]
+    [4, 5]
+    """
+    parts = list(rows.split(size))
+    if len(parts) > 1 and len(parts[-1]) == 1:
+        parts[-2:] = [torch.cat(parts[-2:])]
+    return parts
+
+
+@contextmanager
+def seeded(name: str, seed: int) -> Iterator[None]:
+    """Makes torch's own generator a function of a name and a seed, for as long as it lasts."""
+    with torch.random.fork_rng(devices=[]):
+        number = int(generator(seed=seed, name=name).integers(2**62))
+        torch.random.default_generator.manual_seed(number)
+        yield

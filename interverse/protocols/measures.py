@@ -1,0 +1,142 @@
+"""Metrics of one's own: a function of an episode's steps becomes a column of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.metrics import success
+from interverse.results.schema import SCORES
+
+_FRACTION = "fractional_success"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Steps:
+    """One episode as a metric sees it, T actions long.
+
+    Attributes:
+        task, protocol, seed, episode: its address.
+        rewards: (T,). actions: (T, ...).
+        info: what the world told after each action, by name, (T, ...).
+        observations: (T+1, ...) where they are flat or were asked for, else None.
+        values: the variables that were asked for, (T+1, *shape); values[name][t] met action t.
+    """
+
+    task: str
+    protocol: str
+    seed: int
+    episode: int
+    rewards: NDArray[np.float64]
+    actions: NDArray[Any]
+    info: Mapping[str, NDArray[Any]]
+    observations: Any = None
+    values: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """How many actions were taken."""
+        return len(self.rewards)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A function of an episode's steps, and what it must be shown.
+
+    A plain function is taken as `Metric(name=function.__name__, function=function)`.
+    """
+
+    name: str
+    function: Callable[[Steps], float]
+    values: tuple[str, ...] = ()
+    """Variables to record after every step, for `Steps.values`."""
+    observations: bool = False
+    """Whether to keep pictures and dicts, too; flat observations are always kept."""
+
+    def __call__(self, steps: Steps) -> float:
+        """Returns the score; NaN stands for none."""
+        found = np.asarray(self.function(steps), dtype=np.float64)
+        if found.ndim:
+            raise InvalidValueError(
+                explain(
+                    f"metric {self.name} returned an array of shape {found.shape}",
+                    allowed="one number per episode",
+                )
+            )
+        return float(found)
+
+
+MetricLike = str | Metric | Callable[[Steps], float]
+
+
+def select_metrics(given: Sequence[MetricLike]) -> tuple[Metric, ...]:
+    """Returns the metrics meant by names, functions and `Metric`s, or raises.
+
+    >>> [metric.name for metric in select_metrics(["time_to_success"])]
+    ['time_to_success']
+    """
+    if isinstance(given, str) or callable(given):
+        raise InvalidValueError(explain(f"metrics is {given!r}", allowed="a list of metrics"))
+    chosen = [_one(item) for item in given]
+    names = [metric.name for metric in chosen]
+    taken = [n for i, n in enumerate(names) if n in names[:i] or n in (*SCORES, "success")]
+    if taken:
+        raise InvalidValueError(
+            explain(f"a metric named {taken[0]!r} exists already", fix="Choose another name")
+        )
+    return tuple(chosen)
+
+
+def _one(item: MetricLike) -> Metric:
+    if isinstance(item, Metric):
+        return item
+    if isinstance(item, str):
+        if item not in MEASURES:
+            raise UnknownNameError(unknown("metric", item, MEASURES))
+        return MEASURES[item]
+    if callable(item):
+        return Metric(name=getattr(item, "__name__", type(item).__name__), function=item)
+    raise InvalidValueError(
+        explain(
+            f"a metric cannot be a {type(item).__name__}",
+            allowed="a name, a function of an episode's steps, a Metric",
+        )
+    )
+
+
+def _fraction(steps: Steps) -> NDArray[np.float64]:
+    if _FRACTION in steps.info:
+        return np.asarray(steps.info[_FRACTION], dtype=np.float64)
+    if "success" in steps.info:
+        return np.asarray(steps.info["success"], dtype=np.float64)
+    raise InvalidValueError(
+        explain(f"{steps.task} tells neither {_FRACTION} nor success", fix="Use another metric")
+    )
+
+
+def last20_legacy(steps: Steps) -> float:
+    """Returns the mean success of the first step and the last 19, as CausalWorld computed it."""
+    return float(success.last_20(_fraction(steps)[None], legacy=True)[0])
+
+
+def peak_success(steps: Steps) -> float:
+    """Returns the greatest success at any step."""
+    return float(_fraction(steps).max())
+
+
+def time_to_success(steps: Steps) -> float:
+    """Returns after how many steps the task was first solved; infinity if never."""
+    return float(success.time_to_success(_fraction(steps)[None])[0])
+
+
+MEASURES: Mapping[str, Metric] = {
+    "last20_legacy": Metric(name="last20_legacy", function=last20_legacy),
+    "peak_success": Metric(name="peak_success", function=peak_success),
+    "time_to_success": Metric(name="time_to_success", function=time_to_success),
+}

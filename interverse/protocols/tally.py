@@ -1,0 +1,178 @@
+"""What happens in each row of a unit, gathered until its episode ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs.driver import Driver
+from interverse.envs.values import to_numpy
+from interverse.metrics import success as success_metrics
+from interverse.protocols.measures import Metric, Steps
+from interverse.protocols.protocol import Protocol
+
+_FRACTION = "fractional_success"
+
+
+@final
+class Tally:
+    """Scores, refusals, drawn values and, for metrics, the steps themselves."""
+
+    def __init__(
+        self, driver: Driver, metrics: tuple[Metric, ...], given: Mapping[str, NDArray[Any]]
+    ) -> None:
+        n = len(driver.steps)
+        self.done = np.zeros(n, dtype=bool)
+        self._driver = driver
+        self._length = np.zeros(n, dtype=np.int64)
+        self._reward: list[NDArray[np.float64]] = []
+        self._fraction: list[NDArray[np.float64]] = []
+        self._success = np.full(n, np.nan)
+        self._reasons: dict[int, str] = {}
+        self._drawn: list[dict[str, Any]] = [
+            {name: rows[row] for name, rows in given.items()} for row in range(n)
+        ]
+        self._film = _Film(driver, metrics) if metrics else None
+
+    def intervened(self, reasons: Mapping[int, str], step: int) -> None:
+        """Notes refused episodes, and the values that this step set in the others."""
+        self._reasons |= reasons
+        now = {}
+        for row in np.flatnonzero(~self.done).tolist():
+            for entry in self._driver.log(row)[-1:]:
+                at = int(entry.steps[np.flatnonzero(entry.worlds == row)[0]])
+                if at != step or entry.at_reset or row in entry.reasons:
+                    continue
+                for name in entry.values:
+                    if name not in now:
+                        now[name] = self._driver.values[name]
+                    self._drawn[row][f"{name}@{step}"] = now[name][row]
+
+    def before(self, observation: Any, action: Any) -> None:
+        """Takes what the policy sees and does; at the end, what is seen last and no action."""
+        if self._film is not None:
+            self._film.before(observation, action)
+
+    def after(
+        self,
+        reward: NDArray[np.float64],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+        info: Mapping[str, Any],
+    ) -> None:
+        """Takes one step of every row; rows that have ended count no more."""
+        alive = ~self.done
+        self._length += alive
+        self._reward.append(np.where(alive, reward, 0.0))
+        if _FRACTION in info:
+            self._fraction.append(np.where(alive, info[_FRACTION], np.nan))
+        if "success" in info:
+            self._success = np.where(alive, info["success"], self._success)
+        if self._film is not None:
+            self._film.after(reward, info)
+        self.done = self.done | terminated | truncated
+
+    def rows(
+        self, task: str, protocol: Protocol, seed: int, numbers: NDArray[np.int64]
+    ) -> list[dict[str, Any]]:
+        """Returns one results row per episode."""
+        total = np.sum(self._reward, axis=0)
+        scores = self._fractions()
+        out = []
+        for row, number in enumerate(numbers.tolist()):
+            base = {"task": task, "protocol": protocol.name, "seed": seed, "episode": number}
+            base["length"] = int(self._length[row])
+            if row in self._reasons:
+                out.append(base | {"refused": True, "reason": self._reasons[row]})
+                continue
+            scored = {name: float(values[row]) for name, values in scores.items()}
+            scored["return"] = float(total[row])
+            if not np.isnan(self._success[row]):
+                scored["score:success"] = float(self._success[row])
+            if self._film is not None:
+                scored |= self._film.scores(row, int(self._length[row]), base)
+            out.append(base | {"refused": False} | scored | self._values(row, protocol))
+        return out
+
+    def _values(self, row: int, protocol: Protocol) -> dict[str, Any]:
+        """Returns what was set; a protocol that acts more than once has a column for each time."""
+        many = len(protocol.at) > 1
+        return {
+            f"value:{name if many else name.partition('@')[0]}": _plain(value)
+            for name, value in self._drawn[row].items()
+        }
+
+    def _fractions(self) -> dict[str, NDArray[np.float64]]:
+        if not self._fraction:
+            return {}
+        steps = np.nan_to_num(np.stack(self._fraction, axis=1))
+        return {
+            "last_fractional_success": success_metrics.last(steps, self._length),
+            "mean_fractional_success": success_metrics.mean(steps, self._length),
+            "last20_fractional_success": success_metrics.last_20(steps, self._length),
+        }
+
+
+def _plain(value: NDArray[Any]) -> float | list[float]:
+    return float(value) if value.ndim == 0 else value.astype(float).ravel().tolist()
+
+
+class _Film:
+    """The steps of all rows, kept for metrics of one's own."""
+
+    def __init__(self, driver: Driver, metrics: tuple[Metric, ...]) -> None:
+        space = driver.world.observation_space
+        flat = isinstance(space, gym.spaces.Box) and len(space.shape) == 1
+        self._driver = driver
+        self._metrics = metrics
+        self._sees = flat or any(metric.observations for metric in metrics)
+        names = dict.fromkeys(name for metric in metrics for name in metric.values)
+        self._values: dict[str, list[Any]] = {name: [] for name in names}
+        self._seen: list[Any] = []
+        self._actions: list[Any] = []
+        self._rewards: list[Any] = []
+        self._info: list[Mapping[str, Any]] = []
+
+    def before(self, observation: Any, action: Any) -> None:
+        if self._sees:
+            self._seen.append(_numpy(observation))
+        for name, rows in self._values.items():
+            rows.append(self._driver.values[name])
+        if action is not None:
+            self._actions.append(np.array(action))
+
+    def after(self, reward: NDArray[np.float64], info: Mapping[str, Any]) -> None:
+        self._rewards.append(reward)
+        self._info.append({k: v for k, v in info.items() if not k.startswith("_")})
+
+    def scores(self, row: int, length: int, address: Mapping[str, Any]) -> dict[str, float]:
+        """Returns the metrics' columns of one episode."""
+        kept = {n: [v[row] for v in rows[: length + 1]] for n, rows in self._values.items()}
+        steps = Steps(
+            task=address["task"],
+            protocol=address["protocol"],
+            seed=address["seed"],
+            episode=address["episode"],
+            rewards=np.array([r[row] for r in self._rewards[:length]]),
+            actions=np.stack([a[row] for a in self._actions[:length]]),
+            info={n: np.stack([i[n][row] for i in self._info[:length]]) for n in self._info[0]},
+            observations=_row(self._seen[: length + 1], row) if self._sees else None,
+            values={name: np.stack(rows) for name, rows in kept.items()},
+        )
+        return {f"score:{metric.name}": metric(steps) for metric in self._metrics}
+
+
+def _row(seen: list[Any], row: int) -> Any:
+    if isinstance(seen[0], Mapping):
+        return {name: _row([s[name] for s in seen], row) for name in seen[0]}
+    return np.stack([s[row] for s in seen])
+
+
+def _numpy(seen: Any) -> Any:
+    if isinstance(seen, Mapping):
+        return {name: _numpy(part) for name, part in seen.items()}
+    return seen if isinstance(seen, np.ndarray) else to_numpy(seen)

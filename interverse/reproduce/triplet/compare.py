@@ -1,0 +1,198 @@
+"""Our numbers beside the printed ones, under every rule of epoch selection; and the orderings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from interverse.metrics.bootstrap import interval
+from interverse.models.checkpoint import read_json, write_json
+from interverse.models.pairs.selection import RULES
+from interverse.reproduce.triplet.published import TITLES, Printed, logged, object_accuracy, printed
+from interverse.reproduce.triplet.settings import TripletSettings
+from interverse.reproduce.triplet.variants import SHIFTS, TABLES, Variant, row_file, table_variant
+from interverse.rng import generator
+
+_SETS = {"ID": "test_id", "OOD": "test_ood"}
+# OOD orderings that the paper reports: (table, better, worse).
+ORDERINGS = (
+    (2, "ICM", "vanilla"),
+    (2, "SMS", "ICM"),
+    (2, "SMS", "vanilla"),
+    (3, "oracle-mask", "resnet"),
+    (3, "slot-dense", "slot-avg"),
+    (3, "slot-match", "slot-dense"),
+    (3, "slot-match", "slot-avg"),
+    (4, "clip", "resnet"),
+    (4, "group-dense", "group-avg"),
+    (4, "group-token", "group-dense"),
+    (4, "group-token", "group-avg"),
+)
+_HALF_DIGIT = 0.005
+_LEAST_SEEDS = 3  # of fewer, a bootstrap knows nothing
+
+
+def paper_rule(table: int, method: str) -> str:
+    """Returns the rule of epoch selection that fits the printed row best."""
+    return "best_id" if table == 3 and method.startswith("slot") else "best_each"
+
+
+def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
+    """Returns one table's comparison and writes it as JSON; rows without results are left out."""
+    cells = [cell for entry in printed(number) if (cell := _cell(settings, number, entry))]
+    content = {
+        "table": number,
+        "title": TITLES[number],
+        "budget": settings.budget,
+        "source": settings.source,
+        "split": settings.split,
+        "encoders": sorted({name for cell in cells for name in cell["weights"]}),
+        "comparable": _comparable(settings, cells),
+        "cells": cells,
+        "gaps": _gaps(settings, number),
+        "orderings": _orderings(settings, number),
+        "representations": _representations(settings, number),
+    }
+    if number == 2:
+        content["published_object_accuracy"] = object_accuracy()
+    write_json(settings.out / f"table-{number}.json", content)
+    return content
+
+
+def records(settings: TripletSettings, variant: Variant) -> list[dict[str, Any]]:
+    """Returns the records on disk of a variant, by seed."""
+    paths = (row_file(settings.out, variant, s) for s in range(1, settings.sizes().seeds + 1))
+    return [read_json(path) for path in paths if path.exists()]
+
+
+def scores(found: Sequence[Mapping[str, Any]], rule: str, name: str) -> dict[str, float]:
+    """Returns the accuracy by seed under a rule; name is test_id or test_ood."""
+    return {str(record["seed"]): record["selection"][rule][name] for record in found}
+
+
+def summary(values: Mapping[str, float]) -> dict[str, Any]:
+    """Returns mean, deviation and bootstrap interval over seeds; no interval from one seed."""
+    array = np.array(list(values.values()))
+    rng = generator(seed=0, name="triplet/interval")
+    found = interval(array[:, None], rng=rng)
+    ends = [None if np.isnan(end) else round(float(end), 4) for end in (found.low, found.high)]
+    return {
+        "mean": round(float(array.mean()), 4),
+        "deviation": round(float(array.std()), 4),
+        "low": ends[0],
+        "high": ends[1],
+        "seeds": {seed: round(value, 4) for seed, value in values.items()},
+    }
+
+
+def _cell(settings: TripletSettings, table: int, entry: Printed) -> dict[str, Any] | None:
+    found = records(settings, table_variant(table, entry.method, entry.shift))
+    if not found:
+        return None
+    rule = paper_rule(table, entry.method)
+    ours = {}
+    for name in RULES:
+        ours[name] = summary(scores(found, name, _SETS[entry.split]))
+        ours[name]["difference"] = round(ours[name]["mean"] - entry.mean, 4)
+    far = abs(ours[rule]["difference"]) > 2 * (entry.deviation or 0.0) + _HALF_DIGIT
+    logs = logged(table, entry)
+    return {
+        "shift": entry.shift,
+        "method": entry.method,
+        "split": entry.split,
+        "published": entry.mean,
+        "published_deviation": entry.deviation,
+        "published_logs": {name: {"mean": m, "deviation": d} for name, (m, d) in logs.items()},
+        "paper_rule": rule,
+        "ours": ours,
+        "beyond_two_deviations": far,
+        "weights": sorted({f"{r['model']['encoder']['name']}: {r['weights']}" for r in found}),
+        "sizes": found[0]["sizes"],
+    }
+
+
+def _comparable(settings: TripletSettings, cells: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether numbers may be held against the paper's: its budget, and no random encoder."""
+    pretrained = all(not name.endswith("random") for c in cells for name in c["weights"])
+    return settings.budget == "full" and settings.epochs is None and bool(cells) and pretrained
+
+
+def _gaps(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
+    """Returns ID minus OOD per row: the paper finds it large everywhere."""
+    out = []
+    for shift, method in _rows(table):
+        found = records(settings, table_variant(table, method, shift))
+        if found:
+            values = {
+                rule: _differences(scores(found, rule, "test_id"), scores(found, rule, "test_ood"))
+                for rule in RULES
+            }
+            told = {rule: _verdict(value) for rule, value in values.items()}
+            out.append({"shift": shift, "method": method, "id_minus_ood": told})
+    return out
+
+
+def _orderings(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
+    """Returns for each ordering of the paper what ours says, by rule; seeds share their split."""
+    out = []
+    for number, better, worse in ORDERINGS:
+        if number != table:
+            continue
+        for shift in SHIFTS if table == 2 else ("systematic",):
+            pair = [records(settings, table_variant(table, m, shift)) for m in (better, worse)]
+            if not all(pair):
+                continue
+            told = {}
+            for rule in RULES:
+                both = [scores(found, rule, "test_ood") for found in pair]
+                told[rule] = _verdict(_differences(*both))
+            out.append({"shift": shift, "better": better, "worse": worse, "ood": told})
+    return out
+
+
+def _differences(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    return {seed: first[seed] - second[seed] for seed in first if seed in second}
+
+
+def _verdict(differences: Mapping[str, float]) -> dict[str, Any]:
+    """Returns the mean difference and whether its interval leaves zero out."""
+    if not differences:
+        return {"verdict": "no common seed"}
+    told = summary(differences)
+    if len(differences) < _LEAST_SEEDS:
+        verdict = "too few seeds"
+    elif told["low"] > 0:
+        verdict = "confirmed"
+    else:
+        verdict = "contradicted" if told["high"] < 0 else "open"
+    return {"verdict": verdict, **told}
+
+
+def _representations(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
+    """Returns means over seeds of what each model's representation holds."""
+    out = []
+    for shift, method in _rows(table):
+        found = records(settings, table_variant(table, method, shift))
+        held = [record["analysis"] for record in found if "analysis" in record]
+        if held:
+            out.append({"shift": shift, "method": method, **representation(held)})
+    return out
+
+
+def representation(held: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Returns means over seeds of object predictability, own-block change and factor scores."""
+    rows = []
+    for one in held:
+        row = {"object": one["object"]["accuracy"], "own_change": one["change"]["own"]}
+        factors = one.get("factors", {})
+        row |= {name: value for name, value in factors.items() if isinstance(value, float)}
+        rows.append(row)
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    return {name: round(float(np.mean([row[name] for row in rows])), 4) for name in names}
+
+
+def _rows(table: int) -> list[tuple[str, str]]:
+    shifts = SHIFTS if table == 2 else ("systematic",)
+    return [(shift, method) for shift in shifts for method in TABLES[table]]

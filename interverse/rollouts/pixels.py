@@ -1,0 +1,163 @@
+"""A trained pixel policy as two plain files: weights in safetensors, everything else in JSON.
+
+It is the encoder and the actor of the DMCR paper: convolutions, linear, norm, tanh, perceptron,
+tanh. Loading runs no code from the files: nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from interverse.errors import FileFormatError, InvalidValueError, explain, missing_extra
+from interverse.rollouts.exported import CARD, WEIGHTS
+
+try:
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file, save_file
+    from torch.nn import functional
+except ImportError as error:
+    raise missing_extra("torch", "torch") from error
+
+FORMAT = "interverse-pixel-policy-1"
+_BATCH = 64  # pictures at once: the first maps of more would fill the memory
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelCard:
+    """What the weights are.
+
+    Attributes:
+        observation: shape (C, S, S) of what the world gives, uint8.
+        image_size: the middle of it that the encoder sees.
+        convolutions: how many; the first has stride 2, the others 1.
+        layers: linear layers of the actor.
+        low: least action; `high`: greatest.
+        trained: what trained it, for the record.
+    """
+
+    observation: list[int]
+    image_size: int
+    convolutions: int
+    layers: int
+    low: list[float]
+    high: list[float]
+    trained: dict[str, Any]
+    format: str = FORMAT
+
+
+@final
+class PixelPolicy:
+    """The mean action of two files, as a callable on batched pictures."""
+
+    def __init__(self, card: PixelCard, weights: dict[str, Any]) -> None:
+        self.card = card
+        self.weights = weights
+
+    def __call__(self, observations: Any) -> Any:
+        """Returns one action per world."""
+        seen = np.asarray(observations)
+        if list(seen.shape[1:]) != self.card.observation or seen.dtype != np.uint8:
+            raise InvalidValueError(
+                explain(
+                    f"the policy sees {seen.dtype} {seen.shape[1:]}",
+                    allowed=f"uint8 {tuple(self.card.observation)}, as it was trained with",
+                    fix=f"Give the world the options of its training: {self._options()}",
+                )
+            )
+        with torch.no_grad():
+            parts = [seen[i : i + _BATCH] for i in range(0, len(seen), _BATCH)]
+            return torch.cat([self.forward(torch.as_tensor(p)) for p in parts]).numpy()
+
+    def _options(self) -> str:
+        options = self.card.trained.get("options", {})
+        return ", ".join(f"{name}={json.dumps(value)}" for name, value in options.items())
+
+    def features(self, pictures: Any) -> Any:
+        """Returns the encoder's output, as the actor reads it, (N, features)."""
+        x = self.maps(pictures)[-1].flatten(1)
+        weights = self.weights
+        x = functional.linear(x, weights["trunk.weight"], weights["trunk.bias"])
+        x = functional.layer_norm(x, x.shape[1:], weights["norm.weight"], weights["norm.bias"])
+        return torch.tanh(x)
+
+    def maps(self, pictures: Any) -> list[Any]:
+        """Returns the activations of every convolution, (N, filters, h, w) each."""
+        size = self.card.image_size
+        start = (pictures.shape[-1] - size) // 2
+        x = pictures[..., start : start + size, start : start + size] / 255.0
+        maps = []
+        for i in range(self.card.convolutions):
+            weight, bias = self.weights[f"conv.{i}.weight"], self.weights[f"conv.{i}.bias"]
+            x = torch.relu(functional.conv2d(x, weight, bias, stride=1 if i else 2))
+            maps.append(x)
+        return maps
+
+    def forward(self, pictures: Any) -> Any:
+        """Returns actions for a tensor of pictures."""
+        x = self.features(pictures)
+        for i in range(self.card.layers):
+            x = functional.linear(
+                x, self.weights[f"actor.{i}.weight"], self.weights[f"actor.{i}.bias"]
+            )
+            if i < self.card.layers - 1:
+                x = torch.relu(x)
+        low, high = (torch.tensor(b, dtype=torch.float32) for b in (self.card.low, self.card.high))
+        mean = torch.tanh(x[:, : len(self.card.low)])  # the rest is the spread
+        return torch.clamp(low + 0.5 * (mean + 1.0) * (high - low), low, high)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the two files into a folder, each whole or not at all; returns the folder."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        scratch = target / f"{WEIGHTS}.part"
+        save_file({k: v.contiguous() for k, v in self.weights.items()}, scratch)
+        os.replace(scratch, target / WEIGHTS)
+        scratch = target / f"{CARD}.part"
+        scratch.write_text(json.dumps(asdict(self.card), indent=1))
+        os.replace(scratch, target / CARD)
+        return target
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> PixelPolicy:
+        """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
+        source = Path(folder)
+        try:
+            card = PixelCard(**json.loads((source / CARD).read_text()))
+            if card.format != FORMAT:
+                raise ValueError(f"format {card.format!r}")
+            weights = load_file(source / WEIGHTS)
+            absent = sorted(_names(card) - weights.keys())
+            if absent:
+                raise ValueError(f"no {absent[0]}")
+        except (ValueError, TypeError, OSError, SafetensorError) as error:
+            raise FileFormatError(
+                explain(
+                    f"{source} holds no pixel policy: {error}",
+                    allowed=f"{WEIGHTS} and {CARD} of format {FORMAT}",
+                    fix="Export it with `interverse train`",
+                )
+            ) from error
+        return cls(card, weights)
+
+
+def is_pixel_policy(folder: Path) -> bool:
+    """Returns whether a folder's card says that it is one."""
+    try:
+        card = json.loads((folder / CARD).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(card, dict) and card.get("format") == FORMAT
+
+
+def _names(card: PixelCard) -> set[str]:
+    parts = [f"conv.{i}" for i in range(card.convolutions)]
+    parts += ["trunk", "norm", *(f"actor.{i}" for i in range(card.layers))]
+    return {f"{part}.{kind}" for part in parts for kind in ("weight", "bias")}

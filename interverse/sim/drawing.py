@@ -1,0 +1,200 @@
+"""Pictures of a world that another library steps, drawn as fast as the software renderer can.
+
+All GL work of a process is done by one thread with one GL context, so a world may be used from any
+thread, and libraries that take their own context for current (dm_control does) are not disturbed.
+Each `Drawing` holds the textures of one model. That costs tens of milliseconds to set up, so closed
+drawings are kept and lent again to models of the same key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, final
+
+import mujoco
+import numpy as np
+from mujoco.rendering.classic import gl_context
+from numpy.typing import NDArray
+
+from interverse.errors import RenderError, explain
+from interverse.sim import gl
+
+T = TypeVar("T")
+Kind = Literal["rgb", "depth", "segmentation"]
+_MOST_GEOMS = 500
+_KEPT = 4  # closed drawings kept per key
+_SKYBOX = int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)
+_FLAT = int(mujoco.mjtTexture.mjTEXTURE_2D)
+_OFFSCREEN = int(mujoco.mjtFramebuffer.mjFB_OFFSCREEN)
+_GEOM = int(mujoco.mjtObj.mjOBJ_GEOM)
+_ID_FLAGS = (int(mujoco.mjtRndFlag.mjRND_SEGMENT), int(mujoco.mjtRndFlag.mjRND_IDCOLOR))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What drawing costs: the shadow map's edge and the samples per pixel."""
+
+    shadow: int
+    samples: int
+
+
+QUALITIES = {
+    "default": Quality(512, 4),
+    "fast": Quality(256, 0),
+    "full": Quality(2048, 4),
+}
+
+
+class _Studio:
+    """The thread that draws, its GL context, and the closed drawings that can be lent again."""
+
+    def __init__(self) -> None:
+        self.closed: dict[Hashable, list[Drawing]] = {}
+        self._thread = ThreadPoolExecutor(1, "interverse-drawing", self._start)
+
+    def _start(self) -> None:
+        gl.backend()
+        self._context = gl_context.GLContext(8, 8)
+        self._context.make_current()
+
+    def run(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Returns what a call gives in the thread that draws."""
+        gl.backend()  # raises here, with its own text, where nothing can draw
+        return self._thread.submit(call, *arguments).result()
+
+    def later(self, call: Callable[[], object]) -> None:
+        """Leaves a call to the thread that draws; nobody waits, for that thread may be asking."""
+        with contextlib.suppress(RuntimeError):  # the interpreter is about to end
+            self._thread.submit(call)
+
+
+_LOADED_IN = os.getpid()
+_STUDIO: list[_Studio] = []
+
+
+def _studio() -> _Studio:
+    """Returns the studio of this process."""
+    if os.getpid() != _LOADED_IN:
+        raise RenderError(
+            explain(
+                "this process was forked from one that had loaded GL, which cannot be shared",
+                fix='Start workers by spawning, as AsyncVectorEnv(..., context="spawn") does',
+            )
+        )
+    if not _STUDIO:
+        _STUDIO.append(_Studio())
+    return _STUDIO[0]
+
+
+def open_drawing(
+    model: Any, *, size: tuple[int, int], quality: Quality, key: Hashable = None
+) -> Drawing:
+    """Returns a drawing for a model; models with the same key share one after the other."""
+    full_key = None if key is None else (key, size, quality)
+    kept = _studio().closed.get(full_key)
+    return kept.pop() if kept else Drawing(model, size, quality, full_key)
+
+
+@final
+class Drawing:
+    """What GL holds of one model: its textures, a buffer to draw in, the list of shapes."""
+
+    def __init__(self, model: Any, size: tuple[int, int], quality: Quality, key: Hashable) -> None:
+        self.size = size
+        self.loaded: dict[int, Hashable] = {}  # texture -> what the caller last put in it
+        self._key, self._studio = key, _studio()
+        self._context = self._studio.run(_mjr_context, model, size, quality)
+        self._scene = mujoco.MjvScene(model, _MOST_GEOMS)
+        self._options = mujoco.MjvOption()
+        self._view = mujoco.MjvCamera()
+        self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED  # type: ignore[assignment]
+        self._viewport = mujoco.MjrRect(0, 0, size[1], size[0])
+        # Freed by the thread that made it; another's context would lose its own textures.
+        self._free = weakref.finalize(self, self._studio.later, self._context.free)
+        self._free.atexit = False
+
+    def upload(self, model: Any, texture: int, content: Hashable) -> None:
+        """Puts a texture of the model into GL unless its content is there already."""
+        if self.loaded.get(texture) != content:
+            self._studio.run(mujoco.mjr_uploadTexture, model, self._context, texture)
+            self.loaded[texture] = content
+
+    def choose_sky(self, textures: tuple[int, ...], chosen: int) -> None:
+        """Draws one of several sky textures: GL takes the first that calls itself a sky."""
+        for texture in textures:
+            self._context.textureType[texture] = _SKYBOX if texture == chosen else _FLAT
+
+    def picture(self, model: Any, data: Any, camera: int, kind: Kind = "rgb") -> NDArray[Any]:
+        """Returns what a camera sees, upright: uint8 (rows, columns, 3), or depth or geom ids.
+
+        Depth is float32 in metres, segmentation int32 with -1 for the sky and for what is no geom.
+        """
+        self._view.fixedcamid = camera
+        for flag in _ID_FLAGS:
+            self._scene.flags[flag] = kind != "rgb"
+        mujoco.mjv_updateScene(
+            model,
+            data,
+            self._options,
+            None,
+            self._view,
+            mujoco.mjtCatBit.mjCAT_ALL,
+            self._scene,
+        )
+        pixels = self._studio.run(self._draw, kind == "depth")[::-1]
+        if kind == "depth":
+            return _metres(pixels, model)
+        return pixels if kind == "rgb" else self._geoms(pixels)
+
+    def _draw(self, depth: bool) -> NDArray[Any]:
+        """Returns the drawn scene, or its raw depth, bottom row first."""
+        # Which buffer is drawn in belongs to GL, not to MuJoCo's context: others share it.
+        mujoco.mjr_setBuffer(_OFFSCREEN, self._context)
+        mujoco.mjr_render(self._viewport, self._scene, self._context)
+        if depth:
+            pixels: NDArray[Any] = np.empty(self.size, dtype=np.float32)
+            mujoco.mjr_readPixels(None, pixels, self._viewport, self._context)
+        else:
+            pixels = np.empty((*self.size, 3), dtype=np.uint8)
+            mujoco.mjr_readPixels(pixels, None, self._viewport, self._context)
+        return pixels
+
+    def _geoms(self, pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Returns the geom that each colour-coded pixel shows."""
+        wide = pixels.astype(np.int64)
+        codes = wide[..., 0] + wide[..., 1] * 2**8 + wide[..., 2] * 2**16
+        names = np.full(self._scene.ngeom + 1, -1, dtype=np.int32)
+        for shape in self._scene.geoms[: self._scene.ngeom]:
+            if shape.segid >= 0 and shape.objtype == _GEOM:
+                names[shape.segid + 1] = shape.objid
+        return names[np.minimum(codes, self._scene.ngeom)]
+
+    def close(self) -> None:
+        """Gives it back, to be lent again; what is not kept is freed with the last use of it."""
+        kept = self._studio.closed.setdefault(self._key, [])
+        if self._key is not None and len(kept) < _KEPT:
+            kept.append(self)
+
+
+def _mjr_context(model: Any, size: tuple[int, int], quality: Quality) -> Any:
+    """Returns GL's copy of the model with a buffer of that size and quality."""
+    kept = model.vis.quality.shadowsize, model.vis.quality.offsamples
+    model.vis.quality.shadowsize, model.vis.quality.offsamples = quality.shadow, quality.samples
+    model.vis.global_.offheight, model.vis.global_.offwidth = size
+    context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
+    context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+    model.vis.quality.shadowsize, model.vis.quality.offsamples = kept
+    return context
+
+
+def _metres(depth: NDArray[np.float32], model: Any) -> NDArray[np.float32]:
+    """Returns distances along the view for GL's reversed depth: one at the near plane, 0 far."""
+    near = model.vis.map.znear * model.stat.extent
+    far = model.vis.map.zfar * model.stat.extent
+    return (near * far / (near + depth.astype(np.float64) * (far - near))).astype(np.float32)

@@ -1,0 +1,56 @@
+"""One MuJoCo world that another library holds (dm_control): constants, moments, struct fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+_SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+_STRUCTS = {"mjdata": mujoco.MjData, "mjmodel": mujoco.MjModel}
+
+
+def struct_fields(struct: str) -> set[str]:
+    """Returns the names that MuJoCo's "mjmodel" or "mjdata" has in the installed version."""
+    return set(dir(_STRUCTS[struct]))
+
+
+def derive_constants(model: Any, scratch: Any) -> None:
+    """Recomputes what follows from edited masses, sizes, cameras and lights; `scratch` is used."""
+    mujoco.mj_setConst(model, scratch)
+
+
+def scratch_data(model: Any) -> Any:
+    """Returns data to derive constants in."""
+    return mujoco.MjData(model)
+
+
+def settle(model: Any, data: Any) -> None:
+    """Brings places, velocities and their sensors up to date with an edited state or model."""
+    mujoco.mj_step1(model, data)
+
+
+def place_cameras(model: Any, data: Any) -> None:
+    """Brings cameras and lights up to date with an edited model."""
+    mujoco.mj_camlight(model, data)
+
+
+def save_moment(model: Any, data: Any) -> NDArray[np.float64]:
+    """Returns all that integration starts from, and the sensors' last readings."""
+    state = np.empty(mujoco.mj_stateSize(model, _SIGNATURE))
+    mujoco.mj_getState(model, data, state, _SIGNATURE)
+    return np.concatenate([state, data.sensordata])
+
+
+def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:
+    """Goes to a saved moment.
+
+    Sensors of accelerations and forces read the step before and cannot be recomputed, so they are
+    put back as they were.
+    """
+    size = mujoco.mj_stateSize(model, _SIGNATURE)
+    mujoco.mj_setState(model, data, np.ascontiguousarray(moment[:size]), _SIGNATURE)
+    settle(model, data)
+    data.sensordata[:] = moment[size:]

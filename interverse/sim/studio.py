@@ -1,0 +1,280 @@
+"""Pictures of many models through one GL context: a `Stage` is one model on the graphics card.
+
+A picture is a pure function of the edits handed in: each draw starts from the model as it was
+built, so nothing of an earlier picture is left in a later one. One thread of a process draws all of
+them, for a GL context belongs to one thread; stages may be used from any.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
+
+import mujoco
+import numpy as np
+from mujoco.rendering.classic import gl_context
+from numpy.typing import NDArray
+
+from interverse.errors import (
+    InvalidValueError,
+    RenderError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
+from interverse.sim import filament, gl
+
+EDITABLE = (
+    "body_pos",
+    "body_quat",
+    "cam_fovy",
+    "cam_pos",
+    "cam_quat",
+    "geom_group",
+    "geom_matid",
+    "geom_rgba",
+    "light_active",
+    "light_diffuse",
+    "light_dir",
+    "light_pos",
+    "mat_emission",
+)
+"""Fields of a model that a picture may be given other values of."""
+
+Part = Literal["rgb", "geoms", "depth"]
+_SPARE_GEOMS = 64  # for what MuJoCo itself adds to a scene
+_SEGMENT = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """What a camera sees; a part that was not asked for is None.
+
+    Attributes:
+        rgb: uint8 (S, S, 3). geoms: int32 (S, S), the geom at each pixel, -1 for none.
+        depth: float32 (S, S), metres along the camera's axis.
+    """
+
+    rgb: NDArray[np.uint8] | None
+    geoms: NDArray[np.int32] | None
+    depth: NDArray[np.float32] | None
+
+
+@final
+class Stage:
+    """A model and its data, drawn from its first camera."""
+
+    def __init__(
+        self, model: mujoco.MjModel, *, shadowless: Collection[int] = (), high: bool = False
+    ) -> None:
+        """Takes a model for itself.
+
+        Args:
+            model: what is drawn.
+            shadowless: geoms that receive shadows but cast none.
+            high: whether Filament draws the colours; raises RenderError where it does not run.
+        """
+        if high:
+            filament.probe()
+        self._high = high
+        self._model, self._data = model, mujoco.MjData(model)
+        self._built = {name: getattr(model, name).copy() for name in EDITABLE}
+        head = model.vis.headlight
+        self._built["headlight_ambient"] = head.ambient.copy()
+        self._built["headlight_diffuse"] = head.diffuse.copy()
+        self._shadowless = frozenset(int(geom) for geom in shadowless)
+        self._scene = mujoco.MjvScene(model, model.ngeom + _SPARE_GEOMS)
+        self._camera = mujoco.MjvCamera()
+        self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        self._camera.fixedcamid = 0
+        self._option = mujoco.MjvOption()
+        self._context: mujoco.MjrContext | None = None
+        self._size = 0
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The model, to look names up in."""
+        return self._model
+
+    def draw(
+        self,
+        edits: Mapping[str, NDArray[Any]],
+        *,
+        qpos: NDArray[np.float64],
+        size: int,
+        parts: Collection[Part] = ("rgb",),
+        fast: bool = False,
+    ) -> Picture:
+        """Returns the picture of the model as built but for `edits`.
+
+        Args:
+            edits: other values of model fields, by name.
+            qpos: where the joints are.
+            size: pixels a side.
+            parts: which of rgb, geoms and depth to draw.
+            fast: whether MuJoCo's own renderer draws the colours even of a high stage.
+        """
+        _check_process()
+        painted = self._high and not fast and "rgb" in parts
+        rest = [part for part in parts if not (painted and part == "rgb")]
+        drawn = studio().run(self, lambda: self._draw(edits, qpos, size, rest))
+        if not painted:
+            return drawn
+        painter = filament.easel().painter(self._model, self._shadowless)
+        return replace(drawn, rgb=painter.paint(self._data, self._scene, size))
+
+    def _draw(
+        self,
+        edits: Mapping[str, NDArray[Any]],
+        qpos: NDArray[np.float64],
+        size: int,
+        parts: Collection[Part],
+    ) -> Picture:
+        self._apply(edits, qpos)
+        self._ready(size)
+        kind = int(mujoco.mjtCatBit.mjCAT_ALL)
+        mujoco.mjv_updateScene(
+            self._model, self._data, self._option, None, self._camera, kind, self._scene
+        )
+        colours = self._colours(size) if "rgb" in parts else None
+        return Picture(colours, *self._geometry(size, parts))
+
+    def _apply(self, edits: Mapping[str, NDArray[Any]], qpos: NDArray[np.float64]) -> None:
+        for name in edits:
+            if name not in self._built:
+                raise UnknownNameError(unknown("model field", name, self._built))
+        for name in EDITABLE:
+            getattr(self._model, name)[:] = edits.get(name, self._built[name])
+        head = self._model.vis.headlight
+        head.ambient[:] = edits.get("headlight_ambient", self._built["headlight_ambient"])
+        head.diffuse[:] = edits.get("headlight_diffuse", self._built["headlight_diffuse"])
+        self._data.qpos[:] = qpos
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+
+    def _ready(self, size: int) -> None:
+        """Uploads the model at first, and fits the buffer to the size of the picture."""
+        if size < 1:
+            raise InvalidValueError(explain(f"a picture of {size} pixels", allowed="1 or more"))
+        if self._context is None:
+            self._model.vis.global_.offwidth = self._model.vis.global_.offheight = size
+            scale = mujoco.mjtFontScale.mjFONTSCALE_50
+            self._context = mujoco.MjrContext(self._model, scale)
+            self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR  # the finer one
+        elif self._size != size:
+            mujoco.mjr_resizeOffscreen(size, size, self._context)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._size = size
+
+    def _colours(self, size: int) -> NDArray[np.uint8]:
+        scene, rect = self._scene, mujoco.MjrRect(0, 0, size, size)
+        decor = int(mujoco.mjtCatBit.mjCAT_DECOR)  # the one category that casts no shadow
+        if self._shadowless:
+            for geom in scene.geoms[: scene.ngeom]:
+                if geom.objid in self._shadowless:
+                    geom.category = decor
+        pixels = np.empty((size, size, 3), np.uint8)
+        mujoco.mjr_render(rect, scene, self._context)
+        mujoco.mjr_readPixels(pixels, None, rect, self._context)
+        return np.ascontiguousarray(pixels[::-1])
+
+    def _geometry(self, size: int, parts: Collection[Part]) -> tuple[Any, Any]:
+        depth = "depth" in parts
+        if not depth and "geoms" not in parts:
+            return None, None
+        scene, rect = self._scene, mujoco.MjrRect(0, 0, size, size)
+        pixels, far = np.empty((size, size, 3), np.uint8), np.empty((size, size), np.float32)
+        for flag in _SEGMENT:
+            scene.flags[flag] = 1
+        mujoco.mjr_render(rect, scene, self._context)
+        mujoco.mjr_readPixels(pixels, far if depth else None, rect, self._context)
+        for flag in _SEGMENT:
+            scene.flags[flag] = 0
+        seen = self._decode(pixels[::-1]) if "geoms" in parts else None
+        return seen, self._metres(far[::-1]) if depth else None
+
+    def _decode(self, pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
+        words = pixels.astype(np.int32) @ np.array([1, 1 << 8, 1 << 16], np.int32)
+        what = int(mujoco.mjtObj.mjOBJ_GEOM)
+        table = np.full(self._scene.ngeom + 1, -1, np.int32)
+        for geom in self._scene.geoms[: self._scene.ngeom]:
+            if geom.segid >= 0 and geom.objtype == what:
+                table[geom.segid + 1] = geom.objid
+        return table[words]
+
+    def _metres(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Undoes the projection of OpenGL with MuJoCo's reversed depth (1 near, 0 far)."""
+        near, far = (
+            bound * self._model.stat.extent
+            for bound in (self._model.vis.map.znear, self._model.vis.map.zfar)
+        )
+        return (near * far / (near + raw.astype(np.float64) * (far - near))).astype(np.float32)
+
+    def close(self) -> None:
+        """Takes the model off the graphics card; the next picture puts it back."""
+        if self._context is not None:
+            self._context.free()
+            self._context = None
+
+
+@final
+class Studio:
+    """The thread that draws, its GL context, and the stages on the card, the last used kept."""
+
+    def __init__(self, capacity: int) -> None:
+        self._stages: dict[Stage, None] = {}
+        self._capacity = capacity
+        self._thread = ThreadPoolExecutor(1, "interverse-studio", self._start)
+
+    def _start(self) -> None:
+        self._gl = gl_context.GLContext(8, 8)
+        self._gl.make_current()
+
+    def run(self, stage: Stage, call: Callable[[], Picture]) -> Picture:
+        """Returns what a call gives in the thread that draws, with a stage as the last used."""
+        gl.backend()  # raises here, with its own text, where nothing can draw
+        return self._thread.submit(self._drawn, stage, call).result()
+
+    def _drawn(self, stage: Stage, call: Callable[[], Picture]) -> Picture:
+        self._stages.pop(stage, None)
+        self._stages[stage] = None
+        while len(self._stages) > self._capacity:
+            oldest = next(iter(self._stages))
+            del self._stages[oldest]
+            oldest.close()
+        return call()
+
+    def reserve(self, count: int) -> None:
+        """Keeps at least so many stages on the card."""
+        self._capacity = max(self._capacity, count)
+
+
+@functools.cache
+def studio() -> Studio:
+    """Returns the studio of this process."""
+    return Studio(capacity=_CAPACITY)
+
+
+def reserve(count: int) -> None:
+    """Keeps at least so many stages of this process on the card: those drawn in turn."""
+    _check_process()
+    studio().reserve(count)
+
+
+def _check_process() -> None:
+    if os.getpid() != _LOADED_IN:
+        raise RenderError(
+            explain(
+                "this process was forked from one that had loaded GL, which cannot be shared",
+                fix='Start workers with the method "spawn"',
+            )
+        )
+
+
+_LOADED_IN = os.getpid()
+_CAPACITY = 8  # models on the card; one takes some ten megabytes

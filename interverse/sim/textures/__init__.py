@@ -1,0 +1,52 @@
+"""Pictures by arithmetic: tileable fields, laid stones and boards, strokes, colours, statistics.
+
+Arrays only: a picture is (size, size, 3) float64 in 0..1 until `quantise` makes it uint8. What
+draws takes a NumPy generator. All fields wrap round, so a texture made of them tiles.
+"""
+
+from interverse.sim.textures.colour import balance, luminance, match, quantise
+from interverse.sim.textures.fields import (
+    blur,
+    cells,
+    mix,
+    normalise,
+    palette,
+    relief,
+    smoothstep,
+    spectral,
+    turbulence,
+    warp,
+)
+from interverse.sim.textures.masonry import Layout, bricks, planks, tiles
+from interverse.sim.textures.resize import resize
+from interverse.sim.textures.scatter import Shape, Strewn, blobs, strokes
+from interverse.sim.textures.statistics import Statistics, respectrum, statistics
+
+__all__ = [
+    "Layout",
+    "Shape",
+    "Statistics",
+    "Strewn",
+    "balance",
+    "blobs",
+    "blur",
+    "bricks",
+    "cells",
+    "luminance",
+    "match",
+    "mix",
+    "normalise",
+    "palette",
+    "planks",
+    "quantise",
+    "relief",
+    "resize",
+    "respectrum",
+    "smoothstep",
+    "spectral",
+    "statistics",
+    "strokes",
+    "tiles",
+    "turbulence",
+    "warp",
+]

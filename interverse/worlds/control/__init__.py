@@ -1,0 +1,1 @@
+"""Control remastered: the suite's tasks under looks and dynamics that can be changed."""

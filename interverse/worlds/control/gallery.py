@@ -1,0 +1,58 @@
+"""The pictures a world can show: floors and backgrounds by number, with their mean colours."""
+
+from __future__ import annotations
+
+import functools
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.control.pictures import (
+    Picture,
+    Pictures,
+    folder,
+    procedural_backgrounds,
+    procedural_floors,
+)
+from interverse.worlds.control.scene import PICTURE_SIZE
+
+
+@final
+class Gallery:
+    """Floors and backgrounds of one source: generated ones, or a user's folder."""
+
+    def __init__(self, floors: Pictures, backgrounds: Pictures) -> None:
+        self._floors, self._backgrounds = floors, backgrounds
+        self.floor_count, self.background_count = floors.count, backgrounds.count
+        self.digest = f"{floors.digest}-{backgrounds.digest}"
+        self._colours: dict[tuple[str, int], NDArray[np.float64]] = {}
+
+    def floor(self, index: int) -> Picture:
+        """Returns a floor, (PICTURE_SIZE, PICTURE_SIZE, 3)."""
+        return self._floors.picture(index, PICTURE_SIZE)
+
+    def background(self, index: int) -> Picture:
+        """Returns a background, (PICTURE_SIZE, PICTURE_SIZE, 3)."""
+        return self._backgrounds.picture(index, PICTURE_SIZE)
+
+    def floor_colour(self, index: int) -> NDArray[np.float64]:
+        """Returns the mean colour of a floor, in 0..1."""
+        return self._colour("floor", self._floors, index)
+
+    def background_colour(self, index: int) -> NDArray[np.float64]:
+        """Returns the mean colour of a background, in 0..1."""
+        return self._colour("background", self._backgrounds, index)
+
+    def _colour(self, part: str, pictures: Pictures, index: int) -> NDArray[np.float64]:
+        if (part, index) not in self._colours:
+            self._colours[part, index] = np.array(pictures.mean_color(index))
+        return self._colours[part, index]
+
+
+@functools.cache
+def open_gallery(path: str | None) -> Gallery:
+    """Returns the generated pictures, or those of a folder, opened once per process."""
+    if path is None:
+        return Gallery(procedural_floors(), procedural_backgrounds())
+    return Gallery(*folder(path))

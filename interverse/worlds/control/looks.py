@@ -1,0 +1,250 @@
+"""From a visual seed to a look: one independent stream per factor, every draw always made.
+
+Seed 0 is the default look, a positive seed has pictures for floor and sky, a negative one the
+default floor and sky in other colours. A factor's number stands at the address (seed, factor), so
+leaving one factor out never changes another. The one exception is written out in `visible`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from interverse.rng import Noise
+from interverse.worlds.control.domains import (
+    DOMAINS,
+    EULER_DEGREES,
+    TILT,
+    TILT_DEFAULT,
+    Domain,
+    Range,
+)
+from interverse.worlds.control.gallery import Gallery
+
+FloatArray = NDArray[np.float64]
+Look = dict[str, NDArray[np.float64] | NDArray[np.int64]]  # factor -> value
+
+SWITCHES = ("bg", "floor", "body", "target", "reflectance", "camera", "light")
+ALPHA = (0.75, 1.0)
+REFLECTANCE = (0.0, 0.5)
+# Base of all three channels, then what each channel adds.
+HEADLIGHT = {
+    "light/ambient": ((0.1, 0.8), 0.05),
+    "light/diffuse": ((0.4, 0.9), 0.1),
+    "light/specular": ((0.05, 0.3), 0.02),
+}
+LAMP = {
+    "light/lamp_diffuse": ((0.5, 1.1), 0.02),
+    "light/lamp_specular": ((0.0, 1.2), 0.02),
+}
+NO_PICTURE = -1
+TRIES = 12  # colours of the body that are tried
+LEAST_DISTANCE = 0.2  # between the body's colour and what it is seen against, in RGB
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One thing a look decides: its variable, the switch it belongs to, its default."""
+
+    name: str
+    switch: str
+    default: NDArray[np.float64] | NDArray[np.int64]
+
+
+def _rgb(*values: float) -> FloatArray:
+    return np.array(values)
+
+
+_NONE = np.array(NO_PICTURE)
+BACKGROUND = (
+    Factor("background/texture", "bg", _NONE),
+    Factor("background/color_1", "bg", _rgb(0.4, 0.6, 0.8)),
+    Factor("background/color_2", "bg", _rgb(0.0, 0.0, 0.0)),
+)
+FLOOR = (
+    Factor("floor/texture", "floor", _NONE),
+    Factor("floor/color_1", "floor", _rgb(0.1, 0.2, 0.3)),
+    Factor("floor/color_2", "floor", _rgb(0.2, 0.3, 0.4)),
+)
+BODY = Factor("body/color", "body", _rgb(0.7, 0.5, 0.3, 1.0))
+EFFECTOR = Factor("effector/color", "body", _rgb(0.7, 0.4, 0.2, 1.0))
+TARGET = Factor("target/color", "target", _rgb(0.6, 0.3, 0.3, 1.0))
+LIGHTS = (
+    Factor("light/ambient", "light", _rgb(0.4, 0.4, 0.4)),
+    Factor("light/diffuse", "light", _rgb(0.8, 0.8, 0.8)),
+    Factor("light/specular", "light", _rgb(0.1, 0.1, 0.1)),
+)
+LAMPS = (
+    Factor("light/lamp_diffuse", "light", _rgb(0.6, 0.6, 0.6)),
+    Factor("light/lamp_specular", "light", _rgb(0.3, 0.3, 0.3)),
+)
+
+
+@functools.cache
+def factors(domain: str, poles: int = 1) -> tuple[Factor, ...]:
+    """Returns what a look of this domain decides."""
+    has = DOMAINS[domain]
+    place = np.array(has.camera_at) + _pole_shift(poles)
+    return (
+        *(BACKGROUND if has.background else ()),
+        *FLOOR,
+        Factor("reflectance", "reflectance", np.array(0.2)),
+        BODY,
+        *((EFFECTOR,) if has.effector else ()),
+        *((TARGET,) if has.target else ()),
+        Factor("camera/position", "camera", place),
+        Factor("camera/rotation", "camera", np.zeros(3)),
+        Factor("light/position", "light", np.array(has.lamp_at)),
+        *LIGHTS,
+        *(LAMPS if has.lamp_colours else ()),
+    )
+
+
+def camera_range(domain: str, poles: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Returns the corners between which the camera is drawn."""
+    low, high = (np.array(corner) for corner in DOMAINS[domain].camera_range)
+    return low + _pole_shift(poles), high + _pole_shift(poles)
+
+
+def _pole_shift(poles: int) -> FloatArray:
+    """Returns how far the suite moves cartpole's camera back for more poles."""
+    return np.array([0.0, -1.0 - 2.0 * poles + 4.0 if poles > 1 else 0.0, 0.0])
+
+
+def draw_look(domain: str, seed: int, gallery: Gallery, poles: int = 1) -> Look:
+    """Returns the value of every factor that a visual seed stands for.
+
+    The same seed gives the same numbers in every domain that has the factor.
+    """
+    decided = factors(domain, poles)
+    if seed == 0:
+        return {factor.name: factor.default.copy() for factor in decided}
+    names = [factor.name for factor in decided]
+    zero = np.zeros(TRIES, dtype=np.int64)
+    tries = Noise(zero + seed, zero, np.arange(TRIES)).uniforms(names, 4)
+    uniform = dict(zip(names, tries[0], strict=True))
+    look = {name: _value(name, u, domain, poles) for name, u in uniform.items()}
+    look |= _surfaces(uniform, gallery, textured=seed > 0)
+    surround = surroundings(look, gallery)
+    for i, factor in enumerate(decided):
+        if factor.switch == "body":
+            look[factor.name] = visible(tries[:, i], surround)
+    return look
+
+
+def with_switches(look: Look, domain: str, vary: Collection[str], poles: int = 1) -> Look:
+    """Returns the look with the default for every factor whose switch is off."""
+    return {
+        factor.name: look[factor.name] if factor.switch in vary else factor.default.copy()
+        for factor in factors(domain, poles)
+    }
+
+
+def visible(tries: FloatArray, surround: FloatArray) -> FloatArray:
+    """Returns the first colour of the body that stands out: the redraw rule.
+
+    Colours are tried in turn until one is at least `LEAST_DISTANCE` (Euclidean, RGB in 0..1) from
+    the mean colours of the floor and the sky of this look, and from the default floor's, so that it
+    may be seen with those factors switched off too. After `TRIES` colours the farthest is taken.
+
+    Args:
+        tries: uniform numbers, (tries, 4).
+        surround: mean colours, (n, 3).
+    """
+    gaps = tries[:, None, 1:4] - surround[None]
+    distance = np.sqrt((gaps**2).sum(axis=-1)).min(axis=1)
+    far = np.flatnonzero(distance >= LEAST_DISTANCE)
+    return _rgba(tries[far[0] if len(far) else int(distance.argmax())])
+
+
+def surroundings(look: Look, gallery: Gallery) -> FloatArray:
+    """Returns the mean colours that a body of this look is seen against, (n, 3)."""
+    default = (FLOOR[1].default + FLOOR[2].default) / 2
+    means = [default, _mean(look, "floor", gallery.floor_colour)]
+    if "background/texture" in look:
+        means.append(_mean(look, "background", gallery.background_colour))
+    return np.stack(means)
+
+
+def _mean(look: Look, part: str, colour_of: Callable[[int], FloatArray]) -> FloatArray:
+    index = int(look[f"{part}/texture"])
+    if index != NO_PICTURE:
+        return colour_of(index)
+    return (look[f"{part}/color_1"] + look[f"{part}/color_2"]) / 2
+
+
+def _surfaces(uniform: dict[str, FloatArray], gallery: Gallery, *, textured: bool) -> Look:
+    """Returns which pictures, or which colours, floor and sky have."""
+    out: Look = {}
+    counts = {"background": gallery.background_count, "floor": gallery.floor_count}
+    defaults = {factor.name: factor.default for factor in (*BACKGROUND, *FLOOR)}
+    for part, count in counts.items():
+        if f"{part}/texture" not in uniform:
+            continue
+        index = int(uniform[f"{part}/texture"][0] * count) if textured else NO_PICTURE
+        out[f"{part}/texture"] = np.array(index)
+        for name in (f"{part}/color_1", f"{part}/color_2"):
+            out[name] = defaults[name].copy() if textured else uniform[name][:3].copy()
+    return out
+
+
+def _value(name: str, u: FloatArray, domain: str, poles: int) -> FloatArray:
+    """Returns a factor's value for its uniform numbers, pictures and colours of surfaces apart."""
+    has = DOMAINS[domain]
+    if name.endswith("/color"):
+        return _rgba(u)
+    if name in HEADLIGHT or name in LAMP:
+        (low, high), spread = HEADLIGHT[name] if name in HEADLIGHT else LAMP[name]
+        return low + (high - low) * u[0] + spread * (2.0 * u[1:4] - 1.0)
+    if name == "reflectance":
+        return np.array(_between(REFLECTANCE, u[0]))
+    if name == "camera/position":
+        low, high = camera_range(domain, poles)
+        return low + (high - low) * u[:3]
+    if name == "camera/rotation":
+        return turn(has, u)
+    if name == "light/position" and has.lamp_range is not None:
+        return _corner(has.lamp_range, u)
+    if name == "light/position":
+        return np.array(has.lamp_at)
+    return np.zeros(3)  # a surface, decided in `_surfaces`
+
+
+def turn(domain: Domain, u: FloatArray) -> FloatArray:
+    """Returns the camera's rotation vector, in its own frame, from its default orientation."""
+    if domain.turn == "euler":
+        return turn_from_degrees(_corner(EULER_DEGREES, u))
+    if domain.turn == "tilt":
+        return turn_from_tilt(_between(TILT, u[0]))
+    return np.zeros(3)
+
+
+def turn_from_degrees(degrees: FloatArray) -> FloatArray:
+    """Returns the rotation vector of hopper's camera for its Euler angles."""
+    default = Rotation.from_euler("XYZ", [90.0, 0.0, 0.0], degrees=True)
+    return (default.inv() * Rotation.from_euler("XYZ", degrees, degrees=True)).as_rotvec()
+
+
+def turn_from_tilt(tilt: float) -> FloatArray:
+    """Returns the rotation vector of pendulum's camera for the tilt of its upward axis."""
+    return np.array([np.arctan(TILT_DEFAULT) - np.arctan(tilt), 0.0, 0.0])
+
+
+def _rgba(u: FloatArray) -> FloatArray:
+    return np.array([u[1], u[2], u[3], _between(ALPHA, u[0])])
+
+
+def _between(ends: tuple[float, float], u: float) -> float:
+    return ends[0] + (ends[1] - ends[0]) * float(u)
+
+
+def _corner(corners: Range, u: FloatArray) -> FloatArray:
+    low, high = (np.array(corner) for corner in corners)
+    return low + (high - low) * u[:3]

@@ -1,0 +1,181 @@
+"""What a control world can be made with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.sim.drawing import QUALITIES
+from interverse.worlds.control.distraction import DISTRACTIONS
+from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
+from interverse.worlds.control.dynamics import dynamics_variables
+from interverse.worlds.control.looks import SWITCHES
+from interverse.worlds.control.pictures import LEVELS
+from interverse.worlds.control.tasks import check_task
+from interverse.worlds.control.variables import LARGEST_DYNAMICS_SEED, LARGEST_VISUAL_SEED
+from interverse.worlds.world import WorldOptions
+
+CONTROL_STEPS = 1000  # of every episode
+OBSERVATIONS = ("pixels", "state", "depth", "segmentation")
+_LARGEST_IMAGE = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlOptions(WorldOptions):
+    """Options of the control worlds."""
+
+    domain: str = "cartpole"
+    """Which domain of the suite; the id sets it."""
+    task: str = "balance"
+    """Which task of the domain; the id sets it."""
+    visual_seed: int | tuple[int, int] = 0
+    """The look of every episode, or two ends (both included) to draw it from in each episode."""
+    dynamics_seed: int | tuple[int, int] | None = None
+    """The initial state of every episode, or two ends to draw it from; None draws from all."""
+    vary: tuple[str, ...] = SWITCHES
+    """Which factors a visual seed decides; the others keep their default."""
+    vary_dynamics: tuple[str, ...] = ()
+    """Which dynamics variables the dynamics seed draws from their space A in each episode."""
+    image_size: int | tuple[int, int] = 84
+    """Pixels of an edge, or rows and columns."""
+    frame_stack: int = 3
+    """Pictures in an observation, the oldest first; the first one of an episode is repeated."""
+    frame_skip: int = 1
+    """Control steps for which an action is repeated; rewards add up."""
+    channels_first: bool = True
+    """Whether pixels are (channels, rows, columns) or (rows, columns, channels)."""
+    observation: str | tuple[str, ...] = "pixels"
+    """pixels, state, depth or segmentation; several give a dict."""
+    quality: str = "default"
+    """default, fast (rougher edges and shadows) or full (as the stock suite draws)."""
+    textures: str | None = None
+    """A folder of pictures to use for floors and backgrounds instead of the generated ones."""
+    legacy_draws: bool = False
+    """Whether a visual seed means the original's correlated numbers, to compare with it."""
+    distraction: str | None = None
+    """easy, medium or hard: moves camera and colours and plays a video behind the robot."""
+    distract: tuple[str, ...] = DISTRACTIONS
+    """Which of camera, color and video a distraction has."""
+    dynamic: bool = True
+    """Whether camera and colours of a distraction walk at random during an episode."""
+    videos: str | None = None
+    """A folder of frames, or of folders of frames, to play instead of the generated videos."""
+
+    def __post_init__(self) -> None:
+        WorldOptions.__post_init__(self)
+        check_task(self.domain, self.task)
+        self._check_choices()
+        self._check_numbers()
+        self._check_types()
+
+    def _check_choices(self) -> None:
+        for name, names in (("vary", SWITCHES), ("observation", OBSERVATIONS)):
+            _check_names(name, _names(getattr(self, name)), names)
+        _check_names("vary_dynamics", _names(self.vary_dynamics), self.dynamics_names)
+        _check_names("quality", (self.quality,), tuple(QUALITIES))
+        _check_names("distract", _names(self.distract), DISTRACTIONS)
+        if self.distraction is not None:
+            _check_names("distraction", (self.distraction,), tuple(LEVELS))
+        if not self.kinds:
+            raise InvalidValueError(
+                explain("observation is empty", allowed=", ".join(OBSERVATIONS))
+            )
+
+    def _check_numbers(self) -> None:
+        _check_seed("visual_seed", self.visual_seed, -LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED)
+        if self.dynamics_seed is not None:
+            _check_seed("dynamics_seed", self.dynamics_seed, 0, LARGEST_DYNAMICS_SEED)
+        for name in ("frame_stack", "frame_skip"):
+            _check_whole(name, getattr(self, name), 1, CONTROL_STEPS)
+        for edge in self.size:
+            _check_whole("image_size", edge, 1, _LARGEST_IMAGE)
+
+    def _check_types(self) -> None:
+        for name in ("channels_first", "legacy_draws", "dynamic"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
+                )
+        for name in ("textures", "videos"):
+            if not isinstance(getattr(self, name), str | None):
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)!r}", allowed="a folder, or None")
+                )
+        if self.device != "cpu":
+            raise InvalidValueError(
+                explain(f"device is {self.device!r}", allowed='"cpu": dm_control steps there')
+            )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns of a picture."""
+        if isinstance(self.image_size, tuple | list):
+            if len(self.image_size) != 2:
+                raise InvalidValueError(
+                    explain(f"image_size is {self.image_size!r}", allowed="one or two numbers")
+                )
+            return tuple(self.image_size)  # type: ignore[return-value]
+        return self.image_size, self.image_size
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What an observation holds."""
+        return _names(self.observation)
+
+    @property
+    def poles(self) -> int:
+        """How many poles cartpole has; one elsewhere."""
+        return MULTI_POLES.get(self.task, 1)
+
+    @property
+    def distractions(self) -> tuple[str, ...]:
+        """What distracts; no video in a domain without the shared sky."""
+        if self.distraction is None:
+            return ()
+        has = DOMAINS[self.domain]
+        return tuple(n for n in _names(self.distract) if n != "video" or has.background)
+
+    @property
+    def steps(self) -> int:
+        """Decisions in an episode."""
+        whole = math.ceil(CONTROL_STEPS / self.frame_skip)
+        return whole if self.max_steps is None else self.max_steps
+
+    @property
+    def dynamics_names(self) -> tuple[str, ...]:
+        """The dynamics variables of the domain."""
+        return tuple(variable.name for variable in dynamics_variables(self.domain))
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _check_names(option: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in allowed:
+            raise UnknownNameError(unknown(option, name, allowed))
+
+
+def _check_whole(name: str, value: object, low: int, high: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not low <= value <= high:  # type: ignore[operator]
+        raise InvalidValueError(
+            explain(f"{name} is {value!r}", allowed=f"a whole number from {low} to {high}")
+        )
+
+
+def _check_seed(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, tuple | list):
+        if len(value) != 2 or value[0] > value[1]:
+            raise InvalidValueError(
+                explain(f"{name} is {value!r}", allowed="one number, or a lower and an upper end")
+            )
+        for end in value:
+            _check_whole(name, end, low, high)
+    else:
+        _check_whole(name, value, low, high)

@@ -1,0 +1,38 @@
+"""Pictures behind and below the robots: painted ones, a user's own, and moving ones."""
+
+from interverse.worlds.control.pictures.difficulty import LEVELS, SCALES, Difficulty, difficulty
+from interverse.worlds.control.pictures.folder import Folder, folder, images
+from interverse.worlds.control.pictures.procedural import (
+    Procedural,
+    procedural_backgrounds,
+    procedural_floors,
+)
+from interverse.worlds.control.pictures.sets import Picture, Pictures, Videos
+from interverse.worlds.control.pictures.video import (
+    Drifting,
+    FrameVideos,
+    first,
+    folder_videos,
+    procedural_videos,
+)
+
+__all__ = [
+    "LEVELS",
+    "SCALES",
+    "Difficulty",
+    "Drifting",
+    "Folder",
+    "FrameVideos",
+    "Picture",
+    "Pictures",
+    "Procedural",
+    "Videos",
+    "difficulty",
+    "first",
+    "folder",
+    "folder_videos",
+    "images",
+    "procedural_backgrounds",
+    "procedural_floors",
+    "procedural_videos",
+]

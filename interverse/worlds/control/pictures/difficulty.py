@@ -1,0 +1,91 @@
+"""How strongly a world distracts: the levels of Distracting Control and the scales of DMC-GB.
+
+At scale s, colours lie within s of their defaults, camera angles within s quarter turns, and the
+number of videos grows; what moves during an episode walks at random with the deviations below.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from interverse.errors import UnknownNameError, unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difficulty:
+    """One level; everything but the number of videos follows from the scale."""
+
+    scale: float
+    videos: int | None
+    """How many videos are played; None for all there are."""
+
+    @property
+    def color_range(self) -> float:
+        """Largest change of a colour channel."""
+        return self.scale
+
+    @property
+    def color_step(self) -> float:
+        """Deviation of a colour channel's walk at each step."""
+        return 0.03 * self.scale
+
+    @property
+    def camera_angle(self) -> float:
+        """Largest turn of the camera about its target, and of its roll, radians."""
+        return math.pi / 2 * self.scale
+
+    @property
+    def camera_radius(self) -> tuple[float, float]:
+        """Least and largest distance of the camera, of the default one."""
+        return 1 - 0.5 * self.scale, 1 + 1.5 * self.scale
+
+    @property
+    def camera_step(self) -> float:
+        """Deviation of the camera's velocity at each step, at a radius of 4 m."""
+        return 0.1 * self.scale
+
+    @property
+    def camera_speed(self) -> float:
+        """Largest velocity of the camera, at a radius of 4 m."""
+        return 0.4 * self.scale
+
+    @property
+    def roll_step(self) -> float:
+        """Deviation of the roll's velocity at each step, radians."""
+        return math.pi / 300 * self.scale
+
+    @property
+    def roll_speed(self) -> float:
+        """Largest velocity of the roll, radians a step."""
+        return math.pi / 50 * self.scale
+
+
+LEVELS: dict[str, Difficulty] = {
+    "easy": Difficulty(scale=0.1, videos=4),
+    "hard": Difficulty(scale=0.3, videos=None),
+    "medium": Difficulty(scale=0.2, videos=8),
+}
+
+# What DMC-GB evaluates on: scale -> how many videos, None for all.
+SCALES: dict[float, int | None] = {
+    0.025: 2,
+    0.05: 2,
+    0.1: 4,
+    0.15: 6,
+    0.2: 8,
+    0.3: None,
+    0.4: None,
+    0.5: None,
+}
+
+
+def difficulty(name: str) -> Difficulty:
+    """Returns a level by name.
+
+    >>> difficulty("easy").videos
+    4
+    """
+    if name not in LEVELS:
+        raise UnknownNameError(unknown("difficulty", name, LEVELS))
+    return LEVELS[name]

@@ -1,0 +1,224 @@
+"""One control world: dm_control's physics and task, a look, and the pictures of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.rng import Noise
+from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
+from interverse.sim.single import load_moment, place_cameras, save_moment, settle
+from interverse.worlds.control.distraction import Distraction
+from interverse.worlds.control.dynamics import Dynamics
+from interverse.worlds.control.gallery import Gallery
+from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
+from interverse.worlds.control.paint import Paint
+from interverse.worlds.control.tasks import new_physics, new_task, template
+
+KINDS: dict[str, Kind] = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
+# What tasks write into the model where an episode starts: targets and what is hidden.
+_TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """A moment of a stage to come back to."""
+
+    moment: NDArray[np.float64]
+    reward: float
+    ticks: int
+    past: dict[str, list[NDArray[Any]]]
+    now: dict[str, NDArray[Any]]
+    values: dict[str, NDArray[Any]]
+
+
+@final
+class Stage:
+    """A single world; everything that lasts is in `values`, the physics and the past frames."""
+
+    def __init__(
+        self, options: ControlOptions, gallery: Gallery, distraction: Distraction | None
+    ) -> None:
+        self._options, self._distraction = options, distraction
+        made = template(options.domain, options.task)
+        self._key, self._substeps = made.key, made.substeps
+        self.physics, self._task = new_physics(made), new_task(made)
+        self._begin(0)  # lets the task write what it always writes
+        self._dynamics = Dynamics(self.physics, options.domain)
+        videos = None if distraction is None else distraction.videos
+        self._paint = Paint(self.physics, options.domain, gallery, videos)
+        self.values: dict[str, NDArray[Any]] = {}
+        self.reward, self.ticks = 0.0, 0
+        self._drawings: dict[Any, Drawing] = {}
+        self._now: dict[str, NDArray[Any]] = {}  # newest frame by kind, once drawn
+        self._past: dict[str, list[NDArray[Any]]] = {}  # older frames by kind
+
+    # ---------------------------------------------------------------- episodes
+
+    def start(self, values: Mapping[str, NDArray[Any]]) -> None:
+        """Begins an episode under these values of all variables but the state."""
+        self.values = {name: np.array(value) for name, value in values.items()}
+        self._dynamics.write(self._dynamics_values())
+        self._begin(int(values["dynamics_seed"]))
+        self._dynamics.rewrite_damping()
+        self._write_look()
+        self.reward, self.ticks = 0.0, 0
+        self._past = {}
+
+    def _begin(self, seed: int) -> None:
+        self._task.random.seed(seed)
+        with self.physics.reset_context():
+            self._task.initialize_episode(self.physics)
+
+    def change(self, values: Mapping[str, NDArray[Any]]) -> None:
+        """Sets variables now; the look's and the dynamics' consequences follow."""
+        model, data = self.physics.model.ptr, self.physics.data.ptr
+        for name, value in values.items():
+            if name in self.values:
+                self.values[name] = np.array(value)
+        moved = self._dynamics.write(self._dynamics_values())
+        for name in ("qpos", "qvel"):
+            if name in values:
+                getattr(data, name)[:] = values[name]
+                moved = True
+        if moved:
+            settle(model, data)
+        self._write_look()
+
+    def _dynamics_values(self) -> dict[str, float]:
+        return {name: float(self.values[name]) for name in self._options.dynamics_names}
+
+    def _write_look(self) -> None:
+        self._paint.write(self.values)
+        self._dynamics.derive()  # tracking cameras and lamps use copies of their places
+        place_cameras(self.physics.model.ptr, self.physics.data.ptr)
+        self._now = {}
+
+    def step(self, action: NDArray[Any], noise: Noise) -> None:
+        """Repeats an action for the frame skip, or to the end of the episode; then distracts."""
+        self._remember()
+        left = CONTROL_STEPS - self.ticks
+        repeats = min(self._options.frame_skip, left) if left > 0 else self._options.frame_skip
+        self.reward = 0.0
+        for _ in range(repeats):
+            self._task.before_step(action, self.physics)
+            self.physics.step(self._substeps)
+            self._task.after_step(self.physics)
+            self.reward += float(self._task.get_reward(self.physics))
+        self.ticks += repeats
+        self._now = {}
+        if self._distraction is not None:
+            self.values |= self._distraction.step(self.values, noise)
+            self._write_look()
+
+    def mark(self) -> Mark:
+        """Returns this moment, to come back to if a step fails."""
+        moment = save_moment(self.physics.model.ptr, self.physics.data.ptr)
+        parts = dict(self._past), dict(self._now), dict(self.values)
+        return Mark(moment, self.reward, self.ticks, *parts)
+
+    def undo(self, mark: Mark) -> None:
+        """Goes back to a marked moment of the same episode and values."""
+        load_moment(self.physics.model.ptr, self.physics.data.ptr, mark.moment)
+        self.reward, self.ticks = mark.reward, mark.ticks
+        self.values = dict(mark.values)
+        self._write_look()
+        self._past, self._now = dict(mark.past), dict(mark.now)
+
+    # ------------------------------------------------------------ observations
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """Returns the task's own observation: what the stock suite gives."""
+        seen = self._task.get_observation(self.physics)
+        return {name: np.atleast_1d(np.asarray(part, float)) for name, part in seen.items()}
+
+    def frames(self, kind: str) -> list[NDArray[Any]]:
+        """Returns the stack of pictures, the oldest first."""
+        now = self._frame(kind)
+        past = self._past.setdefault(kind, [now] * (self._options.frame_stack - 1))
+        return [*past, now]
+
+    def _frame(self, kind: str) -> NDArray[Any]:
+        if kind not in self._now:
+            self._now[kind] = self.picture(self._options.size, self._options.quality, KINDS[kind])
+        return self._now[kind]
+
+    def picture(self, size: tuple[int, int], quality: str, kind: Kind = "rgb") -> NDArray[Any]:
+        """Returns a picture of this moment, (rows, columns[, 3])."""
+        model = self.physics.model.ptr
+        drawing = self._drawing(size, quality)
+        self._paint.show(self.values, drawing)
+        return drawing.picture(model, self.physics.data.ptr, self._paint.camera, kind)
+
+    def _drawing(self, size: tuple[int, int], quality: str) -> Drawing:
+        drawing = self._drawings.get((size, quality))
+        if drawing is None:
+            model, wanted = self.physics.model.ptr, QUALITIES[quality]
+            drawing = open_drawing(model, size=size, quality=wanted, key=self._key)
+            self._drawings[size, quality] = drawing
+        return drawing
+
+    def _remember(self) -> None:
+        """Moves the newest frames to the past before time goes on."""
+        for kind in self._options.kinds:
+            if kind in KINDS:
+                self._past[kind] = self.frames(kind)[1:]
+
+    # --------------------------------------------------------------- snapshots
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Returns all that makes later steps what they are.
+
+        The task's random stream is not part of it: every episode seeds it anew, and no task of the
+        suite draws between an episode's start and its end.
+        """
+        model, data = self.physics.model.ptr, self.physics.data.ptr
+        fields = [np.asarray(getattr(model, name), float).ravel() for name in _TASK_FIELDS]
+        out = {
+            "moment": save_moment(model, data),
+            "task": np.concatenate(fields),
+            "reward": np.array(self.reward),
+            "ticks": np.array(self.ticks),
+        }
+        for kind in self._options.kinds:
+            if kind in KINDS:
+                shape = (self._options.frame_stack - 1, *self._frame(kind).shape)
+                past = self.frames(kind)[:-1]
+                empty = np.empty(shape, self._frame(kind).dtype)
+                out[f"frames/{kind}"] = np.stack(past) if past else empty
+        return out | {f"value/{name}": value for name, value in self.values.items()}
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Goes to a saved moment."""
+        model, data = self.physics.model.ptr, self.physics.data.ptr
+        prefix = "value/"
+        self.values = {
+            name.removeprefix(prefix): np.array(value)
+            for name, value in saved.items()
+            if name.startswith(prefix)
+        }
+        self._dynamics.write(self._dynamics_values())
+        start = 0
+        for name in _TASK_FIELDS:
+            field = getattr(model, name)
+            field[:] = saved["task"][start : start + field.size].reshape(field.shape)
+            start += field.size
+        self.reward, self.ticks = float(saved["reward"]), int(saved["ticks"])
+        load_moment(model, data, saved["moment"])
+        self._write_look()
+        self._past = {
+            kind: list(np.array(saved[f"frames/{kind}"]))
+            for kind in self._options.kinds
+            if kind in KINDS
+        }
+
+    def close(self) -> None:
+        """Gives the drawings back."""
+        for drawing in self._drawings.values():
+            drawing.close()
+        self._drawings = {}

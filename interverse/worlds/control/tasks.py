@@ -1,0 +1,67 @@
+"""The suite's own tasks on our models: made once, copied for each world."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from dataclasses import dataclass
+from typing import Any, final
+
+from interverse.errors import UnknownNameError, unknown
+from interverse.worlds.control.compat import quiet, suite, wrap_model
+from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
+from interverse.worlds.control.scene import compile_domain
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """A task of the suite: what each world of it starts from.
+
+    Attributes:
+        physics_type: dm_control's class of the domain.
+        model: the compiled MuJoCo model; copy it before writing.
+        task: dm_control's task object; copy it before use.
+        substeps: physics steps in a control step.
+        key: the same for worlds whose models differ in looks and dynamics alone.
+    """
+
+    physics_type: Any
+    model: Any
+    task: Any
+    substeps: int
+    key: tuple[str, int]
+
+
+def check_task(domain: str, task: str) -> None:
+    """Raises unless the domain has that task."""
+    if domain not in DOMAINS:
+        raise UnknownNameError(unknown("domain", domain, DOMAINS))
+    if task not in DOMAINS[domain].tasks:
+        raise UnknownNameError(unknown(f"task of {domain}", task, DOMAINS[domain].tasks))
+
+
+@functools.cache
+def template(domain: str, task: str) -> Template:
+    """Returns the template of a task, made at the first call in a process."""
+    poles = MULTI_POLES.get(task, 1)
+    with quiet():
+        env = suite.load(domain, task)
+        model = _model(domain, poles)
+    substeps = round(env.control_timestep() / env.physics.timestep())
+    return Template(type(env.physics), model, env.task, substeps, (domain, poles))
+
+
+@functools.cache
+def _model(domain: str, poles: int) -> Any:
+    return compile_domain(domain, poles)
+
+
+def new_physics(made: Template) -> Any:
+    """Returns dm_control's physics on a model of its own."""
+    return made.physics_type.from_model(wrap_model(copy.copy(made.model)))
+
+
+def new_task(made: Template) -> Any:
+    """Returns a task with a random stream of its own."""
+    return copy.deepcopy(made.task)

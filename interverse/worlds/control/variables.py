@@ -1,0 +1,153 @@
+"""Every variable of a control world and its causal graph.
+
+`visual_seed` causes every factor of the look at once; no look causes anything of the state. The
+dynamics act on the next state. `dynamics_seed` acts where an episode starts, so in the middle of
+one it has no effect.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from interverse.scm import Box, CausalGraph, Integers, Variable, table
+from interverse.scm.space import Space
+from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.control.dynamics import dynamics_variables
+from interverse.worlds.control.looks import (
+    ALPHA,
+    HEADLIGHT,
+    LAMP,
+    NO_PICTURE,
+    REFLECTANCE,
+    Factor,
+    camera_range,
+    factors,
+)
+
+LARGEST_VISUAL_SEED = 10**9
+LARGEST_DYNAMICS_SEED = 2**32 - 1
+STATE = ("qpos", "qvel")
+_FAR = 100.0  # metres; nothing is placed beyond
+_TURNS = {"euler": (0.1, 0.1, 0.1), "tilt": (0.1, 0.0, 0.0)}  # rad, around all that is drawn
+_DOCS = {
+    "background/texture": "Number of the sky's picture; -1 is the sky of two colours.",
+    "background/color_1": "The sky at its top, where there is no picture.",
+    "background/color_2": "The sky at its bottom, where there is no picture.",
+    "floor/texture": "Number of the floor's picture; -1 is the checker.",
+    "floor/color_1": "First colour of the checker, where there is no picture.",
+    "floor/color_2": "Second colour of the checker, where there is no picture.",
+    "reflectance": "How much the floor mirrors.",
+    "body/color": "Red, green, blue, opacity of the body.",
+    "effector/color": "Red, green, blue, opacity of the body's second part.",
+    "target/color": "Red, green, blue, opacity of the target.",
+    "camera/position": "Place of the camera in the frame of its owner.",
+    "camera/rotation": "Rotation vector, in the camera's frame, from its default orientation.",
+    "light/position": "Place of the lamp in the frame of its owner.",
+    "light/ambient": "Light from everywhere.",
+    "light/diffuse": "Diffuse part of the light beside the camera.",
+    "light/specular": "Shining part of the light beside the camera.",
+    "light/lamp_diffuse": "Diffuse part of the lamp.",
+    "light/lamp_specular": "Shining part of the lamp.",
+}
+
+
+@functools.cache
+def control_variables(
+    domain: str, poles: int, sizes: tuple[int, int], pictures: tuple[int, int]
+) -> Mapping[str, Variable]:
+    """Returns the variables of a domain.
+
+    Args:
+        domain: its name.
+        poles: of cartpole; one elsewhere.
+        sizes: how many numbers qpos and qvel have.
+        pictures: how many floors and backgrounds there are.
+    """
+    seeds = (
+        Variable(
+            name="visual_seed",
+            kind="appearance",
+            default=np.array(0),
+            domain=Integers(-LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED),
+            doc="The look: 0 default, positive with pictures, negative in other colours.",
+        ),
+        Variable(
+            name="dynamics_seed",
+            kind="latent",
+            default=np.array(0),
+            domain=Integers(0, LARGEST_DYNAMICS_SEED),
+            doc="Where the episode starts: the random seed of the suite's task.",
+        ),
+    )
+    looks = [_look_variable(factor, domain, poles, pictures) for factor in factors(domain, poles)]
+    state = [
+        Variable(
+            name=name,
+            kind="state",
+            default=np.zeros(size),
+            domain=Box(-np.inf, np.inf, (size,)),
+            doc=f"Generalised {what} of MuJoCo, in its own order.",
+        )
+        for name, size, what in zip(STATE, sizes, ("positions", "velocities"), strict=True)
+    ]
+    return table(*seeds, *looks, *dynamics_variables(domain), *state)
+
+
+def control_graph(
+    domain: str, variables: Mapping[str, Variable], more: Iterable[tuple[str, str]] = ()
+) -> CausalGraph:
+    """Returns the causal graph over the variables of a domain, with edges of distractions."""
+    looks = [n for n, v in variables.items() if v.kind == "appearance" and n != "visual_seed"]
+    causes = [variable.name for variable in dynamics_variables(domain)]
+    return CausalGraph.build(
+        variables,
+        [
+            *(("visual_seed", look) for look in looks),
+            *((cause, f"{effect}'") for cause in (*causes, *STATE) for effect in STATE),
+            *more,
+        ],
+    )
+
+
+def _look_variable(factor: Factor, domain: str, poles: int, pictures: tuple[int, int]) -> Variable:
+    allowed, drawn = _spaces(factor, domain, poles, pictures)
+    unit = {"position": "m", "rotation": "rad"}.get(factor.name.rpartition("/")[2], "")
+    return Variable(
+        name=factor.name,
+        kind="appearance",
+        default=factor.default,
+        domain=allowed,
+        space_a=drawn,
+        unit=unit,
+        doc=_DOCS[factor.name],
+    )
+
+
+def _spaces(
+    factor: Factor, domain: str, poles: int, pictures: tuple[int, int]
+) -> tuple[Space, Space | None]:
+    """Returns what a factor may be and, where it is less, the range that seeds draw from."""
+    name, has = factor.name, DOMAINS[domain]
+    if name.endswith("/texture"):
+        count = pictures[0] if name.startswith("floor") else pictures[1]
+        return Integers(NO_PICTURE, count - 1), None
+    if name == "reflectance":
+        return Box(0.0, 1.0), Box(*REFLECTANCE)
+    if name == "camera/position":
+        return Box(-_FAR, _FAR, (3,)), Box(*camera_range(domain, poles), (3,))
+    if name == "camera/rotation":
+        half = np.array(_TURNS.get(has.turn, (np.pi, np.pi, np.pi)))
+        return Box(-np.pi, np.pi, (3,)), Box(-half, half, (3,)) if has.turn != "none" else None
+    if name == "light/position":
+        drawn = None if has.lamp_range is None else Box(*has.lamp_range, (3,))
+        return Box(-_FAR, _FAR, (3,)), drawn
+    if name in HEADLIGHT or name in LAMP:
+        (low, high), spread = HEADLIGHT[name] if name in HEADLIGHT else LAMP[name]
+        return Box(-spread, 2.0, (3,)), Box(low - spread, high + spread, (3,))
+    if name.endswith("/color"):
+        solid = Box((0.0, 0.0, 0.0, ALPHA[0]), (1.0, 1.0, 1.0, ALPHA[1]), (4,))
+        return Box(0.0, 1.0, (4,)), solid
+    return Box(0.0, 1.0, (3,)), None  # the two colours of a surface

@@ -1,0 +1,277 @@
+"""The control worlds: tasks of the suite whose looks and dynamics are variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import explain
+from interverse.rng import Noise
+from interverse.scm import table, with_defaults
+from interverse.sim import SimulationError
+from interverse.worlds.control.compat import PhysicsError
+from interverse.worlds.control.distraction import Distraction
+from interverse.worlds.control.gallery import open_gallery
+from interverse.worlds.control.looks import draw_look, factors, with_switches
+from interverse.worlds.control.options import ControlOptions
+from interverse.worlds.control.original import original_draws
+from interverse.worlds.control.pictures import (
+    difficulty,
+    first,
+    folder_videos,
+    procedural_videos,
+)
+from interverse.worlds.control.stage import Stage
+from interverse.worlds.control.variables import (
+    LARGEST_DYNAMICS_SEED,
+    STATE,
+    control_graph,
+    control_variables,
+)
+from interverse.worlds.world import (
+    Array,
+    Index,
+    Refusals,
+    Score,
+    State,
+    World,
+    WorldOptions,
+)
+
+_LARGEST_STATE = 1e6
+Values = dict[str, NDArray[Any]]
+
+
+@final
+class Control(World):
+    """A task of the control suite; worlds of a batch are stepped one after the other."""
+
+    options_type: ClassVar[type[WorldOptions]] = ControlOptions
+    reset_variables: ClassVar[tuple[str, ...]] = ("visual_seed", "dynamics_seed")
+    render_size: ClassVar[tuple[int, int]] = (240, 320)
+
+    options: ControlOptions
+
+    def __init__(self, num_worlds: int, options: ControlOptions) -> None:
+        self.num_worlds, self.options = num_worlds, options
+        self._gallery = open_gallery(options.textures)
+        self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
+        self._distraction = _distraction(options)
+        self._stages = [Stage(options, self._gallery, self._distraction) for _ in range(num_worlds)]
+        model = self._stages[0].physics.model
+        counts = self._gallery.floor_count, self._gallery.background_count
+        declared = control_variables(options.domain, options.poles, (model.nq, model.nv), counts)
+        moving = () if self._distraction is None else self._distraction.variables()
+        declared = table(*declared.values(), *moving)
+        self._moving = tuple(variable.name for variable in moving)
+        fixed = dict(options.defaults)
+        for name in self.reset_variables:
+            if isinstance(getattr(options, name), int | np.integer):
+                fixed.setdefault(name, getattr(options, name))
+        self.variables = with_defaults(declared, fixed)
+        state = (*STATE, *self._moving)
+        self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
+        self.graph = control_graph(options.domain, declared, Distraction.edges(declared))
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
+        self.layout = self._find_layout()
+        self.observation_space = self._space()
+        self.max_steps = options.steps
+        self.reward_range = (0.0, float(options.frame_skip))
+
+    # ---------------------------------------------------------------- episodes
+
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Starts episodes: seeds, look and dynamics, the task's own draws, then given state."""
+        refused = _too_large(given, worlds)
+        for row, world in enumerate(worlds.tolist()):
+            chosen = {name: np.asarray(value)[row] for name, value in given.items()}
+            chosen = {} if world in refused else chosen
+            stage = self._stages[world]
+            stage.start(self._episode_values(noise.take(np.array([row])), chosen))
+            state = {n: v for n, v in chosen.items() if n in STATE or n in self._moving}
+            if state:
+                stage.change(state)
+        return refused
+
+    def _episode_values(self, noise: Noise, given: Values) -> Values:
+        """Returns every variable but the state for a new episode."""
+        state = (*STATE, *self._moving)
+        fixed = self._fixed | {n: v for n, v in given.items() if n not in state}
+        values: Values = {
+            "visual_seed": fixed.get("visual_seed", self._drawn(noise, "visual_seed")),
+            "dynamics_seed": fixed.get("dynamics_seed", self._drawn(noise, "dynamics_seed")),
+        }
+        values |= self._look(int(values["visual_seed"]))
+        values |= self._dynamics(int(values["dynamics_seed"]))
+        if self._distraction is not None:
+            values |= self._distraction.start(noise)
+        return values | fixed
+
+    def _drawn(self, noise: Noise, name: str) -> NDArray[np.int64]:
+        """Returns a seed of this episode from the option's ends."""
+        ends = getattr(self.options, name)
+        low, high = (0, LARGEST_DYNAMICS_SEED) if ends is None else _ends(ends)
+        return low + noise.integers(name, high - low + 1)[0]
+
+    def _look(self, seed: int) -> Values:
+        options, gallery = self.options, self._gallery
+        if options.legacy_draws and seed != 0:
+            counts = {"floors": gallery.floor_count, "backgrounds": gallery.background_count}
+            look = original_draws(seed, options.domain, poles=options.poles, **counts)
+        else:
+            look = draw_look(options.domain, seed, gallery, options.poles)
+        return with_switches(look, options.domain, options.vary, options.poles)
+
+    def _dynamics(self, seed: int) -> Values:
+        """Returns the dynamics of an episode: those that vary from the seed, else defaults."""
+        values = {name: self.variables[name].default for name in self.options.dynamics_names}
+        noise = Noise.single(seed=seed)
+        for name in self.options.vary_dynamics:
+            space = self.variables[name].space("A")
+            values[name] = space.from_uniform(noise.uniforms([name], space.draws)[0, 0])
+        return values
+
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables; a visual seed redraws every factor that is not set beside it."""
+        refused = _too_large(values, worlds)
+        for row, world in enumerate(worlds.tolist()):
+            if world in refused:
+                continue
+            chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
+            if "visual_seed" in chosen:
+                look = self._look(int(chosen["visual_seed"]))
+                kept = {name: value for name, value in self._fixed.items() if name in look}
+                chosen = look | kept | chosen
+            self._stages[world].change(chosen)
+        return refused
+
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape)."""
+        if name in STATE:
+            return np.stack([getattr(s.physics.data, name) for s in self._stages])
+        default = self.variables[name].default
+        return np.stack([np.asarray(s.values.get(name, default)) for s in self._stages])
+
+    def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
+        """Advances worlds by one decision: frame_skip control steps."""
+        marks = {}
+        for row, world in enumerate(worlds.tolist()):
+            marks[world] = self._stages[world].mark()
+            try:
+                action = np.asarray(actions[row], np.float64)
+                self._stages[world].step(action, noise.take(np.array([row])))
+            except PhysicsError as error:
+                for stepped, mark in marks.items():
+                    self._stages[stepped].undo(mark)
+                problem = f"the physics of {self.options.domain} diverged in world {world}: {error}"
+                fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
+                raise SimulationError(explain(problem, fix=fix), [world]) from error
+
+    # ------------------------------------------------------------ observations
+
+    def observe(self) -> Any:
+        """Returns every world's observation."""
+        kinds = self.options.kinds
+        seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
+        return seen if self._is_dict else seen[kinds[0]]
+
+    @property
+    def _is_dict(self) -> bool:
+        return not isinstance(self.options.observation, str)
+
+    def _see(self, stage: Stage, kind: str) -> NDArray[Any]:
+        if kind == "state":
+            return np.concatenate([part.ravel() for part in stage.state().values()])
+        if kind != "pixels":
+            return np.stack(stage.frames(kind))
+        stacked = np.concatenate(stage.frames(kind), axis=-1)
+        return stacked.transpose(2, 0, 1) if self.options.channels_first else stacked
+
+    def _find_layout(self) -> dict[str, slice]:
+        if self.options.kinds != ("state",):
+            return {}
+        layout, start = {}, 0
+        for name, part in self._stages[0].state().items():
+            layout[name] = slice(start, start + part.size)
+            start += part.size
+        return layout
+
+    def _space(self) -> gym.spaces.Space[Any]:
+        spaces = {kind: self._kind_space(kind) for kind in self.options.kinds}
+        return gym.spaces.Dict(spaces) if self._is_dict else spaces[self.options.kinds[0]]
+
+    def _kind_space(self, kind: str) -> gym.spaces.Box:
+        options = self.options
+        if kind == "state":
+            width = sum(part.size for part in self._stages[0].state().values())
+            return gym.spaces.Box(-np.inf, np.inf, (width,), np.float64)
+        rows, columns = options.size
+        if kind == "depth":
+            shape = (options.frame_stack, rows, columns)
+            return gym.spaces.Box(0.0, np.inf, shape, np.float32)
+        if kind == "segmentation":
+            last = self._stages[0].physics.model.ngeom - 1
+            return gym.spaces.Box(-1, last, (options.frame_stack, rows, columns), np.int32)
+        channels = 3 * options.frame_stack
+        shape = (channels, rows, columns) if options.channels_first else (rows, columns, channels)
+        return gym.spaces.Box(0, 255, shape, np.uint8)
+
+    def score(self) -> Score:
+        """Returns the reward of the last decision; `info` has the seeds and the whole look."""
+        reward = np.array([stage.reward for stage in self._stages])
+        names = ["visual_seed", "dynamics_seed"]
+        names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
+        info = {name: self.read(name) for name in names}
+        return Score(reward, np.zeros(self.num_worlds, dtype=bool), info)
+
+    # --------------------------------------------------------------- snapshots
+
+    def save(self, worlds: Index) -> State:
+        """Returns everything of these worlds that later steps need."""
+        rows = [self._stages[world].save() for world in worlds.tolist()]
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+        for row, world in enumerate(worlds.tolist()):
+            self._stages[world].load({name: np.asarray(v)[row] for name, v in state.items()})
+
+    def render(self, world: int) -> NDArray[np.uint8]:
+        """Returns a larger picture (rows, columns, 3) through the same camera."""
+        return np.ascontiguousarray(self._stages[world].picture(self.render_size, "full"))
+
+    def close(self) -> None:
+        """Releases what the worlds draw with."""
+        for stage in self._stages:
+            stage.close()
+
+
+def _too_large(given: Mapping[str, Array], worlds: Index) -> Refusals:
+    """Returns the worlds whose state would be one that MuJoCo gives up on and starts over."""
+    refused = {}
+    for name in given.keys() & set(STATE):
+        rows = np.abs(np.asarray(given[name])).max(axis=1)
+        for world, largest in zip(worlds.tolist(), rows.tolist(), strict=True):
+            if largest > _LARGEST_STATE:
+                refused[world] = explain(
+                    f"{name} reaches {largest:.3g}", allowed=f"up to {_LARGEST_STATE:.0e}"
+                )
+    return refused
+
+
+def _distraction(options: ControlOptions) -> Distraction | None:
+    """Returns the mechanisms of the options' distraction, where there is one."""
+    if not options.distractions:
+        return None
+    level = difficulty(options.distraction)
+    videos = procedural_videos() if options.videos is None else folder_videos(options.videos)
+    shown = first(videos, level.videos)
+    return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
+
+
+def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
+    return given if isinstance(given, tuple | list) else (given, given)  # type: ignore[return-value]

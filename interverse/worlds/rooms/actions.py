@@ -1,0 +1,72 @@
+"""The seven actions: which property each sets, and to what."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.rooms.item import HELD_FROM, PROPERTIES
+from interverse.worlds.rooms.objects import TRAITS
+
+CLASS_NAMES = tuple(sorted(TRAITS))
+"""Object classes by number."""
+
+ABSENT = -1  # the class of a slot that holds nothing
+
+
+class Verb(NamedTuple):
+    """What an action does: the component of the state it sets, its value, and the way back."""
+
+    name: str
+    component: int
+    target: float
+    reverse: str | None
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb("open", 0, 0.8, "close"),
+    Verb("close", 0, 0.0, "open"),
+    Verb("turnon", 1, 1.0, "turnoff"),
+    Verb("turnoff", 1, 0.0, "turnon"),
+    Verb("dirty", 2, 1.0, "clean"),
+    Verb("clean", 2, 0.0, "dirty"),
+    Verb("break", 3, 1.0, None),
+)
+"""Actions by number."""
+
+
+def properties_of(cls: int) -> tuple[str, ...]:
+    """Returns the properties that objects of a class have; nothing for an empty slot."""
+    return () if cls == ABSENT else TRAITS[CLASS_NAMES[cls]]
+
+
+@functools.cache
+def has(cls: int) -> NDArray[np.bool_]:
+    """Returns which of the four components a class has, (4,), read-only."""
+    held = np.array([name in properties_of(cls) for name in PROPERTIES])
+    held.flags.writeable = False
+    return held
+
+
+def act(cls: int, state: NDArray[np.float64], verb: int) -> NDArray[np.float64]:
+    """Returns an object's state (4,) after an action.
+
+    An action on what the class has not, or on what holds already, changes nothing.
+
+    >>> act(CLASS_NAMES.index("Fridge"), np.zeros(4), 0).tolist()
+    [0.8, 0.0, 0.0, 0.0]
+    """
+    _, component, target, _ = VERBS[verb]
+    after = state.copy()
+    holds = bool(state[component] >= HELD_FROM)
+    if has(cls)[component] and holds != (target >= HELD_FROM):
+        after[component] = target
+    return after
+
+
+def possible(cls: int, state: NDArray[np.float64]) -> list[int]:
+    """Returns the actions that change an object of a class in a state, one a property at most."""
+    return [v for v in range(len(VERBS)) if not np.array_equal(act(cls, state, v), state)]

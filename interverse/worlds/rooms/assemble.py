@@ -1,0 +1,148 @@
+"""Items into a MuJoCo scene, and what to change there when an item's state changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from interverse.sim.assets import (
+    MjsBody,
+    MjSpec,
+    add_body,
+    add_joint,
+    add_material,
+    add_mesh,
+    add_sight,
+    add_texture,
+)
+from interverse.worlds.rooms.item import Item, Part, Surface, Texture, is_seen, surface_key
+from interverse.worlds.rooms.textures import pixels
+
+TEXTURE_PIXELS = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skin:
+    """The materials of one geom: by key of `Part.alternate`, '' for the part's own surface."""
+
+    geom: str
+    part: Part
+    materials: Mapping[str, str]
+    emissions: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """Names under which an item stands in a scene."""
+
+    item: Item
+    body: str
+    geoms: tuple[str, ...]
+    joints: Mapping[str, float]
+    """Joint name to travel: a joint's position is openness times travel."""
+    skins: tuple[Skin, ...]
+
+    def positions(self, state: Mapping[str, float]) -> dict[str, float]:
+        """Returns each joint's position in a state."""
+        return {name: state.get("open", 0.0) * travel for name, travel in self.joints.items()}
+
+    def looks(self, state: Mapping[str, float]) -> dict[str, Look]:
+        """Returns how each geom looks in a state."""
+        return {skin.geom: _look(skin, state) for skin in self.skins}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One geom in one state: gone, or seen in a material of its own that glows so much."""
+
+    seen: bool
+    material: str
+    emission: float
+
+
+@dataclass(slots=True)
+class Palette:
+    """Textures and materials a scene has already, so that equal ones are added once."""
+
+    spec: MjSpec
+    texture_size: int = TEXTURE_PIXELS
+    textures: dict[Texture, str] = field(default_factory=dict)
+    materials: dict[Surface, str] = field(default_factory=dict)
+
+    def texture(self, texture: Texture) -> str:
+        """Returns the name of a texture, added when it is new."""
+        if texture not in self.textures:
+            name = f"texture{len(self.textures)}"
+            add_texture(self.spec, name, pixels(texture, self.texture_size))
+            self.textures[texture] = name
+        return self.textures[texture]
+
+    def material(self, surface: Surface, own: str | None = None) -> str:
+        """Returns the name of a surface's material; with `own`, one that nothing else shares."""
+        if own is None and surface in self.materials:
+            return self.materials[surface]
+        name = own if own is not None else f"material{len(self.materials)}"
+        add_material(
+            self.spec,
+            name,
+            None if surface.texture is None else self.texture(surface.texture),
+            rgba=surface.rgba,
+            specular=surface.specular,
+            shininess=surface.shininess,
+            reflectance=surface.reflectance,
+            emission=surface.emission,
+        )
+        if own is None:
+            self.materials[surface] = name
+        return name
+
+
+def item_spec(
+    palette: Palette,
+    item: Item,
+    prefix: str,
+    *,
+    pos: Sequence[float] = (0.0, 0.0, 0.0),
+    quat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+) -> Assembled:
+    """Adds an item at a pose of the world and returns the names it got, each under the prefix."""
+    root = add_body(palette.spec.worldbody, prefix, pos, quat)
+    bodies: dict[str | None, MjsBody] = {None: root}
+    joints: dict[str, float] = {}
+    skins = []
+    for part in item.parts:
+        name = f"{prefix}/{part.name}"
+        body = bodies[part.parent]
+        if part.joint is not None:
+            body = add_body(body, name, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+            add_joint(body, name, part.joint.kind, part.joint.origin, part.joint.axis)
+            joints[name] = part.joint.travel
+        bodies[part.name] = body
+        skins.append(_skin(palette, part, name, body))
+    return Assembled(
+        item=item,
+        body=prefix,
+        geoms=tuple(skin.geom for skin in skins),
+        joints=joints,
+        skins=tuple(skins),
+    )
+
+
+def _skin(palette: Palette, part: Part, name: str, body: MjsBody) -> Skin:
+    add_mesh(palette.spec, name, part.mesh)
+    surfaces = {"": part.surface, **part.alternate}
+    materials = {
+        key: palette.material(surface, f"{name}/{key}" if "on" in key.split("+") else None)
+        for key, surface in surfaces.items()
+    }
+    add_sight(body, name, name, materials[""])
+    emissions = {key: surface.emission for key, surface in surfaces.items()}
+    return Skin(geom=name, part=part, materials=materials, emissions=emissions)
+
+
+def _look(skin: Skin, state: Mapping[str, float]) -> Look:
+    key = surface_key(skin.part, state)
+    emission = skin.emissions[key]
+    if "on" in key.split("+"):
+        emission *= state["on"]
+    return Look(seen=is_seen(skin.part, state), material=skin.materials[key], emission=emission)

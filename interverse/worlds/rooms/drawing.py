@@ -1,0 +1,143 @@
+"""Pictures of rooms: which model to draw, what to change in it, and whose pixels are whose."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.sim import studio
+from interverse.sim.studio import Stage
+from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.lights import light_edits, sky_color
+from interverse.worlds.rooms.placing import Pose
+from interverse.worlds.rooms.room import Thing, plan_room
+from interverse.worlds.rooms.scene import LIGHTS, Model, build_model, state_edits
+from interverse.worlds.rooms.shell import Opening
+
+Cast = tuple[tuple[int, str, int], ...]  # index, class and instance of each item of a room
+Part = Literal["rgb", "items", "depth"]
+_ASKED: dict[Part, studio.Part] = {"rgb": "rgb", "items": "geoms", "depth": "depth"}
+_LAMP = 0.9  # strength of an item's own light where lamps shine
+_NOWHERE = Pose(np.zeros(3), 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Staged:
+    """A room ready to be drawn."""
+
+    built: Model
+    stage: Stage
+    indices: tuple[int, ...]
+    """The item in each place of the model."""
+    openings: tuple[Opening, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shot:
+    """What a picture shows: things by index with their states, a camera and a light."""
+
+    things: Sequence[Thing | None]
+    states: NDArray[np.float64]
+    view: View
+    light: tuple[NDArray[np.float64], float, float]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """A picture: colours, the index of the item at each pixel (-1 for none), depth in metres."""
+
+    rgb: NDArray[np.uint8] | None
+    items: NDArray[np.int16] | None
+    depth: NDArray[np.float32] | None
+
+
+def cast_of(things: Sequence[Thing | None]) -> Cast:
+    """Returns what a model is made of, whatever the places."""
+    return tuple((i, t.cls, t.instance) for i, t in enumerate(things) if t is not None)
+
+
+@functools.lru_cache(maxsize=12)
+def staged(seed: int, objects: int, cast: Cast, *, spill: bool, high: bool) -> Staged:
+    """Returns the room of a seed with a cast in it; the last few are kept.
+
+    Args:
+        seed: of the room.
+        objects: how many items it has at most.
+        cast: its items.
+        spill: whether lamps shine and moving parts cast shadows.
+        high: whether Filament draws it.
+    """
+    room = plan_room(seed, objects)
+    things = [Thing(cls, instance, _NOWHERE) for _, cls, instance in cast]
+    built = build_model(room, things, lamps=spill, high=high)
+    stage = Stage(built.model, shadowless=() if spill else built.shadowless, high=high)
+    return Staged(built, stage, tuple(index for index, _, _ in cast), room.openings)
+
+
+def draw(scene: Staged, shot: Shot, *, size: int, parts: Collection[Part], fast: bool) -> Frame:
+    """Returns a picture.
+
+    Args:
+        scene: a room ready to be drawn.
+        shot: what it shows.
+        size: pixels a side.
+        parts: which of rgb, items and depth to draw.
+        fast: whether the quick renderer draws the colours whatever the quality.
+    """
+    rows = list(scene.indices)
+    edits, qpos = state_edits(scene.built, shot.states[rows])
+    edits |= _poses(scene, [shot.things[i] for i in rows])
+    edits |= _camera(shot.view)
+    edits |= _light(scene, shot, light_edits(*shot.light, scene.openings))
+    edits["geom_rgba"][list(scene.built.sky), :3] = sky_color(shot.light[2])
+    asked = [_ASKED[part] for part in parts]
+    seen = scene.stage.draw(edits, qpos=qpos, size=size, parts=asked, fast=fast)
+    if seen.geoms is None:
+        return Frame(seen.rgb, None, seen.depth)
+    table = np.full(len(scene.built.owner) + 1, -1, np.int16)  # the last is for no geom at all
+    owner = scene.built.owner
+    table[:-1] = np.where(owner >= 0, np.array([*rows, -1], np.int16)[owner], -1)
+    return Frame(seen.rgb, table[seen.geoms], seen.depth)
+
+
+def _poses(scene: Staged, things: Sequence[Thing | None]) -> dict[str, Any]:
+    model = scene.built.model
+    position, turn = model.body_pos.copy(), model.body_quat.copy()
+    for item, thing in zip(scene.built.items, things, strict=True):
+        if thing is not None:
+            body = model.body(item.body).id
+            position[body], turn[body] = thing.pose.position, thing.pose.quaternion
+    return {"body_pos": position, "body_quat": turn}
+
+
+def _camera(view: View) -> dict[str, Any]:
+    return {
+        "cam_pos": view.position[None],
+        "cam_quat": view.quaternion[None],
+        "cam_fovy": np.array([math.degrees(view.fov)]),
+    }
+
+
+def _light(scene: Staged, shot: Shot, edits: dict[str, Any]) -> dict[str, Any]:
+    """Returns the light's edits for a model that may have lamps of its own."""
+    model = scene.built.model
+    diffuse, way = model.light_diffuse.copy(), model.light_dir.copy()
+    for row, name in enumerate(LIGHTS):
+        light = model.light(name).id
+        diffuse[light], way[light] = edits["light_diffuse"][row], edits["light_dir"][row]
+    if scene.built.lamps:
+        for index, item in zip(scene.indices, scene.built.items, strict=True):
+            if item.item.light is not None:
+                lamp = model.light(f"{item.body}/lamp").id
+                diffuse[lamp] = _LAMP * shot.states[index, 1] * np.array([1.0, 0.85, 0.6])
+    ambient = edits["headlight_ambient"]
+    return {"light_diffuse": diffuse, "light_dir": way, "headlight_ambient": ambient}

@@ -1,0 +1,234 @@
+"""How the variables of one room follow from its seed, from noise and from what is held fixed.
+
+A row is one world: every variable by name, beside it `u/...` (its noise), `cut/...` (whether an
+intervention holds a variable), `order` (which item of the room stands in which slot) and `aimed`
+(the item the camera was drawn for, -1 for the one in slot 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import explain
+from interverse.rng import Noise, generator
+from interverse.worlds.rooms import camera, lights
+from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
+from interverse.worlds.rooms.item import PROPERTIES
+from interverse.worlds.rooms.options import RoomsOptions
+from interverse.worlds.rooms.placing import Bounds, Occupancy, Pose
+from interverse.worlds.rooms.room import Room, Thing, made, place_item, plan_room, reach
+from interverse.worlds.rooms.variables import CAMERA, FIELDS, LIGHT, TRAINING_ROOMS, name_of
+
+Row = dict[str, NDArray[Any]]
+_OPEN = VERBS[0].target
+_SHAKE = np.array([0.12, 0.12, 0.08, 0.16, 0.10])  # of a camera in a step: m, m, m, rad, rad
+_NO_PLACE = "Take another class or instance, or set its position too"
+
+
+def draw_numbers(noise: Noise, objects: int) -> Row:
+    """Returns the uniform numbers that a new episode's values are made of, (N, ...) each."""
+    names = [name_of(slot, "state") for slot in range(objects)]
+    zero = np.zeros(len(noise))
+    return {
+        "u/room": noise.uniform("room/seed"),
+        "u/object": noise.uniform("object/class"),
+        "u/state": noise.uniforms(names, len(PROPERTIES)),
+        "u/camera": noise.uniform("camera/position", (camera.TRIES, camera.NUMBERS)),
+        "u/light": noise.uniform("light/color", (lights.NUMBERS,)),
+        "u/shake": np.full((len(noise), len(_SHAKE)), 0.5),
+        "u/shift": np.zeros((len(noise), lights.NUMBERS)),
+        "aimed": np.full(len(noise), -1),
+        "shifted": zero > 0,
+    }
+
+
+def shaken(noise: Noise, options: RoomsOptions) -> Row:
+    """Returns the uniform numbers of what else changes in a step, for those that do."""
+    found: Row = {}
+    if options.shakes_camera:
+        found["u/shake"] = noise.uniform("camera/position", (len(_SHAKE),))
+    if options.shifts_light:
+        found["u/shift"] = noise.uniform("light/color", (lights.NUMBERS,))
+        found["shifted"] = np.ones(len(noise), dtype=bool)
+    return found
+
+
+def things_of(row: Row) -> list[Thing | None]:
+    """Returns what stands in the room now, by the item's index in it; None for nothing."""
+    found: list[Thing | None] = [None] * len(row["order"])
+    for slot, index in enumerate(row["order"].tolist()):
+        cls = int(row[name_of(slot, "class")])
+        if cls != ABSENT:
+            pose = Pose(row[name_of(slot, "position")], float(row[name_of(slot, "yaw")]))
+            found[index] = Thing(CLASS_NAMES[cls], int(row[name_of(slot, "instance")]), pose)
+    return found
+
+
+def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> str | None:
+    """Brings every variable in line with its causes, unless held; returns why it cannot be.
+
+    Args:
+        row: one world, changed in place.
+        options: of the world.
+        redraw: slots whose objects are new, and get an initial state.
+    """
+    if not row["cut/room/seed"]:
+        row["room/seed"] = np.array(int(row["u/room"] * TRAINING_ROOMS))
+    room = plan_room(int(row["room/seed"]), options.objects)
+    row["order"] = _order(len(room.things), options.objects, float(row["u/object"]))
+    for slot in range(options.objects):
+        problem = _settle_object(row, room, slot)
+        if problem is not None:
+            return problem
+        if slot in redraw:
+            row[name_of(slot, "state")] = _initial(row, slot)
+    _settle_light(row, room)
+    _settle_camera(row, room, options)
+    return _impossible(row, room, options)
+
+
+def refocus(row: Row, room: Room, index: int) -> None:
+    """Puts the item of an index into slot 0 and moves the others along; nothing else changes."""
+    slots = len(row["order"])
+    order = _order(len(room.things), slots, (index + 0.5) / len(room.things))
+    was = {item: slot for slot, item in enumerate(row["order"].tolist())}
+    source = [was[item] for item in order.tolist()]
+    old = dict(row)
+    for slot, before in enumerate(source):
+        for field in FIELDS:
+            for prefix in ("", "cut/"):
+                row[prefix + name_of(slot, field)] = old[prefix + name_of(before, field)]
+    row["order"], row["u/state"] = order, old["u/state"][source]
+    row["u/object"] = np.array((index + 0.5) / len(room.things))
+
+
+def impossible_state(row: Row, options: RoomsOptions) -> str | None:
+    """Returns why an object cannot be in its state: its class lacks a property."""
+    for slot in range(options.objects):
+        cls, state = int(row[name_of(slot, "class")]), row[name_of(slot, "state")]
+        if np.any(state[~has(cls)] != 0):
+            what = "no object" if cls == ABSENT else f"a {CLASS_NAMES[cls]}"
+            held = [name for name, on in zip(PROPERTIES, has(cls), strict=True) if on]
+            return explain(
+                f"{name_of(slot, 'state')} is {state.tolist()} of {what}",
+                allowed=f"0 for all but {', '.join(held) or 'nothing'}",
+            )
+    return None
+
+
+def _order(present: int, slots: int, uniform: float) -> NDArray[np.int64]:
+    """Returns the item in each slot: the one looked at first, the others as they are numbered."""
+    first = int(uniform * present)
+    return np.array([first, *(i for i in range(slots) if i != first)], dtype=np.int64)
+
+
+def _put(row: Row, name: str, value: Any) -> None:
+    if not row[f"cut/{name}"]:
+        row[name] = np.asarray(value)
+
+
+def _settle_object(row: Row, room: Room, slot: int) -> str | None:
+    index = int(row["order"][slot])
+    planned = room.things[index] if index < len(room.things) else None
+    cls, instance = name_of(slot, "class"), name_of(slot, "instance")
+    number = ABSENT if planned is None else CLASS_NAMES.index(planned.cls)
+    _put(row, cls, np.int64(number))
+    _put(row, instance, np.int64(0 if planned is None else planned.instance))
+    pose = _pose(row, room, index, planned, slot)
+    if pose is None and not row[f"cut/{name_of(slot, 'position')}"]:
+        name = CLASS_NAMES[int(row[cls])]
+        return explain(f"a {name} as {cls} finds no free place in the room", fix=_NO_PLACE)
+    pose = Pose(row[name_of(slot, "position")], 0.0) if pose is None else pose
+    _put(row, name_of(slot, "position"), pose.position.astype(float))
+    _put(row, name_of(slot, "yaw"), np.float64(camera.wrap(pose.yaw)))
+    return None
+
+
+def _pose(row: Row, room: Room, index: int, planned: Thing | None, slot: int) -> Pose | None:
+    number, instance = int(row[name_of(slot, "class")]), int(row[name_of(slot, "instance")])
+    if number == ABSENT:
+        return Pose(np.zeros(3), 0.0)
+    name = CLASS_NAMES[number]
+    if planned is not None and (planned.cls, planned.instance) == (name, instance):
+        return planned.pose
+    return place_item(room, index, name, instance)
+
+
+def _initial(row: Row, slot: int) -> NDArray[np.float64]:
+    """Returns an object's first state: open, on and dirty by the toss of a coin, never broken."""
+    heads = row["u/state"][slot] < 0.5
+    full = np.array([_OPEN, 1.0, 1.0, 0.0])
+    return np.where(heads & has(int(row[name_of(slot, "class")])), full, 0.0)
+
+
+def _settle_light(row: Row, room: Room) -> None:
+    hue = float(generator(seed=room.seed, name="rooms/lamps").random())
+    light = lights.draw_light(hue, row["u/light"])
+    if row["shifted"]:
+        light = lights.shift_light(*light, row["u/shift"])
+    for name, value in zip(LIGHT, light, strict=True):
+        _put(row, name, np.asarray(value, dtype=float))
+
+
+def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
+    close = options.view == "single"
+    things = things_of(row) if close else list(room.things)
+    boxes = [t.pose.bounds(made(t.cls, t.instance).bounds()) for t in things if t is not None]
+    index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
+    target = sum(t is not None for t in things[:index])
+    view = camera.choose_view(room, boxes, target, row["u/camera"], close=close)
+    shake = _SHAKE * (row["u/shake"] - 0.5) * (0.25 if close else 1.0)
+    place = view.position + shake[:3]
+    place = place if camera.stands_free(room, place) else view.position
+    values = (place, camera.wrap(view.yaw + shake[3]), view.pitch + shake[4], view.fov)
+    for name, value in zip(CAMERA, values, strict=True):
+        _put(row, name, np.asarray(value, dtype=float))
+
+
+def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
+    """Returns why things cannot stand as they do, where an intervention put one elsewhere."""
+    if row["cut/camera/position"] and not camera.stands_free(room, row["camera/position"]):
+        half = (np.array(room.size[:2]) / 2).round(2).tolist()
+        return explain(
+            f"camera/position is {row['camera/position'].round(3).tolist()}",
+            allowed=f"|x|, |y| within {half}, under the ceiling, in no furniture",
+        )
+    boxes = _boxes(row, options)
+    for slot, box in boxes.items():
+        moved = any(row[f"cut/{name_of(slot, field)}"] for field in ("position", "yaw"))
+        if moved and not room.taken.free(box):
+            return _clash(row, slot, "a wall or a piece of furniture")
+        other_item = any(row[f"cut/{name_of(slot, field)}"] for field in ("class", "instance"))
+        if moved or other_item:
+            for other, its in boxes.items():
+                if other != slot and _meet(room, box, its):
+                    return _clash(row, slot, name_of(other, "").rstrip("/"))
+    return None
+
+
+def _boxes(row: Row, options: RoomsOptions) -> Mapping[int, Bounds]:
+    found = {}
+    for slot in range(options.objects):
+        cls = int(row[name_of(slot, "class")])
+        if cls != ABSENT:
+            pose = Pose(row[name_of(slot, "position")], float(row[name_of(slot, "yaw")]))
+            found[slot] = pose.bounds(reach(CLASS_NAMES[cls], int(row[name_of(slot, "instance")])))
+    return found
+
+
+def _meet(room: Room, a: Bounds, b: Bounds) -> bool:
+    taken = Occupancy(room.size)
+    taken.add(a)
+    return taken.meets(b)
+
+
+def _clash(row: Row, slot: int, what: str) -> str:
+    place = row[name_of(slot, "position")].round(3).tolist()
+    return explain(
+        f"{name_of(slot, 'position')} at {place} would run into {what}",
+        allowed="a free place between the walls",
+    )

@@ -1,0 +1,71 @@
+"""Options of the rooms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.worlds.world import WorldOptions
+
+Nuisance = Literal["none", "camera", "light", "both"]
+NUISANCES: tuple[Nuisance, ...] = ("none", "camera", "light", "both")
+Quality = Literal["fast", "high"]
+QUALITIES: tuple[Quality, ...] = ("fast", "high")
+View = Literal["multi", "single"]
+VIEWS: tuple[View, ...] = ("multi", "single")
+MOST_OBJECTS = 8
+_SIZES = (16, 2048)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoomsOptions(WorldOptions):
+    """What a world of rooms is made with."""
+
+    view: View = "multi"
+    """multi: the whole scene from a place in the room. single: the object fills the picture."""
+    pair_nuisance: Nuisance = "none"
+    """What besides the object changes in a step: nothing, the camera, the light, or both."""
+    quality: Quality = "fast"
+    """fast: MuJoCo's own renderer, the same pixels each time. high: Filament, where it runs."""
+    image_size: int = 224
+    """Pixels a side of the picture and the mask. The published pictures have 672."""
+    objects: int = MOST_OBJECTS
+    """How many objects a room has at most; each room draws its number from 4 up to this."""
+    light_spill: bool = False
+    """Whether lamps that are on light up the room, and moving parts cast shadows: truer pictures,
+    in which an action changes pixels far from its object."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allowed = {"view": VIEWS, "pair_nuisance": NUISANCES, "quality": QUALITIES}
+        for name, choices in allowed.items():
+            if getattr(self, name) not in choices:
+                raise UnknownNameError(unknown(name, getattr(self, name), choices))
+        for name, (least, most) in {"image_size": _SIZES, "objects": (1, MOST_OBJECTS)}.items():
+            value = getattr(self, name)
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if not (whole and least <= value <= most):
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed=f"a whole number, {least} to {most}")
+                )
+        if not isinstance(self.light_spill, bool):
+            raise InvalidValueError(
+                explain(f"light_spill is {self.light_spill!r}", allowed="True or False")
+            )
+        if self.device != "cpu":
+            raise InvalidValueError(
+                explain(f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU")
+            )
+
+    @property
+    def shakes_camera(self) -> bool:
+        """Whether the camera moves in a step."""
+        return self.pair_nuisance in ("camera", "both")
+
+    @property
+    def shifts_light(self) -> bool:
+        """Whether the light changes in a step."""
+        return self.pair_nuisance in ("light", "both")

@@ -1,0 +1,200 @@
+"""The variables of a room and its causal graph.
+
+The room's seed is the common cause of everything else: which objects there are, where they stand,
+where a camera can be, what light a room has. An action changes one object's state.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from interverse.scm import Angle, Box, CausalGraph, Integers, Variable, table
+from interverse.scm.variable import Values
+from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
+from interverse.worlds.rooms.options import RoomsOptions
+
+TRAINING_ROOMS = 10_000
+TEST_ROOMS = 2_000
+INSTANCES = 2**31 - 1
+CAMERA = ("camera/position", "camera/yaw", "camera/pitch", "camera/fov")
+LIGHT = ("light/color", "light/brightness", "light/time_of_day")
+ACTION = ("action/object", "action/verb")
+_CLASSES = "Number of the class: " + ", ".join(f"{i} {n}" for i, n in enumerate(CLASS_NAMES)) + "."
+FIELDS = ("class", "instance", "position", "yaw", "state")
+
+
+def name_of(slot: int, field: str) -> str:
+    """Returns the name of an object's variable; slot 0 is the object looked at.
+
+    >>> name_of(0, "state"), name_of(2, "state")
+    ('object/state', 'object_2/state')
+    """
+    return f"object/{field}" if slot == 0 else f"object_{slot}/{field}"
+
+
+def declare(options: RoomsOptions) -> Mapping[str, Variable]:
+    """Returns every variable of the world."""
+    slots = range(options.objects)
+    objects = [variable for slot in slots for variable in _object(slot)]
+    return table(_room(), *objects, *_camera(), *_light(), *_action(options))
+
+
+def _room() -> Variable:
+    last = TRAINING_ROOMS + TEST_ROOMS - 1
+    return Variable(
+        name="room/seed",
+        kind="latent",
+        default=np.array(0),
+        domain=Integers(0, INSTANCES),
+        space_a=Integers(0, TRAINING_ROOMS - 1),
+        space_b=Integers(TRAINING_ROOMS, last),
+        doc="Which room: its size, covers, furniture and objects. The common cause of all else.",
+    )
+
+
+def _object(slot: int) -> Iterator[Variable]:
+    least = 0 if slot == 0 else ABSENT
+    yield Variable(
+        name=name_of(slot, "class"),
+        kind="latent",
+        default=np.array(least),
+        domain=Integers(least, len(CLASS_NAMES) - 1),
+        doc=_CLASSES if slot == 0 else "As object/class; -1 is no object.",
+    )
+    yield Variable(
+        name=name_of(slot, "instance"),
+        kind="appearance",
+        default=np.array(0),
+        domain=Integers(0, INSTANCES),
+        doc="Which individual of its class: its shape, size and materials.",
+    )
+    yield Variable(
+        name=name_of(slot, "position"),
+        kind="latent",
+        unit="m",
+        default=np.zeros(3),
+        domain=Box(-4.0, 4.0, (3,)),
+        doc="Where it stands (on a wall: the middle of its back), from the middle of the floor.",
+    )
+    yield Variable(
+        name=name_of(slot, "yaw"),
+        kind="latent",
+        unit="rad",
+        default=np.array(0.0),
+        domain=Angle(),
+        doc="Its turn about the vertical; at 0 it faces -y.",
+    )
+    yield Variable(
+        name=name_of(slot, "state"),
+        kind="state",
+        default=np.zeros(4),
+        domain=Box(0.0, 1.0, (4,)),
+        space_a=functools.partial(_states, name_of(slot, "class")),
+        doc="How far it is open, on, dirty, broken; each holds from 0.5. What a class lacks is 0.",
+    )
+
+
+def _states(cls: str, values: Values) -> Box:
+    """Returns the states that objects of the present class can be in."""
+    classes = np.asarray(values[cls])
+    held = np.stack([has(int(c)) for c in classes.ravel()]).reshape((*classes.shape, 4))
+    return Box(np.zeros(held.shape), held.astype(float), (4,))
+
+
+def _camera() -> Iterator[Variable]:
+    yield Variable(
+        name="camera/position",
+        kind="appearance",
+        unit="m",
+        default=np.array([0.0, 0.0, 1.5]),
+        domain=Box(-4.0, 4.0, (3,)),
+        doc="Where the camera is; between the walls and in no furniture.",
+    )
+    yield Variable(
+        name="camera/yaw",
+        kind="appearance",
+        unit="rad",
+        default=np.array(0.0),
+        domain=Angle(),
+        doc="Its turn about the vertical; at 0 it looks along +y.",
+    )
+    yield Variable(
+        name="camera/pitch",
+        kind="appearance",
+        unit="rad",
+        default=np.array(0.0),
+        domain=Box(-1.4, 1.4),
+        doc="How far it looks up.",
+    )
+    yield Variable(
+        name="camera/fov",
+        kind="appearance",
+        unit="rad",
+        default=np.array(math.radians(75.0)),
+        domain=Box(math.radians(3.0), math.radians(120.0)),
+        doc="Angle of view, across and down alike.",
+    )
+
+
+def _light() -> Iterator[Variable]:
+    yield Variable(
+        name="light/color",
+        kind="appearance",
+        unit="rgb",
+        default=np.ones(3),
+        domain=Box(0.0, 1.0, (3,)),
+        doc="Colour of the ceiling lamp.",
+    )
+    yield Variable(
+        name="light/brightness",
+        kind="appearance",
+        default=np.array(1.0),
+        domain=Box(0.1, 2.0),
+        space_a=Box(0.9, 1.4),
+        space_b=Box(0.4, 0.9, open_high=True),
+        doc="Strength of all lights.",
+    )
+    yield Variable(
+        name="light/time_of_day",
+        kind="appearance",
+        unit="h",
+        default=np.array(12.0),
+        domain=Box(0.0, 24.0),
+        space_a=Box(7.0, 18.0),
+        space_b=Box(18.0, 23.0, open_low=True),
+        doc="What the sky looks like, and how much of it comes in.",
+    )
+
+
+def _action(options: RoomsOptions) -> Iterator[Variable]:
+    for name, most in zip(ACTION, (options.objects, len(VERBS)), strict=True):
+        yield Variable(
+            name=name,
+            kind="state",
+            default=np.array(-1),
+            domain=Integers(-1, most - 1),
+            read_only=True,
+            doc="The last action's part, as chosen by whoever acts; -1 before the first.",
+        )
+
+
+def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> CausalGraph:
+    """Returns the graph: the room causes all, the action one object's next state."""
+    edges = [("room/seed", name) for name in variables if name not in ("room/seed", *ACTION)]
+    for slot in range(options.objects):
+        cls, instance, position, yaw, state = (name_of(slot, field) for field in FIELDS)
+        edges += [(cause, effect) for cause in (cls, instance) for effect in (position, yaw)]
+        edges += [(cls, state), (cls, f"{state}'"), (state, f"{state}'")]
+        edges += [(f"{name}'", f"{state}'") for name in ACTION]
+    if options.view == "single":
+        seen = [name_of(0, field) for field in ("class", "instance", "position", "yaw")]
+        edges += [(cause, effect) for cause in seen for effect in CAMERA]
+    if options.shakes_camera:
+        edges += [(name, f"{name}'") for name in CAMERA[:3]]
+    if options.shifts_light:
+        edges += [(name, f"{name}'") for name in LIGHT]
+    return CausalGraph.build(variables, edges)

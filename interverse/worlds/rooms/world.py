@@ -1,0 +1,280 @@
+"""Rooms with objects that can be opened, switched, soiled and broken; one action an episode.
+
+The room's seed and noise make everything else (`mechanisms`); pictures are drawn when asked for
+and kept until something changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.rng import Noise
+from interverse.scm import with_defaults
+from interverse.sim.filament import probe
+from interverse.sim.studio import reserve
+from interverse.worlds.rooms.actions import VERBS, act
+from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
+from interverse.worlds.rooms.mechanisms import (
+    Row,
+    draw_numbers,
+    impossible_state,
+    refocus,
+    settle,
+    shaken,
+    things_of,
+)
+from interverse.worlds.rooms.options import RoomsOptions
+from interverse.worlds.rooms.room import plan_room
+from interverse.worlds.rooms.variables import (
+    ACTION,
+    CAMERA,
+    LIGHT,
+    causal_graph,
+    declare,
+    name_of,
+)
+from interverse.worlds.world import (
+    NONE_REFUSED,
+    Array,
+    Index,
+    Observation,
+    Refusals,
+    Score,
+    State,
+    World,
+)
+
+_LENGTH = 2  # steps until truncation: an episode is over after one, so it is never truncated
+_RENDERED = 336
+
+
+@final
+class Rooms(World):
+    """N rooms; a step applies one of seven actions to one object."""
+
+    options_type = RoomsOptions
+    render_size = (_RENDERED, _RENDERED)
+
+    options: RoomsOptions
+
+    def __init__(self, *, num_worlds: int, options: RoomsOptions) -> None:
+        self.num_worlds, self.options = num_worlds, options
+        if options.quality == "high":
+            probe()
+        self.variables = with_defaults(declare(options), options.defaults)
+        self.graph = causal_graph(self.variables, options)
+        size = options.image_size
+        self.observation_space = gym.spaces.Dict(
+            {
+                "image": gym.spaces.Box(0, 255, (size, size, 3), np.uint8),
+                "mask": gym.spaces.Box(0, options.objects, (size, size), np.uint8),
+            }
+        )
+        self.action_space = gym.spaces.MultiDiscrete([options.objects, len(VERBS)])
+        self.layout = {}
+        self.max_steps = _LENGTH if options.max_steps is None else options.max_steps
+        self.reward_range = (0.0, 1.0)
+        self._slots = range(options.objects)
+        self._defaults = {name: self.variables[name].default for name in options.defaults}
+        zero = np.zeros(num_worlds, dtype=np.int64)
+        self._state: State = {}
+        self._image = np.zeros((num_worlds, size, size, 3), np.uint8)
+        self._mask = np.zeros((num_worlds, size, size), np.uint8)
+        self._stale = np.ones(num_worlds, dtype=bool)
+        self._held: dict[int, tuple[tuple[int, Cast], Staged]] = {}
+        self.reset(np.arange(num_worlds), Noise(zero, zero, zero), {})
+
+    # ------------------------------------------------------------------ episodes
+
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Draws rooms and all that follows; given states come last."""
+        refused: dict[int, str] = {}
+        numbers = draw_numbers(noise, self.options.objects)
+        for i, world in enumerate(worlds.tolist()):
+            mine = {name: value[i] for name, value in numbers.items()}
+            held = {name: value[i] for name, value in given.items()}
+            row, problem = self._start(mine, self._defaults | held)
+            if problem is not None:
+                refused[world] = problem
+                row, _ = self._start(mine, self._defaults)
+            self._write(row, world)
+        return refused
+
+    def _start(self, numbers: Row, held: Mapping[str, Array]) -> tuple[Row, str | None]:
+        """Returns the row of a new episode under values held fixed, and why it cannot be."""
+        row: Row = {name: v.default.copy() for name, v in self.variables.items()}
+        row |= {f"cut/{name}": np.array(False) for name in self.variables}
+        row |= {name: np.array(value) for name, value in numbers.items()}
+        row |= {"stepped": np.array(False), "changed": np.array(False)}
+        return row, self._impose(row, held, redraw=self._slots)
+
+    def _impose(
+        self, row: Row, values: Mapping[str, Array], *, redraw: Collection[int]
+    ) -> str | None:
+        """Sets values in a row with all that follows; states, which follow from classes, last."""
+        states = {name: v for name, v in values.items() if self.variables[name].kind == "state"}
+        for name in values.keys() - states.keys():
+            row[name] = np.asarray(values[name], dtype=self.variables[name].dtype)
+            row[f"cut/{name}"] = np.array(True)
+        problem = settle(row, self.options, redraw=redraw)
+        row |= {name: np.array(v, dtype=float) for name, v in states.items()}
+        return impossible_state(row, self.options) if problem is None else problem
+
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables and what follows at once; a refused world stays as it was."""
+        refused = {}
+        for i, world in enumerate(worlds.tolist()):
+            mine = {name: value[i] for name, value in values.items()}
+            new = [s for s in self._slots if {"room/seed", name_of(s, "class")} & mine.keys()]
+            row = self._row(world)
+            problem = self._impose(row, mine, redraw=new)
+            if problem is None:
+                self._write(row, world)
+            else:
+                refused[world] = problem
+        return refused or NONE_REFUSED
+
+    def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
+        """Acts on one object in each world; camera and light change where that was asked for."""
+        self.act(actions, worlds)
+        numbers = shaken(noise, self.options)
+        for i, world in enumerate(worlds.tolist() if numbers else ()):
+            row = self._row(world)
+            row |= {key: value[i] for key, value in numbers.items()}
+            settle(row, self.options)
+            self._write(row, world)
+
+    def act(self, actions: Array, worlds: Index) -> None:
+        """Acts on one object in each world, and nothing else changes."""
+        for i, world in enumerate(worlds.tolist()):
+            row = self._row(world)
+            slot, verb = actions[i].tolist()
+            name = name_of(slot, "state")
+            after = act(int(row[name_of(slot, "class")]), row[name], verb)
+            row["changed"] = np.array(not np.array_equal(after, row[name]))
+            row["stepped"] = np.array(True)
+            row |= {name: after, ACTION[0]: np.array(slot), ACTION[1]: np.array(verb)}
+            self._write(row, world)
+
+    def score(self) -> Score:
+        """Returns 1 for an action that changed an object; an episode is over after one action."""
+        changed = self._state["changed"].copy()
+        return Score(changed.astype(float), self._state["stepped"].copy(), {"success": changed})
+
+    def look(self, world: int, item: int, numbers: NDArray[np.float64]) -> None:
+        """Draws another camera, for an item of the room: slot 0 stays as it is."""
+        row = self._row(world)
+        row["aimed"], row["u/camera"] = np.array(item), numbers
+        settle(row, self.options)
+        self._write(row, world)
+
+    def focus(self, world: int, item: int) -> None:
+        """Puts an item of the room into slot 0: it becomes `object`."""
+        row = self._row(world)
+        refocus(row, plan_room(int(row["room/seed"]), self.options.objects), item)
+        settle(row, self.options)
+        self._write(row, world)
+
+    # ------------------------------------------------------------------- reading
+
+    def present(self, world: int) -> list[int]:
+        """Returns the items that are in a room now, by their index in it."""
+        return [index for index, thing in enumerate(things_of(self._row(world))) if thing]
+
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape), as a fresh array."""
+        return self._state[name].copy()
+
+    def observe(self) -> Observation:
+        """Returns pictures, and masks with 1 for the object, i + 1 for object_i, 0 elsewhere."""
+        reserve(self.num_worlds)
+        for world in np.flatnonzero(self._stale).tolist():
+            frame = self.frame(world, self.options.image_size, ("rgb", "items"))
+            self._image[world] = frame.rgb
+            self._mask[world] = self.slots(world, frame) + 1
+            self._stale[world] = False
+        return {"image": self._image.copy(), "mask": self._mask.copy()}
+
+    def frame(
+        self, world: int, size: int, parts: Collection[Part] = ("rgb",), *, fast: bool = False
+    ) -> Frame:
+        """Returns a picture of a world.
+
+        Args:
+            world: which.
+            size: pixels a side.
+            parts: which of rgb, items and depth to draw.
+            fast: whether the quick renderer draws it whatever the quality.
+        """
+        shot = self._shot(self._row(world))
+        return draw(self.staged(world), shot, size=size, parts=parts, fast=fast)
+
+    def staged(self, world: int) -> Staged:
+        """Returns the model of a world's room, made at first and then kept."""
+        options, row = self.options, self._row(world)
+        seed, cast = int(row["room/seed"]), cast_of(things_of(row))
+        held = self._held.get(world)
+        if held is None or held[0] != (seed, cast):
+            spill, high = options.light_spill, options.quality == "high"
+            made = staged(seed, options.objects, cast, spill=spill, high=high)
+            held = self._held[world] = ((seed, cast), made)
+        return held[1]
+
+    def slots(self, world: int, frame: Frame) -> NDArray[np.int16]:
+        """Returns the slot of the object at each pixel of a frame, -1 for none."""
+        order = self._state["order"][world]
+        table = np.full(len(order) + 1, -1, np.int16)
+        table[order] = np.arange(len(order))
+        return table[frame.items]
+
+    def _shot(self, row: Row) -> Shot:
+        states = np.zeros((self.options.objects, 4))
+        for slot, index in enumerate(row["order"].tolist()):
+            states[index] = row[name_of(slot, "state")]
+        place, yaw, pitch, fov = (row[name] for name in CAMERA)
+        color, bright, time = (row[name] for name in LIGHT)
+        return Shot(
+            things=things_of(row),
+            states=states,
+            view=View(place, float(yaw), float(pitch), float(fov)),
+            light=(color, float(bright), float(time)),
+        )
+
+    def render(self, world: int) -> NDArray[np.uint8]:
+        """Returns a picture of one world."""
+        picture = self.frame(world, _RENDERED).rgb
+        assert picture is not None  # asked for
+        return picture
+
+    # ---------------------------------------------------------------------- rows
+
+    def _row(self, world: int) -> Row:
+        return {name: np.array(values[world]) for name, values in self._state.items()}
+
+    def _write(self, row: Row, world: int) -> None:
+        for name, value in row.items():
+            if name not in self._state:
+                array = np.asarray(value)
+                self._state[name] = np.zeros((self.num_worlds, *array.shape), array.dtype)
+            self._state[name][world] = value
+        self._stale[world] = True
+
+    def save(self, worlds: Index) -> State:
+        """Returns copies of the state's rows."""
+        return {name: values[worlds] for name, values in self._state.items()}
+
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+        for name, values in state.items():
+            self._state[name][worlds] = values
+        self._stale[worlds] = True
+
+    def close(self) -> None:
+        """Gives up the models; drawing again makes them anew."""
+        self._held.clear()

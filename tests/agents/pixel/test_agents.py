@@ -1,0 +1,366 @@
+"""Every agent: what an update changes, its losses by hand, and that it overfits a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import logsumexp
+
+from interverse.agents.pixel import AGENTS
+from interverse.agents.pixel.agent import Batch
+from interverse.agents.pixel.augment import augmentation
+from interverse.agents.pixel.config import PixelTrain, plan
+from interverse.agents.pixel.dbc import Guess, bisimulation_loss, model_loss
+from interverse.agents.pixel.geometry import random_crop
+from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.sac_ae import coarse
+from interverse.errors import InvalidValueError
+from tests.agents.pixel import by_hand
+
+COUNT, SIZE, ACTIONS = 6, 12, 2
+CROPPED = {"curl": 15, "rad": 15}  # they see the middle of larger pictures
+STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
+TRUNKED = {"curl", "drq", "rad", "sac_ae"}
+
+
+def hyper(**more) -> Hyper:
+    given = {"image_size": SIZE, "render_size": 15, "layers": 2, "batch": COUNT}
+    return Hyper(**{**given, "filters": 4, "features": 8, "hidden": 16, **more})
+
+
+def still(**more) -> Hyper:
+    rates = dict.fromkeys(("encoder_rate", "critic_rate", "actor_rate", "alpha_rate"), STILL)
+    return hyper(**{**rates, **more})
+
+
+def make(name: str, settings: Hyper | None = None, **options):
+    settings = hyper() if settings is None else settings
+    entry = AGENTS[name]
+    kind = entry.load()
+    sizes = Sizes(
+        pictures=(9, settings.image_size),
+        actions=ACTIONS,
+        filters=settings.filters,
+        layers=settings.layers,
+        features=settings.features,
+        hidden=settings.hidden,
+    )
+    given = {**entry.options, **options}
+    more = (kind.options_type(**given),) if given else ()
+    return kind(settings, sizes, 3, "cpu", *more)
+
+
+def recorded(name: str, count: int = COUNT, *, end: bool = False) -> Batch:
+    draw = np.random.default_rng(5)
+    side = CROPPED.get(name, SIZE)
+    now, then = draw.integers(0, 256, (2, count, 9, side, side), dtype=np.uint8)
+    actions = draw.uniform(-1, 1, (count, ACTIONS)).astype(np.float32)
+    rewards = draw.uniform(0, 1, (count, 1)).astype(np.float32)
+    ends = np.ones((count, 1)) if end else draw.integers(0, 2, (count, 1))
+    parts = (now, actions, rewards, ends.astype(np.float32), then)
+    return Batch(*map(torch.from_numpy, parts))
+
+
+def parameters(agent) -> dict[str, torch.Tensor]:
+    held = {**agent.networks.state_dict(), **agent.extra.state_dict()}
+    return {name: value.detach().clone() for name, value in held.items()}
+
+
+def changed(before, after) -> set[str]:
+    return {name for name in before if not torch.equal(before[name], after[name])}
+
+
+def under(names, *prefixes: str) -> set[str]:
+    return {name for name in names if name.startswith(prefixes)}
+
+
+@pytest.mark.parametrize("name", list(AGENTS))
+def test_an_update_changes_exactly_what_it_should(name):
+    agent, batch = make(name), recorded(name)
+    start = parameters(agent)
+    agent.update(batch)
+    first = parameters(agent)
+    assert changed(start, first) == set(start), "at the first update everything learns"
+    agent.update(batch)
+    second = parameters(agent)
+    learners = under(start, "encoder.", "critics.", "contrast.", "decoder.", "model.")
+    assert changed(first, second) == learners, "actor, temperature, targets wait for the third"
+    assert any(name.startswith("actor_trunk.") for name in start) == (name in TRUNKED)
+
+
+@pytest.mark.parametrize("name", list(AGENTS))
+def test_only_the_actors_own_layers_feel_its_loss(name):
+    agent = make(name, hyper(encoder_rate=STILL, critic_rate=STILL, alpha_rate=STILL))
+    start = parameters(agent)
+    agent.update(recorded(name))
+    own = under(start, "actor.", "actor_trunk.")
+    after = parameters(agent)
+    moved = {n for n in start if float((after[n] - start[n]).abs().max()) > 1e-20}
+    assert {n for n in moved if not n.startswith("target_")} == own
+
+
+@pytest.mark.parametrize("name", ["sac_pixels", "drq"])
+def test_targets_follow_by_their_fraction(name):
+    agent = make(name)
+    start = parameters(agent)
+    agent.update(recorded(name))
+    after = parameters(agent)
+    for part, tau in (("encoder", 0.05), ("critics", 0.01)):
+        for key in under(start, f"{part}."):
+            moved = (1 - tau) * start[f"target_{key}"] + tau * after[key]
+            assert torch.allclose(after[f"target_{key}"], moved, atol=1e-7), key
+
+
+def twin(agent) -> torch.Generator:
+    """Returns a generator that will draw what the agent's will."""
+    out = torch.Generator()
+    out.set_state(agent.generator.get_state())
+    return out
+
+
+def noise(draws: torch.Generator, count: int = COUNT):
+    return torch.randn(count, ACTIONS, generator=draws).numpy()
+
+
+def test_sac_by_hand():
+    agent, batch = make("sac_pixels", still()), recorded("sac_pixels")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    wanted = by_hand.target(batch, batch.successors, noise(draws), w, own_trunk=False)
+    expected = by_hand.critic_loss(batch.observations, batch.actions.numpy(), wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    features = by_hand.encode(batch.observations, w)
+    actions, density = by_hand.choose(features, noise(draws), w)
+    value = np.minimum(*by_hand.values(features, actions, w))
+    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+    assert float(losses["entropy"]) == pytest.approx(-density.mean(), rel=1e-4)
+    assert float(losses["alpha"]) == pytest.approx(0.1)
+
+
+def test_the_temperature_moves_towards_the_target_entropy():
+    agent, batch = make("sac_pixels", still(alpha_rate=1e-2)), recorded("sac_pixels")
+    losses = agent.update(batch)
+    entropy, target = float(losses["entropy"]), -ACTIONS
+    # Adam's first step has the length of its rate: up if the policy is too certain, else down.
+    expected = np.log(0.1) + 1e-2 * np.sign(target - entropy)
+    assert agent.networks.log_alpha.item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_time_limit_is_no_end():
+    agent, batch = make("sac_pixels"), recorded("sac_pixels")
+    never = batch._replace(ends=torch.zeros(COUNT, 1))
+    always = batch._replace(ends=torch.ones(COUNT, 1))
+    assert torch.equal(agent.target(always, batch.successors), batch.rewards)
+    assert not torch.any(agent.target(never, batch.successors) == batch.rewards)
+
+
+@pytest.mark.parametrize("rule", ["paper", "code"])
+def test_sac_aug_by_hand(rule):
+    options = {"augmentation": "drq_no_noise", "beta": 0.5, "invariance": 0.25, "rule": rule}
+    agent, batch = make("sac_aug", still(), **options), recorded("sac_aug")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    seen, then = augmentation("drq_no_noise", rule)(
+        batch.observations, batch.successors, generator=draws
+    )
+    mixed_then = np.concatenate([then[:3], batch.successors[3:]])
+    mixed_now = np.concatenate([seen[:3], batch.observations[3:]])
+    wanted = by_hand.target(batch, mixed_then, noise(draws), w, own_trunk=False)
+    expected = by_hand.critic_loss(mixed_now, batch.actions.numpy(), wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    gap = by_hand.encode(seen, w) - by_hand.encode(batch.observations, w)
+    length = np.sqrt((gap**2).sum()) if rule == "code" else np.sqrt((gap**2).sum(1)).mean()
+    assert float(losses["invariance"]) == pytest.approx(length, rel=1e-4)
+
+
+def test_the_papers_shares_and_weights():
+    agent = make("sac_aug")
+    assert (agent.options.beta, agent.options.invariance) == (0.9, 1e-5)
+    assert int(agent.options.beta * 256) == 230
+    names = {n: make(n).options.augmentation for n in ("sac_aug", "sac_cj_aug", "sac_nr_aug")}
+    assert names == {
+        "sac_aug": "drq",
+        "sac_cj_aug": "color_jitter+drq",
+        "sac_nr_aug": "network_randomization+drq",
+    }
+
+
+def test_invariance_is_felt_by_the_encoder_alone():
+    plain, pulled = (
+        make("sac_aug", hyper(), augmentation="drq_no_noise", beta=1.0, invariance=weight)
+        for weight in (0.0, 10.0)
+    )
+    for agent in (plain, pulled):
+        agent.update(recorded("sac_aug"))
+    differ = changed(parameters(plain), parameters(pulled))
+    trained = under(differ, "encoder.", "target_encoder.")
+    assert under(trained, "encoder.")
+    assert not under(differ, "critics.")
+
+
+def test_rad_by_hand():
+    agent, batch = make("rad", still()), recorded("rad")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    then = random_crop(batch.successors, SIZE, draws)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    now = random_crop(batch.observations, SIZE, draws)
+    expected = by_hand.critic_loss(now, batch.actions.numpy(), wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_drq_by_hand():
+    agent, batch = make("drq", still()), recorded("drq")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    shift = augmentation("drq_no_noise")
+    then = [shift(batch.successors, generator=draws)[0] for _ in range(2)]
+    targets = [by_hand.target(batch, x, noise(draws), w, own_trunk=True) for x in then]
+    now = [shift(batch.observations, generator=draws)[0] for _ in range(2)]
+    wanted, actions = np.mean(targets, axis=0), batch.actions.numpy()
+    expected = np.mean([by_hand.critic_loss(x, actions, wanted, w) for x in now])
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    flat = by_hand.flat_maps(now[0], w, "encoder")
+    chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
+    value = np.minimum(*by_hand.values(by_hand.encode(now[0], w), chosen, w))
+    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def test_curl_by_hand():
+    agent, batch = make("curl", still()), recorded("curl")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    anchors = random_crop(batch.observations, SIZE, draws)
+    then = random_crop(batch.successors, SIZE, draws)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    expected = by_hand.critic_loss(anchors, batch.actions.numpy(), wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    noise(draws)  # the actor's
+    keys = by_hand.encode(random_crop(batch.observations, SIZE, draws), w, "target_encoder")
+    logits = by_hand.encode(anchors, w) @ w["contrast.weight"] @ keys.T
+    apart = np.mean(logsumexp(logits, axis=1) - np.diag(logits))
+    assert float(losses["contrast"]) == pytest.approx(apart, rel=1e-4)
+    assert (w["contrast.weight"] >= 0).all()
+    assert (w["contrast.weight"] <= 1).all()
+
+
+def test_sac_ae_by_hand():
+    agent, batch = make("sac_ae", still()), recorded("sac_ae")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    wanted = by_hand.target(batch, batch.successors, noise(draws), w, own_trunk=True)
+    expected = by_hand.critic_loss(batch.observations, batch.actions.numpy(), wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    noise(draws)  # the actor's
+    uniform = torch.rand(batch.observations.shape, generator=draws).numpy()
+    picture = (batch.observations.numpy() // 8 + uniform) / 32 - 0.5
+    features = by_hand.encode(batch.observations, w)
+    error = np.mean((give_back(features, w) - picture) ** 2)
+    error += 1e-6 * np.mean(0.5 * (features**2).sum(1))
+    assert float(losses["reconstruction"]) == pytest.approx(error, rel=1e-4)
+
+
+def give_back(features, w):
+    """Returns the decoder's pictures: each input paints a 3x3 patch of its filter."""
+    x = features @ w["decoder.linear.weight"].T + w["decoder.linear.bias"]
+    x = np.maximum(x, 0.0).reshape(len(x), 4, 3, 3)
+    x = np.maximum(spread(x, w, "decoder.layers.0", 1, 5), 0.0)
+    return spread(x, w, "decoder.last", 2, SIZE)
+
+
+def spread(x, w, name, stride, side):
+    weight, bias = w[f"{name}.weight"], w[f"{name}.bias"]
+    out = np.zeros((len(x), weight.shape[1], side, side))
+    for i, j in np.ndindex(x.shape[2:]):
+        patch = np.einsum("nc,coij->noij", x[:, :, i, j], weight)
+        out[:, :, i * stride : i * stride + 3, j * stride : j * stride + 3] += patch
+    return out + bias[None, :, None, None]
+
+
+def test_coarse_pictures():
+    given = torch.tensor([0, 7, 8, 255], dtype=torch.uint8)
+    expected = torch.tensor([0.0, 0.0, 1.0, 31.0]) / 32 - 0.5
+    assert torch.equal(coarse(given, torch.zeros(4)), expected)
+    assert torch.allclose(coarse(given, torch.full((4,), 0.5)), expected + 0.5 / 32)
+
+
+def test_dbc_by_hand():
+    agent, batch = make("dbc", still()), recorded("dbc")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    noise(draws), noise(draws)  # the target's and the actor's
+    features = by_hand.encode(batch.observations, w)
+    successors = by_hand.encode(batch.successors, w)
+    x = np.concatenate([features, batch.actions.numpy()], axis=1)
+    out = by_hand.perceptron(x, w, "model.layers")
+    mean, raw, reward = out[:, :8], out[:, 8:16], out[:, 16:]
+    sigma = np.exp(-5.0 + 3.5 * (np.tanh(raw) + 1.0))
+    rewards = batch.rewards.numpy()
+    unlikely = np.mean(0.5 * ((successors - mean) / sigma) ** 2 + np.log(sigma))
+    expected = unlikely + np.mean((reward - rewards) ** 2)
+    assert float(losses["model"]) == pytest.approx(expected, rel=1e-4)
+    j = torch.randperm(COUNT, generator=draws).numpy()
+    apart = np.abs(features - features[j]).sum(1)
+    moved = np.sqrt(((mean - mean[j]) ** 2).sum(1) + ((sigma - sigma[j]) ** 2).sum(1))
+    metric = np.mean((apart - np.abs(rewards - rewards[j])[:, 0] - 0.99 * moved) ** 2)
+    assert float(losses["bisimulation"]) == pytest.approx(metric, rel=1e-4)
+
+
+def test_dbc_in_small_numbers():
+    guess = Guess(torch.zeros(2, 1), torch.ones(2, 1), torch.zeros(2, 1))
+    assert float(model_loss(guess, torch.ones(2, 1), torch.ones(2, 1))) == 1.5
+    features, rewards = torch.tensor([[0.0], [3.0]]), torch.tensor([[0.0], [1.0]])
+    swap = torch.tensor([1, 0])
+    assert float(bisimulation_loss(features, rewards, guess, swap, 0.99)) == 4.0
+
+
+@pytest.mark.parametrize("name", list(AGENTS))
+def test_it_overfits_a_batch(name):
+    """Episodes end here, so that the target is the reward and stands still; pictures are plain."""
+    agent = make(name, hyper(hidden=32, encoder_rate=3e-3, critic_rate=3e-3))
+    batch = recorded(name, end=True)
+    plain = batch.observations[:, :, :1, :1].expand_as(batch.observations).contiguous()
+    batch = batch._replace(observations=plain, successors=plain.flip(0))
+    first = {key: float(value) for key, value in agent.update(batch).items()}
+    shares = {"critic": 0.1, "contrast": 0.8, "reconstruction": 0.7, "model": 0.8}
+    wanted = {key: share * first[key] for key, share in shares.items() if key in first}
+    for _ in range(200):
+        last = agent.update(batch)
+        if all(float(last[key]) < value for key, value in wanted.items()):
+            return
+    pytest.fail(f"{last} against {wanted}")
+
+
+@pytest.mark.parametrize("name", list(AGENTS))
+def test_a_saved_agent_goes_on_as_if_it_had_not_stopped(name):
+    agent, batch = make(name), recorded(name)
+    agent.update(batch)
+    other = make(name)
+    other.load(agent.state(), agent.updates)
+    for _ in range(2):
+        mine, theirs = agent.update(batch), other.update(batch)
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+    assert not changed(parameters(agent), parameters(other))
+
+
+def test_acting_sees_the_middle_and_the_mean_needs_no_dice():
+    agent = make("rad")
+    seen = recorded("rad").observations.numpy()
+    before = agent.generator.get_state()
+    mean = agent.act(seen, explore=False)
+    assert torch.equal(agent.generator.get_state(), before)
+    assert mean.shape == (COUNT, ACTIONS)
+    assert np.array_equal(mean, agent.act(seen[:, :, 1:13, 1:13], explore=False))
+    tries = np.stack([agent.act(seen, explore=True) for _ in range(200)])
+    assert tries.std(0).min() > 0
+    assert np.abs(tries).max() <= 1
+
+
+def test_bad_shares(tmp_path):
+    for bad in ({"beta": 1.5}, {"invariance": -1.0}):
+        with pytest.raises(InvalidValueError, match=next(iter(bad))):
+            plan(PixelTrain(task="control/x-v1", out=tmp_path, hyper=bad))
+    with pytest.raises(InvalidValueError, match="targets is 0"):
+        plan(PixelTrain(task="control/x-v1", out=tmp_path, algorithm="drq", hyper={"targets": 0}))

@@ -1,0 +1,86 @@
+"""The networks: Table 4's shapes and initial weights, and the squashed Gaussian."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from interverse.agents.pixel.networks import Actor, Critics, Encoder, Sizes
+from interverse.errors import InvalidValueError
+
+PAPER = Sizes(pictures=(9, 84), actions=6)
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def test_the_papers_encoder():
+    encoder = Encoder(PAPER, generator())
+    pictures = torch.randint(0, 256, (2, 9, 84, 84), dtype=torch.uint8)
+    shapes = [tuple(maps.shape[1:]) for maps in encoder.maps(pictures)]
+    assert shapes == [(32, 41, 41), (32, 39, 39), (32, 37, 37), (32, 35, 35)]
+    assert (PAPER.side, PAPER.flat) == (35, 35 * 35 * 32)
+    features = encoder(pictures)
+    assert features.shape == (2, 50)
+    assert features.abs().max() <= 1
+    assert sum(p.numel() for p in encoder.parameters()) == (
+        (9 * 9 * 32 + 32) + 3 * (32 * 9 * 32 + 32) + (39200 * 50 + 50) + 2 * 50
+    )
+
+
+def test_convolutions_start_delta_orthogonal():
+    encoder = Encoder(PAPER, generator())
+    for layer in encoder.convolutions:
+        weight = layer.weight.detach().clone()
+        centre = weight[:, :, 1, 1].clone()
+        weight[:, :, 1, 1] = 0
+        assert not weight.any()
+        assert not layer.bias.any()
+        narrow = centre if centre.shape[0] <= centre.shape[1] else centre.T
+        gram = narrow @ narrow.T
+        assert torch.allclose(gram, 2 * torch.eye(len(narrow)), atol=1e-5), "ReLU's gain squared"
+
+
+def test_linear_layers_start_orthogonal():
+    critics = Critics(Sizes(pictures=(9, 84), actions=6, hidden=64), generator())
+    for layer in critics.first[::2]:
+        weight = layer.weight.detach()
+        narrow = weight if weight.shape[0] <= weight.shape[1] else weight.T
+        assert torch.allclose(narrow @ narrow.T, torch.eye(len(narrow)), atol=1e-5)
+        assert not layer.bias.any()
+
+
+def test_no_global_randomness():
+    before = torch.random.get_rng_state()
+    first, second = (Encoder(PAPER, generator()) for _ in range(2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    pairs = zip(first.parameters(), second.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_the_density_of_the_squashed_gaussian():
+    """Against a histogram of its own draws, and SciPy's normal density."""
+    actor = Actor(Sizes(pictures=(9, 84), actions=1, hidden=8, features=4), generator())
+    with torch.no_grad():
+        actor.layers[4].bias += torch.tensor([0.3, 0.75])
+        noise = torch.randn(100_000, 1, generator=generator())
+        choice = actor(torch.ones(1, 4).expand(100_000, -1), noise)
+        mean, raw = actor.layers(torch.ones(1, 4))[0].tolist()
+    spread = np.exp(-10 + 6 * (np.tanh(raw) + 1))
+    actions = choice.actions[:, 0].numpy().astype(np.float64)
+    x = mean + spread * noise[:, 0].numpy().astype(np.float64)
+    expected = stats.norm.logpdf(x, mean, spread) - np.log(1 - np.tanh(x) ** 2)
+    assert np.allclose(choice.log_density[:, 0].numpy(), expected, atol=1e-3)
+    low, high = np.quantile(actions, [0.4, 0.6])
+    inside = (actions > low) & (actions < high)
+    rarity = np.exp(-choice.log_density[:, 0].numpy())
+    assert (inside * rarity).mean() == pytest.approx(high - low, rel=0.03)
+    assert torch.allclose(choice.mean, torch.tanh(torch.tensor(mean)))
+
+
+def test_pictures_too_small():
+    with pytest.raises(InvalidValueError, match="at least 9 pixels"):
+        Sizes(pictures=(9, 8), actions=1)

@@ -1,0 +1,273 @@
+"""Training: it learns, resumes after a kill to the last bit, exports, refuses what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from interverse.agents.pixel import run as run_module
+from interverse.agents.pixel.config import PixelTrain, plan
+from interverse.agents.pixel.geometry import centre_crop
+from interverse.agents.pixel.presets import Hyper, preset, schedule
+from interverse.agents.pixel.run import Run
+from interverse.agents.pixel.train import train
+from interverse.cli import main
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.rollouts.pixels import PixelPolicy
+from interverse.rollouts.policy import as_policy
+from tests.agents.pixel.dot import SIZE, Dot, PlainDot
+
+TINY = {
+    "image_size": SIZE,
+    "render_size": SIZE,
+    "filters": 4,
+    "layers": 2,
+    "features": 8,
+    "hidden": 16,
+    "batch": 8,
+    "capacity": 100,
+    "warm_up": 20,
+}
+
+
+def config(out: Path, **more) -> PixelTrain:
+    given = {"task": "dot", "out": out, "steps": 60, "checkpoint_every": 20, "evaluate_every": 30}
+    return PixelTrain(**{**given, "evaluate_episodes": 1, "hyper": TINY, **more})
+
+
+def results(folder: Path) -> tuple[dict[str, np.ndarray], str]:
+    """Returns what a run leaves behind: weights, optimisers, generators, worlds; and curves."""
+    (state,) = (folder / "checkpoint").glob("state-*.safetensors")
+    tensors = load_file(state) | load_file(folder / "policy" / "policy.safetensors")
+    return tensors, (folder / "curves.json").read_text()
+
+
+def same(one: Path, two: Path) -> bool:
+    (mine, curves), (theirs, others) = results(one), results(two)
+    assert mine.keys() == theirs.keys()
+    different = [name for name in mine if not np.array_equal(mine[name], theirs[name])]
+    return not different and curves == others
+
+
+@pytest.mark.parametrize("algorithm", ["sac_aug", "curl"])
+def test_stopped_and_resumed_equals_unbroken(algorithm, tmp_path, monkeypatch):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "curl" else TINY
+    settings = {"algorithm": algorithm, "hyper": hyper}
+    monkeypatch.setattr(run_module, "_LOG_EVERY", 7)  # rows of losses right after checkpoints too
+    train(config(whole, **settings), make_env=Dot)
+    original = Run.checkpoint
+
+    def save_then_die(self):
+        original(self)
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        monkeypatch.setattr(Run, "checkpoint", save_then_die)
+        with pytest.raises(KeyboardInterrupt):
+            train(config(broken, **settings), make_env=Dot)
+        monkeypatch.setattr(Run, "checkpoint", original)
+    train(config(broken, **settings), make_env=Dot)
+    assert same(whole, broken)
+    assert json.loads((broken / "policy" / "policy.json").read_text())["trained"]["steps"] == 60
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from tests.agents.pixel.test_train import config
+from interverse.agents.pixel.train import train
+from tests.agents.pixel.dot import Dot
+train(config(Path(sys.argv[1]), steps=100_000), make_env=Dot)
+"""
+
+
+def test_a_killed_run_resumes(tmp_path, repository):
+    """Kill -9 while it writes one checkpoint after another; the rest equals an unbroken run."""
+    folder = tmp_path / "killed"
+    words = [sys.executable, "-c", _KILLED, str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(words, cwd=repository, env=environment) as process:
+        record = folder / "checkpoint" / "progress.json"
+        deadline = time.monotonic() + 200
+        while not record.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    reached = json.loads(record.read_text())["step"]
+    steps = reached + 20
+    train(config(folder, steps=steps), make_env=Dot)
+    whole = tmp_path / "whole"
+    train(config(whole, steps=steps), make_env=Dot)
+    policies = [load_file(f / "policy" / "policy.safetensors") for f in (folder, whole)]
+    assert all(np.array_equal(policies[0][name], policies[1][name]) for name in policies[0])
+
+
+def test_without_snapshots_a_run_still_goes_on(tmp_path):
+    train(config(tmp_path, steps=45), make_env=PlainDot)
+    folder = train(config(tmp_path, steps=90), make_env=PlainDot)
+    assert json.loads((folder / "policy.json").read_text())["trained"]["steps"] == 90
+
+
+def test_several_actors(tmp_path):
+    """Three processes: three decisions a step, as many updates, and the same run twice."""
+    for name in ("one", "two"):
+        train(config(tmp_path / name, actors=3, steps=75, checkpoint_every=40), make_env=Dot)
+    assert same(tmp_path / "one", tmp_path / "two")
+    record = json.loads((tmp_path / "one" / "checkpoint" / "progress.json").read_text())
+    assert 75 <= record["step"] < 78
+    assert record["updates"] == record["step"] - 20
+    assert len(record["lanes"]) == 3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
+def test_on_a_gpu(tmp_path, precision):
+    settings = {"device": "cuda", "precision": precision, "actors": 2}
+    train(config(tmp_path, steps=40, **settings), make_env=Dot)
+    folder = train(config(tmp_path, steps=60, **settings), make_env=Dot)
+    assert np.isfinite(PixelPolicy.load(folder)(np.zeros((3, 9, SIZE, SIZE), dtype=np.uint8))).all()
+
+
+def test_curves_and_logs(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module, "_LOG_EVERY", 25)
+    train(config(tmp_path, steps=60), make_env=Dot)
+    curves = json.loads((tmp_path / "curves.json").read_text())
+    assert [row["step"] for row in curves["evaluations"]] == [30, 60]
+    assert [row["step"] for row in curves["episodes"]] == [12, 24, 36, 48, 60]
+    assert all(row["length"] == 12 for row in curves["episodes"])
+    assert list((tmp_path / "tensorboard").glob("events*"))
+    assert [row["step"] for row in curves["losses"]] == [25, 50]
+    names = {"step", "critic", "invariance", "actor", "alpha", "entropy"}
+    assert curves["losses"][-1].keys() == names
+
+
+def test_the_export_acts_as_the_agent(tmp_path):
+    for algorithm in ("sac_aug", "drq", "rad"):
+        hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "rad" else TINY
+        settings = config(tmp_path / algorithm, algorithm=algorithm, hyper=hyper, steps=25)
+        run = Run(settings, plan(settings), Dot)
+        policy = PixelPolicy.load(train(settings, make_env=Dot))
+        run.start()  # from the checkpoint
+        seen = np.random.default_rng(0).integers(0, 256, (70, 9, SIZE, SIZE), dtype=np.uint8)
+        assert np.allclose(policy(seen), 2.0 * run.agent.act(seen, explore=False), atol=1e-5)
+        middle = torch.as_tensor(centre_crop(seen, run.agent.sizes.pictures[1]))
+        maps = run.agent.networks.encoder.maps(middle)
+        for mine, theirs in zip(policy.maps(torch.as_tensor(seen)), maps, strict=True):
+            assert torch.allclose(mine, theirs, atol=1e-6)
+        run.close()
+
+
+def test_a_path_is_a_policy(tmp_path):
+    folder = train(config(tmp_path, steps=25), make_env=Dot)
+    act = as_policy(str(folder), None)
+    assert act(np.zeros((3, 9, SIZE, SIZE), dtype=np.uint8)).shape == (3, 1)
+    with pytest.raises(InvalidValueError, match=r"as it was trained with.*frame_skip=4"):
+        act(np.zeros((3, 9, 84, 84), dtype=np.uint8))
+    (folder / "policy.safetensors").write_bytes(b"{")
+    with pytest.raises(FileFormatError, match="holds no pixel policy"):
+        as_policy(folder, None)
+
+
+def test_a_folder_of_another_run_is_not_touched(tmp_path):
+    train(config(tmp_path, steps=25), make_env=Dot)
+    before = (tmp_path / "policy" / "policy.safetensors").read_bytes()
+    with pytest.raises(InvalidValueError, match="holds another run: seed differ"):
+        train(config(tmp_path, steps=25, seed=1), make_env=Dot)
+    assert (tmp_path / "policy" / "policy.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["progress.json", "state-25.safetensors"])
+def test_a_torn_checkpoint_says_so(tmp_path, name):
+    train(config(tmp_path, steps=25), make_env=Dot)
+    file = tmp_path / "checkpoint" / name
+    file.write_bytes(file.read_bytes()[:60])
+    with pytest.raises(FileFormatError, match=name):
+        train(config(tmp_path, steps=50), make_env=Dot)
+
+
+def test_the_papers_table():
+    paper = Hyper()
+    assert (paper.batch, paper.capacity, paper.warm_up) == (256, 100_000, 1000)
+    assert (paper.critic_tau, paper.encoder_tau, paper.discount) == (0.01, 0.05, 0.99)
+    assert preset("sac_aug", "paper") == paper
+    assert preset("sac_ae", "paper").batch == 128
+    assert preset("curl", "paper").render_size == 100
+    assert preset("curl", "paper", "control/cheetah_run-v1").encoder_rate == 2e-4
+    assert preset("sac_aug", "small").image_size == 64
+    assert preset("rad", "small").render_size == 76
+    assert schedule("control/cartpole_balance-v1", "paper").steps == 50_000
+    assert schedule("control/walker_walk-v1", "paper").frame_skip == 2
+    assert schedule("control/cartpole_balance-v1", "small").frame_skip == 8
+
+
+def test_what_a_configuration_comes_to(tmp_path):
+    options = {"visual_seed": 3, "frame_skip": 2}
+    given = {"task": "control/cartpole_balance-v1", "preset": "paper", "algorithm": "rad"}
+    planned = plan(PixelTrain(out=tmp_path, options=options, hyper={"batch": 8}, **given))
+    assert planned.world_options == {
+        "image_size": 100,
+        "frame_stack": 3,
+        "frame_skip": 2,
+        "visual_seed": 3,
+    }
+    assert (planned.hyper.batch, planned.steps) == (8, 50_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"algorithm": "dreamer"}, UnknownNameError, "unknown pixel agent 'dreamer'"),
+        ({"preset": "huge"}, UnknownNameError, "unknown preset 'huge'"),
+        ({"steps": 0}, InvalidValueError, "steps is 0"),
+        ({"actors": 0}, InvalidValueError, "actors is 0"),
+        ({"device": "tpu"}, InvalidValueError, "device is 'tpu'"),
+        ({"hyper": {"btch": 3}}, UnknownNameError, "Did you mean 'batch'"),
+        ({"hyper": {"batch": 0}}, InvalidValueError, "batch is 0"),
+        ({"hyper": {"targets": 2}}, UnknownNameError, "hyper-parameter 'targets'"),
+        ({"hyper": {"augmentation": "swirl"}}, UnknownNameError, "augmentation 'swirl'"),
+        ({"hyper": {**TINY, "image_size": 30}}, InvalidValueError, "render_size is 24"),
+        ({"hyper": {**TINY, "frame_stack": 2}}, InvalidValueError, r"\(6, S, S\)"),
+    ],
+    ids=str,
+)
+def test_mistakes(tmp_path, change, error, match):
+    with pytest.raises(error, match=match):
+        train(config(tmp_path, **change), make_env=Dot)
+    assert not (tmp_path / "train.json").exists(), "a refused call claims nothing"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--algorithm", "sac_aug", "--curriculum", "2"], "--curriculum does not go with"),
+        (["--algorithm", "ppo", "--device", "cpu"], "--device does not go with --algorithm ppo"),
+        (["--algorithm", "ppo", "--hyper", "beta=1"], "--hyper does not go with"),
+        (["--algorithm", "sac_aug"], "unknown option 'image_size'"),
+        (["--algorithm", "sac_aug", "--hyper", "beta"], "NAME=VALUE"),
+    ],
+    ids=str,
+)
+def test_flags_that_do_not_go_together(tmp_path, capsys, flags, words):
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["train", "--task", "tutorial/slider-v1", *flags, *out]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_it_learns(tmp_path):
+    """The dot moves to the middle: most of what there is to earn, from half of it."""
+    hyper = {**TINY, "filters": 8, "features": 16, "hidden": 32, "batch": 16, "capacity": 1000}
+    settings = {"steps": 400, "checkpoint_every": 400, "evaluate_every": 400}
+    train(config(tmp_path, hyper=hyper, evaluate_episodes=5, **settings), make_env=Dot)
+    curves = json.loads((tmp_path / "curves.json").read_text())
+    random = np.mean([row["return"] for row in curves["episodes"][:2]])
+    assert curves["evaluations"][-1]["mean"] > max(1.15 * random, 9.5)

@@ -1,0 +1,22 @@
+"""The benchmark's parts measure what they say; speeds themselves are not tested."""
+
+from __future__ import annotations
+
+import pytest
+
+from interverse.bench import BENCHMARKS
+from interverse.bench.control import _construction, _steps, _switch
+
+
+@pytest.mark.slow
+def test_rows_have_a_value_and_a_baseline():
+    assert "control" in BENCHMARKS
+    steps, switch, made = (
+        _steps("pendulum", "fast"),
+        _switch("pendulum_swingup"),
+        _construction("pendulum_swingup"),
+    )
+    assert steps.ratio > 1.0  # against the stock suite's own renderer
+    assert steps.value > 1.0
+    assert switch.ratio > 0.5
+    assert 0.0 < made.value < 10_000.0

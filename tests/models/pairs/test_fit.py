@@ -1,0 +1,220 @@
+"""Training on pairs: it learns, it resumes, regularisers do what they are for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from interverse.errors import InvalidValueError
+from interverse.models.pairs.analysis import (
+    change_samples,
+    change_table,
+    factor_scores,
+    object_predictability,
+)
+from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
+from interverse.models.pairs.fit import fit_pairs
+from interverse.models.pairs.readout import citris_r2
+from interverse.models.pairs.selection import RULES, select
+from interverse.models.pairs.work import PairWork
+
+TINY = EncoderConfig(scale="tiny")
+VANILLA = PairModelConfig(encoder=TINY)
+FAST = PairFit(epochs=2, batch_size=64, learning_rate=3e-3)
+
+
+@pytest.fixture(scope="module")
+def trained(pairs, split):
+    """Vanilla, ICM and SMS, trained alike."""
+    fit = replace(FAST, epochs=10)
+    configs = {
+        "vanilla": replace(VANILLA, independence=1e-9),  # a critic looks on, and changes nothing
+        "icm": replace(VANILLA, independence=1.0),
+        "sms": replace(VANILLA, sparsity=0.5),
+    }
+    return {name: fit_pairs(c, pairs, split, fit=fit, seed=1) for name, c in configs.items()}
+
+
+def test_it_learns(trained):
+    assert trained["vanilla"].history[0]["train"] < 0.4
+    assert trained["vanilla"].history[-1]["train"] > 0.85
+    assert trained["vanilla"].selection["last"]["test_id"] > 0.7
+
+
+def test_the_critic_is_trained_and_evaded(trained):
+    told = {name: [r["critic_loss"] for r in trained[name].history] for name in ("vanilla", "icm")}
+    assert told["vanilla"][-1] < told["vanilla"][0] - 0.3  # it learns where nobody evades it
+    assert told["icm"][-1] > told["vanilla"][-1] + 0.1
+    assert trained["icm"].selection["last"]["test_id"] > 0.5
+    found = object_predictability(trained["vanilla"])
+    assert found["accuracy"] > found["commonest"]
+
+
+def test_one_update_is_the_adversarial_one(pairs):
+    work = PairWork(replace(VANILLA, independence=0.5), pairs, FAST, 3)
+    before = {name: value.clone() for name, value in work.critic.state_dict().items()}
+    rows = torch.arange(32)
+    calls = []
+    work.encoder.register_forward_hook(lambda *_: calls.append(1))
+    work.optimizer.step = lambda: None  # keeps gradients and weights for the check below
+    work._update(rows)
+    assert len(calls) == 1  # critic and model share one forward pass
+    for name, value in work.critic.state_dict().items():
+        assert not torch.equal(value, before[name]), name
+    verb, noun = pairs.verb[rows], pairs.noun[rows]
+    weight = work.head.action[0].weight
+    found = weight.grad.clone()
+    assert all(p.grad is not None for p in work.encoder.parameters())
+    out = work.head(work.tokens(rows))
+    loss = torch.nn.functional.cross_entropy(out.logits, verb)
+    loss = loss - 0.5 * torch.nn.functional.cross_entropy(work.critic(out.action), noun)
+    expected = torch.autograd.grad(loss, weight)[0]
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
+
+
+def test_change_goes_to_its_own_block(trained):
+    own = {name: change_table(trained[name])["own"] for name in ("vanilla", "sms")}
+    assert own["vanilla"] < 0.29  # of four blocks
+    assert own["sms"] > own["vanilla"] + 0.04
+    change, groups = change_samples(trained["sms"])
+    assert change.shape == (len(groups), 64)
+    assert len(set(groups)) == 4
+
+
+def test_the_analysis_tells_what_the_features_hold(trained):
+    found = factor_scores(trained["vanilla"])
+    assert set(found["names"]) == {"open", "on", "dirty", "broken"}
+    for name in (
+        "mcc_pearson",
+        "block_mcc",
+        "dci_informativeness",
+        "sap",
+        "mig",
+        "citris_diagonal",
+    ):
+        assert 0 <= found[name] <= 1, name
+    assert found["mcc_canonical"] > 0.6
+
+
+def test_accuracy_weighs_every_pair_alike(trained):
+    run = trained["vanilla"]
+    rows = run.sets["test_id"][:7]
+    logits = run.work.outputs(rows).logits
+    expected = (logits.argmax(1) == run.work.data.verb[rows]).float().mean()
+    assert run.work.accuracy(rows) == pytest.approx(float(expected))
+
+
+def test_a_stopped_run_goes_on_to_the_same_end(tmp_path, pairs, split):
+    config = replace(VANILLA, independence=0.1)
+    fit = replace(FAST, epochs=3)
+    whole = fit_pairs(config, pairs, split, fit=fit, seed=4)
+
+    def stop(row):
+        if row["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_pairs(config, pairs, split, fit=replace(fit, out=tmp_path), seed=4, listeners=[stop])
+    resumed = fit_pairs(config, pairs, split, fit=replace(fit, out=tmp_path), seed=4)
+    for name, value in whole.work.weights().items():
+        assert torch.equal(resumed.work.weights()[name], value), name
+    timeless = [[{**row, "seconds": 0} for row in run.history] for run in (whole, resumed)]
+    assert timeless[0] == timeless[1]
+    again = fit_pairs(config, pairs, split, fit=replace(fit, out=tmp_path), seed=4)
+    assert again.history == resumed.history
+    with pytest.raises(InvalidValueError, match="another run"):
+        fit_pairs(VANILLA, pairs, split, fit=replace(fit, out=tmp_path), seed=4)
+
+
+def test_weights_nobody_wants_are_dropped(tmp_path, pairs, split):
+    fit = replace(FAST, epochs=1, out=tmp_path, keep_weights=False)
+    fit_pairs(VANILLA, pairs, split, fit=fit)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_kept_features_are_those_computed_each_time(pairs, split):
+    config = replace(VANILLA, frozen=True)
+    kept = fit_pairs(config, pairs, split, fit=FAST, seed=2)
+    assert kept.work.kept is not None
+    work = PairWork(config, pairs, FAST, 2)
+    work.encoder.eval()
+    rows = torch.arange(20)
+    torch.testing.assert_close(work.tokens(rows), kept.work.kept[:20], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "drift"])
+def test_batch_norm_of_a_frozen_encoder(kind, pairs, split):
+    config = replace(VANILLA, frozen=True, frozen_norm=kind)
+    run = fit_pairs(config, pairs, split, fit=replace(FAST, epochs=1), seed=2)
+    fresh = PairWork(config, pairs, FAST, 2).encoder.state_dict()
+    moved = {
+        name.rsplit(".", 1)[1]
+        for name, value in run.work.encoder.state_dict().items()
+        if not torch.equal(value, fresh[name])
+    }
+    drifting = {"running_mean", "running_var", "num_batches_tracked"}
+    assert moved == (set() if kind == "fixed" else drifting)
+
+
+def test_seeds_differ_and_repeat(pairs, split):
+    fit = replace(FAST, epochs=1)
+    runs = [fit_pairs(VANILLA, pairs, split, fit=fit, seed=seed) for seed in (1, 1, 2)]
+    losses = [run.history[0]["loss"] for run in runs]
+    assert losses[0] == losses[1] != losses[2]
+
+
+def test_selection_rules_differ_where_they_should():
+    history = [
+        {"epoch": 1, "valid": 0.2, "test_id": 0.6, "test_ood": 0.5},
+        {"epoch": 2, "valid": 0.9, "test_id": 0.8, "test_ood": 0.1},
+        {"epoch": 3, "valid": 0.8, "test_id": 0.9, "test_ood": 0.2},
+        {"epoch": 4, "valid": 0.1, "test_id": 0.7, "test_ood": 0.3},
+    ]
+    found = {rule: (row["test_id"], row["test_ood"]) for rule, row in select(history).items()}
+    assert found == {
+        "last": (0.7, 0.3),
+        "best_valid": (0.8, 0.1),
+        "best_id": (0.9, 0.2),
+        "best_each": (0.9, 0.5),
+    }
+    assert tuple(found) == RULES
+
+
+def test_bad_input_is_refused(pairs, split):
+    empty = SimpleNamespace(**{**vars(split), "test_ood": np.array([], dtype=int)})
+    with pytest.raises(InvalidValueError, match="test_ood set has 0 pairs"):
+        fit_pairs(VANILLA, pairs, empty, fit=FAST)
+    beyond = SimpleNamespace(**{**vars(split), "valid": np.array([900])})
+    with pytest.raises(InvalidValueError, match="names pair 900 of 500"):
+        fit_pairs(VANILLA, pairs, beyond, fit=FAST)
+    unmasked = replace(pairs, masks=None)
+    with pytest.raises(InvalidValueError, match="needs masks"):
+        fit_pairs(replace(VANILLA, pairing="mask"), unmasked, split, fit=FAST)
+    with pytest.raises(InvalidValueError, match="batch_size is 1"):
+        PairFit(batch_size=1)
+    if not torch.cuda.is_available():
+        with pytest.raises(InvalidValueError, match="finds no GPU"):
+            fit_pairs(VANILLA, pairs, split, fit=replace(FAST, device="cuda"))
+
+
+def test_a_loss_that_explodes_is_told(pairs, split):
+    with pytest.raises(InvalidValueError, match="no longer a number"):
+        fit_pairs(VANILLA, pairs, split, fit=replace(FAST, learning_rate=1e30))
+
+
+def test_the_citris_readout_finds_the_blocks():
+    rng = np.random.default_rng(0)
+    factors = np.stack(
+        [rng.normal(size=800), rng.uniform(-3.1, 3.1, 800), rng.integers(3, size=800)], axis=1
+    )
+    latents = np.stack(
+        [factors[:, 0] ** 3, np.sin(factors[:, 1]), np.cos(factors[:, 1]), factors[:, 2]], axis=1
+    )
+    kinds = ("continuous", "angle", "categorical")
+    table = citris_r2(latents, factors, blocks=[0, 1, 1, 2], kinds=kinds, epochs=60)
+    assert np.diag(table).min() > 0.8
+    assert (table - np.diag(np.diag(table))).max() < 0.2

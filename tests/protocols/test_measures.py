@@ -1,0 +1,125 @@
+"""Metrics of one's own: what they are shown, what they become, what mistakes say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.metrics import success
+from interverse.protocols.measures import Metric, Steps
+from interverse.protocols.protocol import Protocol
+
+SLIDER = "tutorial/slider-v1"
+SETTINGS = {"task": SLIDER, "protocols": "P0,P5", "episodes": 4, "max_steps": 45}
+
+
+def effort(steps: Steps) -> float:
+    """Mean size of an action."""
+    return float(np.abs(steps.actions).mean())
+
+
+def summed(steps: Steps) -> float:
+    """The return once more, and that everything has its length."""
+    assert len(steps.observations) == len(steps) + 1 == len(steps.values["box/mass"]) + 0
+    return float(steps.rewards.sum())
+
+
+def heaviest(steps: Steps) -> float:
+    """The largest mass that any action met."""
+    return float(steps.values["box/mass"].max())
+
+
+def both():
+    return [
+        effort,
+        Metric(name="summed", function=summed, values=("box/mass",)),
+        Metric(name="heaviest", function=heaviest, values=("box/mass",)),
+    ]
+
+
+def test_a_metric_is_a_column_and_sees_every_step():
+    results = iv.evaluate("random", metrics=both(), **SETTINGS)
+    assert {"effort", "summed", "heaviest"} <= set(results.metrics)
+    assert np.allclose(results.scores("summed"), results.scores("return"))
+    assert (np.abs(results.scores("effort") - 0.5) < 0.1).all()
+    late = results.select(protocol="P5")
+    drawn = [late.values(f"box/mass@{step}")[:, 0] for step in (20, 40)]
+    assert np.allclose(late.scores("heaviest"), np.max([*drawn, np.full(4, 0.5)], axis=0))
+    assert "effort" in results.table("csv")
+
+
+def test_workers_and_restarts_do_not_change_a_metric(tmp_path):
+    one = iv.evaluate("random", metrics=both(), out=tmp_path / "one", **SETTINGS)
+    two = iv.evaluate("random", metrics=both(), out=tmp_path / "two", workers=2, **SETTINGS)
+    assert one.data.equals(two.data)
+    again = iv.evaluate("random", metrics=both(), out=tmp_path / "one", **SETTINGS)
+    assert again.data.equals(one.data)
+    with pytest.raises(InvalidValueError, match="holds another evaluation"):
+        iv.evaluate("random", metrics=[effort], out=tmp_path / "one", **SETTINGS)
+
+
+def test_refused_episodes_have_no_metric():
+    from tests.envs.toy import ID, Walk, ensure_registered
+
+    ensure_registered()
+    original = Walk.intervene
+    Walk.intervene = lambda self, values, worlds: {int(w): "no" for w in worlds if w % 2}
+    try:
+        results = iv.evaluate(
+            "random",
+            task=ID,
+            protocols=[Protocol(name="x", variables={"x": "A"})],
+            episodes=4,
+            metrics=[effort],
+        )
+    finally:
+        Walk.intervene = original
+    assert np.isnan(results.scores("effort")).tolist() == [False, True] * 2
+
+
+def test_named_metrics_are_those_of_the_library():
+    names = ["time_to_success", "last20_legacy", "peak_success"]
+    chain = {"task": "chemistry/chain-v1", "episodes": 3, "max_steps": 30}
+    results = iv.evaluate("random", metrics=names, **chain)
+    shown = []
+
+    def keep(steps):
+        shown.append(steps.info["fractional_success"])
+        return 0.0
+
+    iv.evaluate("random", metrics=[keep], **chain)
+    table = np.stack(shown[:3])
+    assert np.array_equal(results.scores("last20_legacy"), success.last_20(table, legacy=True))
+    assert np.array_equal(results.scores("time_to_success"), success.time_to_success(table))
+    assert np.array_equal(results.scores("peak_success"), table.max(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "error", "match"),
+    [
+        (["tim_to_success"], UnknownNameError, "Did you mean 'time_to_success'"),
+        (effort, InvalidValueError, "a list of metrics"),
+        ("time_to_success", InvalidValueError, "a list of metrics"),
+        ([effort, effort], InvalidValueError, "'effort' exists already"),
+        ([Metric(name="return", function=effort)], InvalidValueError, "'return' exists already"),
+        ([3], InvalidValueError, "cannot be a int"),
+        (
+            [Metric(name="m", function=effort, values=("box/mas",))],
+            UnknownNameError,
+            "variable of metric m 'box/mas'",
+        ),
+        ([Metric(name="m", function=lambda s: s.rewards)], InvalidValueError, "one number per"),
+        (["last20_legacy", lambda s: "x"], ValueError, "could not convert"),
+    ],
+    ids=range(9),
+)
+def test_mistakes(metrics, error, match):
+    with pytest.raises(error, match=match):
+        iv.evaluate("random", metrics=metrics, task=SLIDER, episodes=1, max_steps=3)
+
+
+def test_a_metric_that_cannot_be_sent_needs_one_worker():
+    with pytest.raises(InvalidValueError, match="a metric cannot be sent"):
+        iv.evaluate("random", metrics=[lambda s: 0.0], workers=2, **SETTINGS)

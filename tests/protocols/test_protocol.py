@@ -1,0 +1,172 @@
+"""Protocols: every draw is kept, grids list what episodes start with, legacy follows the quirks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.actors.curriculum import Curriculum, Stage
+from interverse.actors.wrappers import CurriculumVectorEnv
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.protocols.protocol import Protocol, Region
+from interverse.protocols.record import describe, protocol_from
+from interverse.protocols.select import select_protocols
+from interverse.reports.grid import protocol_grid
+from interverse.results import tables
+
+SLIDER = "tutorial/slider-v1"
+ORACLE = Path(__file__).parent.parent / "parity" / "data" / "trifinger.json"
+RECORDED = json.loads(ORACLE.read_text())["protocol_acceptance"]["protocols"]
+
+
+def test_every_draw_within_an_episode_is_kept():
+    gusts = Protocol(name="gusts", variables={"box/mass": "B"}, at=(0, 10, 20))
+    results = iv.evaluate("random", task=SLIDER, protocols=[gusts], episodes=40, max_steps=30)
+    assert results.variables == ["box/mass@0", "box/mass@10", "box/mass@20"]
+    drawn = np.hstack([results.values(name) for name in results.variables])
+    assert ((drawn > 0.6) & (drawn <= 0.9)).all()
+    assert len(np.unique(drawn)) == drawn.size, "three draws an episode, all different"
+    effects = tables.effects(results, "return").rows
+    assert {row[2] for row in effects} == set(results.variables)
+    late = Protocol(name="late", variables={"box/mass": "B"}, at=(10,))
+    once = iv.evaluate("random", task=SLIDER, protocols=[late], episodes=3, max_steps=20)
+    assert once.variables == ["box/mass"], "one draw needs no step"
+
+
+def test_an_episode_that_ends_before_a_draw_lacks_it():
+    gusts = Protocol(name="gusts", variables={"box/mass": "B"}, at=(0, 50))
+    results = iv.evaluate("random", task=SLIDER, protocols=[gusts], episodes=3, max_steps=30)
+    assert results.variables == ["box/mass@0"]
+
+
+def test_a_coin_that_leaves_a_variable_alone_leaves_its_column_empty():
+    results = iv.evaluate(
+        "random", task="trifinger/pushing-v1", protocols="P10", episodes=30, max_steps=2
+    )
+    sized = ~np.isnan(results.values("block_0/size")[:, 0])
+    placed = ~np.isnan(results.values("block_0/cylindrical_position")[:, 0])
+    assert (sized ^ placed).all()
+    assert 5 < sized.sum() < 25
+
+
+def test_a_grid_lists_what_episodes_start_with():
+    listed = Protocol(
+        name="listed",
+        grid={"box/mass": (0.5, 0.7, 0.9), "box/friction": (0.2, 0.3)},
+        options={"max_steps": 4},
+    )
+    results = iv.evaluate("random", task=SLIDER, protocols=[listed], episodes=7)
+    assert results.values("box/mass")[:, 0].tolist() == [0.5, 0.7, 0.9, 0.5, 0.7, 0.9, 0.5]
+    assert results.values("box/friction")[:, 0].tolist() == [0.2, 0.2, 0.2, 0.3, 0.3, 0.3, 0.2]
+    assert (results.column("length") == 4).all(), "the protocol's own options hold"
+    assert results.about("box/mass") == {"listed": True}
+    assert tables.effects(results, "return").rows == ()
+    assert protocol_grid(results).rows[0][1] == ("\N{BULLET}",)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        Protocol(name="a", everything="A", variables={"block_*/mass": "B"}, at=(0, 9)),
+        Protocol(name="b", grid={"x": range(3)}, options={"vary": ["light"]}, note="n"),
+        select_protocols("trifinger/picking-v1", "P7_legacy")[0],
+    ],
+    ids=lambda p: p.name,
+)
+def test_a_protocol_can_be_read_back_from_the_results(protocol):
+    text = json.dumps(describe(protocol))
+    again = protocol_from(protocol.name, json.loads(text))
+    assert describe(again) == describe(protocol)
+    assert again.start(np.arange(5)).keys() == protocol.start(np.arange(5)).keys()
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Protocol(name="p", variables={"x": "C"}), "region of x is 'C'"),
+        (lambda: Protocol(name="p", everything="C"), "region of"),
+        (lambda: Protocol(name="p", grid={"x": ()}), "at least one value"),
+        (lambda: Protocol(name="p", at=(-1,)), "steps from 0"),
+    ],
+)
+def test_mistakes_in_a_protocol(make, match):
+    with pytest.raises(InvalidValueError, match=match):
+        make()
+
+
+def test_a_grid_of_an_unknown_variable_shows_before_any_work():
+    with pytest.raises(UnknownNameError, match="box/mas"):
+        iv.evaluate("random", task=SLIDER, protocols=[Protocol(name="g", grid={"box/mas": (1,)})])
+
+
+# ------------------------------------------------------------------ regions
+
+
+def test_a_everywhere_but_b_for_the_mass_is_one_expression():
+    heavy = Region({"block_*/mass": "B"}, rest="A")
+    assert heavy == Region(rest="A") | Region({"block_*/mass": "B"})
+    venv = iv.make_vec("trifinger/pushing-v1", num_envs=20, threads=1)
+    venv.reset(seed=0)
+    driver = venv.unwrapped.driver
+    drawn = heavy.protocol("heavy").draw(driver, np.arange(20), 0)
+    spaces = driver.variables
+    for name, rows in drawn.items():
+        if name.endswith(("size", "position", "orientation")):
+            continue  # their spaces depend on what was drawn before them
+        space = spaces[name].space_b if name == "block_0/mass" else spaces[name].space_a
+        assert space.inside(np.asarray(rows)).all(), name
+    assert {"block_0/mass", "floor/friction", "goal_0/color"} <= drawn.keys()
+    venv.close()
+
+
+def test_a_region_to_train_in_is_a_stage():
+    train = Region({"box/mass": "A"}) | Region({"gravity": "B"})
+    curriculum = Curriculum(stages=(Stage(actor=train.actor()),))
+    venv = CurriculumVectorEnv(iv.make_vec(SLIDER, num_envs=5), curriculum)
+    venv.reset(seed=0)
+    now, spaces = venv.unwrapped.values, venv.unwrapped.variables
+    assert spaces["box/mass"].space_a.inside(now["box/mass"]).all()
+    assert spaces["gravity"].space_b.inside(now["gravity"]).all()
+
+
+# ------------------------------------------------------------------- legacy
+
+
+@pytest.mark.parametrize("number", range(4, 10))
+@pytest.mark.parametrize("task", ["pushing", "picking", "pick_and_place"])
+def test_legacy_heights_are_those_recorded_in_benchmark_order(task, number):
+    world = f"trifinger/{task}-v1"
+    (protocol,) = select_protocols(world, f"P{number}_legacy")
+    (modern,) = select_protocols(world, f"P{number}")
+    assert protocol.variables == modern.variables
+    venv = iv.make_vec(world, num_envs=60, threads=1)
+    venv.reset(seed=0)
+    refused = protocol.apply(venv.unwrapped.driver, np.arange(60))
+    assert len(refused) <= 6
+    kept = [w for w in range(60) if w not in refused]
+    record = RECORDED[f"{task.upper()}_BENCHMARK/P{number}"]
+    for name, key in (("block_0", "tool_z_minmax"), ("goal_0", "goal_z_minmax")):
+        heights = venv.unwrapped.values[f"{name}/cartesian_position"][kept, 2]
+        low, high = record[key]
+        # The ends of 60 uniform draws lie within 15% of the range of the recorded ones.
+        slack = 1e-9 + 0.15 * (high - low)
+        assert abs(heights.min() - low) <= slack, (name, heights.min(), record)
+        assert abs(heights.max() - high) <= slack, (name, heights.max(), record)
+    venv.close()
+
+
+def test_all_leaves_legacy_out_and_legacy_names_them():
+    task = "trifinger/stacking2-v1"
+    assert not any(p.legacy for p in select_protocols(task, "all"))
+    assert [p.name for p in select_protocols(task, "legacy")] == ["P9_legacy"]
+    names = [p.name for p in select_protocols("trifinger/pushing-v1", "legacy")]
+    assert names == [f"P{i}_legacy" for i in range(4, 10)]
+    for name in ("pushing", "picking", "pick_and_place", "stacking2"):
+        for protocol in select_protocols(f"trifinger/{name}-v1", "legacy"):
+            assert protocol.note
+    with pytest.raises(InvalidValueError, match="no protocol"):
+        select_protocols(SLIDER, "legacy")

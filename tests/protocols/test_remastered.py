@@ -1,0 +1,85 @@
+"""DMC Remastered's protocols: seeds never meet, one factor varies, E_G comes out of the results."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.protocols import PROTOCOLS
+from interverse.protocols.protocol import Protocol
+from interverse.protocols.remastered import REMASTERED, TEST_SEEDS, TRAIN_SEEDS, VALID_SEEDS
+from interverse.results import Results, tables
+from interverse.worlds import WORLDS
+
+TASK = "control/cartpole_balance-v1"
+BY_NAME = {protocol.name: protocol for protocol in REMASTERED}
+FACTORS = ("none", "light", "camera", "body", "floor", "background", "all")
+
+
+def test_every_control_task_has_the_table():
+    control = [task for task in WORLDS if task.startswith("control/")]
+    assert len(control) == 24
+    assert all(PROTOCOLS.load(task) is REMASTERED for task in control)
+
+
+def test_seed_ranges_are_disjoint_and_leave_the_default_look_out():
+    ranges = (range(1), TRAIN_SEEDS, VALID_SEEDS, TEST_SEEDS)
+    for one, other in itertools.pairwise(ranges):
+        assert one.stop == other.start
+    kinds = {"few_shot_train": TRAIN_SEEDS, "few_shot_valid": VALID_SEEDS, "all": TEST_SEEDS}
+    for name, inside in kinds.items():
+        assert all(seed in inside for seed in BY_NAME[name].grid["visual_seed"])
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_a_factor_is_tested_on_100_looks_and_3_starts(name):
+    drawn = BY_NAME[name].start(np.arange(300))
+    pairs = set(zip(drawn["visual_seed"].tolist(), drawn["dynamics_seed"].tolist(), strict=True))
+    assert len(pairs) == 300
+    assert [len(set(drawn[key].tolist())) for key in ("visual_seed", "dynamics_seed")] == [100, 3]
+    assert len(set(drawn["visual_seed"][:100].tolist())) == 100, "looks first"
+
+
+def look_under(name):
+    protocol: Protocol = BY_NAME[name]
+    env = iv.make(TASK, image_size=16, frame_stack=1, **protocol.options)
+    do = {key: rows[0] for key, rows in protocol.start(np.arange(1)).items()}
+    seen, _ = env.reset(seed=0, options={"do": do})
+    values = {key: env.values[key] for key in env.variables}
+    env.close()
+    return seen, values
+
+
+def test_only_the_named_factor_leaves_its_default():
+    default, base = look_under("none")
+    seeds = {"visual_seed", "dynamics_seed"}
+    moved = {}
+    for name in FACTORS[1:]:
+        seen, values = look_under(name)
+        moved[name] = {k for k in base if not np.array_equal(base[k], values[k])} - seeds
+        assert not np.array_equal(seen, default), name
+    expected = {"light": "light", "camera": "camera", "body": "body", "floor": "floor"}
+    for name, owner in (expected | {"background": "background"}).items():
+        owners = {variable.partition("/")[0] for variable in moved[name]}
+        assert owner in owners, (name, owners)
+        assert owners <= {owner, "effector"}, (name, owners)  # a body may have two parts
+    assert set().union(*(moved[n] for n in FACTORS[1:-1])) <= moved["all"]
+    assert "qpos" not in moved["all"], "a look changes no state"
+
+
+def test_the_generalisation_error_is_in_the_results():
+    rows = [
+        {"task": TASK, "protocol": name, "seed": 0, "episode": i, "return": value + i}
+        for name, value in (("train", 995.0), ("camera", 245.0), ("light", 995.0))
+        for i in range(11)
+    ]
+    table = tables.generalisation_errors(Results.from_rows(rows), "return")
+    found = {row[2]: row[3] for row in table.rows}
+    assert found.keys() == {"camera", "light"}
+    assert found["camera"].value == pytest.approx(0.75)
+    assert found["light"].value == pytest.approx(0.0)
+    assert found["camera"].low < 0.75 < found["camera"].high
+    assert tables.generalisation_errors(Results.from_rows(rows), "return", base="none").rows == ()

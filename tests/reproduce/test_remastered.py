@@ -1,0 +1,313 @@
+"""DMC Remastered made again: published numbers, analyses, the work, the comparison."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from interverse.agents.pixel import AGENTS
+from interverse.agents.pixel.train import train
+from interverse.cli import main
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.reproduce.clock import Clock, OutOfTimeError
+from interverse.reproduce.remastered import analysis, run, sheets
+from interverse.reproduce.remastered.budgets import BUDGETS
+from interverse.reproduce.remastered.compare import (
+    compare,
+    lost_percent,
+    published,
+    schedule_cells,
+    scored,
+)
+from interverse.reproduce.remastered.published import METHODS, TASKS, printed, rows
+from interverse.reproduce.remastered.run import reproduce
+from interverse.reproduce.remastered.settings import RemasteredSettings
+from interverse.reproduce.remastered.variants import (
+    CONDITIONS,
+    look_variants,
+    paper_augmentations,
+    row_file,
+    shown_variants,
+    sweep_variants,
+    table_variant,
+    wanted,
+)
+from interverse.rollouts.pixels import PixelCard, PixelPolicy
+from interverse.worlds import WORLDS
+
+_CARTPOLE = "Cartpole Balance"
+
+
+def _smoke(out: Path, **given) -> RemasteredSettings:
+    return RemasteredSettings(**{"budget": "smoke", "out": out, **given})
+
+
+# ------------------------------------------------------------------------ what was published
+
+
+def test_printed_numbers():
+    assert len(printed(1)) == 6 * 3 * 3
+    found = {(r.task, r.method, r.condition): r.value for r in printed(2)}
+    assert found["Ball in Cup Catch", "SAC+NR+AUG", "Floor"] == 932.6
+    assert ("Finger Spin", "SAC+NR+AUG", "None") not in found  # illegible in the paper
+    assert {r.condition for r in printed(2)} == set(CONDITIONS)
+    with pytest.raises(UnknownNameError, match="table 4"):
+        printed(4)
+
+
+def test_names_of_the_paper_are_ours():
+    assert {task for task, _ in rows(1)} == set(TASKS)
+    assert {method for _, method in rows(2)} == set(METHODS)
+    assert set(TASKS.values()) <= set(WORLDS)
+    assert set(METHODS.values()) <= set(AGENTS)
+
+
+def test_our_arithmetic_gives_the_printed_percentages():
+    """E_G of the printed returns against the printed E_G, some of which is cut, not rounded."""
+    losses = [row for row in printed(1) if row.metric == "EG_percent"]
+    assert len(losses) == 18
+    for row in losses:
+        theirs = published(1, row.task, row.method)
+        assert lost_percent(theirs["train"], theirs["all"]) == pytest.approx(row.value, abs=0.11)
+    cup = published(2, "Ball in Cup Catch", "SAC+NR+AUG")
+    assert lost_percent(cup["train"], cup["floor"]) == pytest.approx(1.7, abs=0.05)
+    assert lost_percent(None, 3.0) is None
+    assert lost_percent(0.0, 3.0) is None
+
+
+def test_training_lengths_are_the_printed_ones():
+    assert len(schedule_cells()) == 12
+    assert all(cell["difference"] == 0 for cell in schedule_cells())
+
+
+# ---------------------------------------------------------------------------- what is trained
+
+
+def test_tables_and_figures_share_their_agents():
+    full = BUDGETS["full"]
+    assert len(wanted([1], [], full)) == 18
+    assert len(wanted([2], [], full)) == len(rows(2)) == 27
+    both = wanted([1, 2], [3, 4], full)
+    assert len(both) == 27
+    assert all(v.protocols == set(CONDITIONS.values()) for v in both)
+    assert {v.protocols for v in wanted([1], [], full)} == {frozenset({"train", "all"})}
+    assert shown_variants(4, full)[0] == table_variant("Ball in Cup Catch", "SAC+AUG")
+
+
+def test_figure_2_trains_in_many_looks():
+    found = look_variants(BUDGETS["full"])
+    assert [v.visual_seed for v in found if v.task == "Walker Walk"] == [0, 6985, 2000, 2001]
+    assert len({v.name for v in found if v.task == "Ball in Cup Catch"}) == 60
+
+
+def test_sweeps_have_the_papers_settings():
+    full = BUDGETS["full"]
+    augmentations = sweep_variants(7, full)
+    assert set(augmentations) == set(paper_augmentations())
+    assert len(augmentations) == 11
+    assert dict(augmentations["rotate"].hyper) == {
+        "augmentation": "rotate",
+        "beta": 0.9,
+        "invariance": 1.5e-3,
+    }
+    assert all(dict(v.hyper)["beta"] == 1.0 for v in sweep_variants(6, full).values())
+    names = {v.name for n in (5, 6, 7) for v in sweep_variants(n, full).values()}
+    assert len(names) == 6 + 6 + 11
+
+
+def test_full_tests_are_the_papers(tmp_path):
+    settings = RemasteredSettings(budget="full", out=tmp_path)
+    protocols = settings.protocols()
+    assert protocols["train"][1] == 100
+    assert {protocols[name][1] for name in CONDITIONS.values() if name != "train"} == {300}
+    config = settings.training(table_variant("Walker Walk", "CURL"), 3)
+    assert (config.preset, config.steps, config.seed) == ("paper", 250_000, 3)
+    tiny = _smoke(tmp_path).training(table_variant(_CARTPOLE, "CURL"), 0)
+    assert tiny.hyper["render_size"] == 38  # crops of 32 pixels
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"table": (4,)}, "table 4"),
+        ({"figures": (8,)}, "figure 8"),
+        ({"tasks": ("Walker Fly",)}, "Walker Fly"),
+        ({"methods": ("sac_aug",)}, "sac_aug"),
+    ],
+)
+def test_unknown_names(tmp_path, given, told):
+    with pytest.raises(UnknownNameError, match=told):
+        _smoke(tmp_path, **given)
+
+
+# ----------------------------------------------------------------------------------- analyses
+
+
+def test_encoder_spread_by_hand():
+    features = np.array([[1.0, 3.0, 0.0], [1.0, -3.0, 2.0]])
+    assert analysis.encoder_spread(features).tolist() == [0.0, 1.0, 3.0]
+    random = torch.randn(40, 7, generator=torch.Generator().manual_seed(0))
+    expected = random.std(0, unbiased=False).sort().values
+    np.testing.assert_allclose(analysis.encoder_spread(random.numpy()), expected, rtol=1e-5)
+
+
+def test_attention_by_hand():
+    activations = torch.zeros(2, 4, 2, 2)
+    activations[0, :, 0, 1] = torch.tensor([1.0, -1.0, 2.0, 0.0])
+    activations[0, 0, 1, 0] = 2.0
+    found = analysis.attention(activations, 2)
+    assert found[0].tolist() == [[0.0, 1.0], [0.5, 0.0]]
+    assert found[1].max() == 0.0  # nothing is active, nothing is divided by
+    large = analysis.attention(activations[:1], 8)[0]
+    assert large.shape == (8, 8)
+    assert large.argmax() in (6, 7, 14, 15)  # the upper right corner
+    assert large.max() == 1.0
+
+
+def test_attention_and_features_of_a_policy():
+    """A policy whose first filter passes red through: attention lies where there is red."""
+    weights = {"conv.0.weight": torch.zeros(1, 3, 3, 3), "conv.0.bias": torch.zeros(1)}
+    weights["conv.0.weight"][0, 0, 1, 1] = 1.0
+    weights |= {"trunk.weight": torch.ones(2, 49), "trunk.bias": torch.tensor([0.0, 1.0])}
+    weights |= {"norm.weight": torch.ones(2), "norm.bias": torch.zeros(2)}
+    card = {"observation": [3, 16, 16], "image_size": 16, "convolutions": 1, "layers": 0}
+    policy = PixelPolicy(PixelCard(**card, low=[-1.0], high=[1.0], trained={}), weights)
+    pictures = np.zeros((70, 3, 16, 16), np.uint8)
+    pictures[1, 0, 10:14, 2:6] = 255
+    pictures[1, 2, 0:4, 10:14] = 255  # blue is not looked at
+    maps = analysis.attention_of(policy, pictures[:2])
+    assert maps.shape == (2, 16, 16)
+    assert maps[1, 10:14, 2:6].mean() > 0.5
+    assert maps[1, 0:4, 10:14].max() == 0.0
+    assert analysis.features(policy, pictures).shape == (70, 2)
+    frame = analysis.newest_frame(pictures[:, :, 2:-2, 2:-2], 8)
+    assert frame.shape == (70, 8, 8, 3)
+
+
+def test_looks_of_one_state():
+    options = {"image_size": 24, "frame_stack": 1, "quality": "fast", "vary": ("floor",)}
+    seen = analysis.looks_of_a_state("control/reacher_easy-v1", (0, 5, 6, 5), options)
+    assert seen.shape == (4, 3, 24, 24)
+    assert (seen[1] != seen[0]).mean() > 0.3
+    assert (seen[1] != seen[2]).mean() > 0.3
+    np.testing.assert_array_equal(seen[1], seen[3])
+
+
+def test_contact_sheets():
+    assert sorted(name for pair in sheets.SHEETS.values() for name in pair) == list(sheets.DOMAINS)
+    seen = sheets.one_state("cartpole", 3, 24)
+    assert seen.shape == (3, 24, 24, 3)
+    assert all((seen[i] != seen[i - 1]).mean() > 0.3 for i in range(3))
+    made = sheets.sheet(seen, 2, gap=1)
+    assert made.shape == (49, 49, 3)
+    np.testing.assert_array_equal(made[25:, :24], seen[2])
+    assert (made[25:, 25:] == 255).all()
+
+
+# --------------------------------------------------------------------------------- comparison
+
+
+def _record(train: list[float], test: list[float]) -> dict:
+    scores = {"train": train, "all": test}
+    return {"scores": {name: {"return": {"returns": r}} for name, r in scores.items()}}
+
+
+def test_scores_by_hand():
+    one = scored([_record([100.0, 300.0], [50.0, 50.0])], "all")
+    assert one["return"]["mean"] == 50.0
+    assert one["E_G"]["mean"] == 75.0
+    assert (one["interval_over"], one["runs"], one["episodes"]) == ("episodes", 1, 2)
+    runs = [_record([100.0, 300.0], [80.0]), _record([400.0], [10.0]), _record([600.0], [0.0])]
+    three = scored(runs, "all")
+    assert three["E_G"]["mean"] == 92.5  # (400 - 30) / 400
+    assert three["return"]["low"] < 30.0 < three["return"]["high"]
+    assert three["interval_over"] == "runs"
+    assert scored(runs, "train")["E_G"]["mean"] == 0.0
+    assert scored(runs, "light") is None
+    assert scored([], "all") is None
+
+
+def test_table_beside_the_printed_one(tmp_path):
+    settings = _smoke(tmp_path, runs=2)
+    variant = table_variant(_CARTPOLE, "SAC+AUG")
+    for number, returns in enumerate([([900.0], [200.0]), ([1000.0], [180.0])]):
+        path = row_file(tmp_path, variant, number)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(_record(*returns)))
+    content = compare(settings, 1)
+    learned, tested = content["cells"]
+    assert learned["published"]["return"] == 987.4
+    assert learned["published"]["return_difference"] == pytest.approx(950 - 987.4)
+    assert tested["ours"]["E_G"]["mean"] == 80.0
+    assert tested["published"]["E_G"] == 77.8
+    assert not content["comparable"]
+    assert json.loads((tmp_path / "table-1.json").read_text()) == content
+
+
+# -------------------------------------------------------------------------------- the whole
+
+
+def _stop() -> None:
+    raise OutOfTimeError
+
+
+def test_a_stopped_training_goes_on(tmp_path, monkeypatch):
+    given = {"table": (3,), "figures": (2,), "time_limit": 1e6}
+    monkeypatch.setattr(run, "_PIECE", 20)
+    with monkeypatch.context() as hurried:
+        looks = iter([None, None])  # at the row, before its first piece; then the time is up
+        hurried.setattr(Clock, "check", lambda clock: next(looks, OutOfTimeError) and _stop())
+        assert not reproduce(_smoke(tmp_path, **given))["complete"]
+    policy = _smoke(tmp_path).folder(table_variant(_CARTPOLE, "SAC+AUG"), 0) / "policy"
+    assert PixelPolicy.load(policy).card.trained["steps"] == 20
+    assert not list(tmp_path.glob("figure-2*"))
+    assert reproduce(_smoke(tmp_path, **given))["complete"]
+    assert (tmp_path / "figure-2.svg").stat().st_size > 2000
+    unbroken = _smoke(tmp_path / "unbroken").training(table_variant(_CARTPOLE, "SAC+AUG"), 0)
+    whole, mended = (PixelPolicy.load(folder).weights for folder in (train(unbroken), policy))
+    assert all(torch.equal(mended[name], whole[name]) for name in whole)
+    assert not (policy.parent / "checkpoint").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_what_is_done_is_not_done_again(tmp_path, capsys):
+    given = {"methods": ("SAC+AUG",), "table": (1, 3)}
+    found = reproduce(_smoke(tmp_path, **given))
+    assert found["complete"]
+    cells = found["tables"][0]["cells"]
+    assert [cell["condition"] for cell in cells] == ["train", "all"]
+    assert all(cell["ours"]["episodes"] == 3 for cell in cells)
+    assert all(0.0 <= cell["ours"]["return"]["mean"] <= 32.0 for cell in cells)
+    text = (tmp_path / "summary.md").read_text()
+    assert "(987.4)" in text
+    assert "not the paper's budget" in text
+    assert capsys.readouterr().err.count("trained") == 1
+    assert reproduce(_smoke(tmp_path, **given)) == found
+    assert "trained" not in capsys.readouterr().err
+    with pytest.raises(InvalidValueError, match="steps was 24"):
+        reproduce(_smoke(tmp_path, steps=30, **given))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_everything_in_small(tmp_path, capsys):
+    """Every table and every figure, through the command line."""
+    numbers = ["1", "2", "3", "4", "5", "6", "7", "9", "10", "11", "12", "13"]
+    asked = ["reproduce", "--benchmark", "dmcr", "--table", "1", "2", "3", "--figures", *numbers]
+    assert main([*asked, "--budget", "smoke", "--out", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["complete"]
+    conditions = [c["condition"] for c in found["tables"][1]["cells"] if c["method"] == "SAC+AUG"]
+    assert conditions == list(CONDITIONS.values())
+    made = {path.stem for path in tmp_path.glob("figure-*")}
+    assert made == {f"figure-{number}" for number in numbers}
+
+
+def test_the_command_line_says_what_is_wrong(capsys):
+    assert main(["reproduce", "--benchmark", "dmcr", "--table", "9"]) == 2
+    assert "table 9" in capsys.readouterr().err

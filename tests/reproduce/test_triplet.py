@@ -1,0 +1,263 @@
+"""Causal Triplet's tables made again: the published numbers, the work, the comparison."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from interverse.cli import main
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.models.checkpoint import write_json
+from interverse.models.pairs.tensors import save
+from interverse.models.pairs.toy import toy_pairs
+from interverse.reproduce.triplet import compare
+from interverse.reproduce.triplet.figures import sweep_figure, write_figures
+from interverse.reproduce.triplet.published import by_seed, logged, object_accuracy, printed, sweep
+from interverse.reproduce.triplet.run import reproduce
+from interverse.reproduce.triplet.settings import TripletSettings
+from interverse.reproduce.triplet.variants import row_file, sweep_variant, table_variant, wanted
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("pairs")
+    for crop in ("single", "multi"):
+        save(toy_pairs(240, size=32, crop=crop), folder / f"{crop}.npz")
+    return folder / "single.npz", folder / "multi.npz"
+
+
+# ------------------------------------------------------------------------ what was published
+
+
+def test_printed_numbers():
+    found = {(e.shift, e.method, e.split): (e.mean, e.deviation) for e in printed(2)}
+    assert len(found) == 12
+    assert found["compositional", "vanilla", "OOD"] == (0.36, 0.13)
+    assert len(printed(3)) == len(printed(4)) == 10
+    with pytest.raises(UnknownNameError, match="table 5"):
+        printed(5)
+
+
+def test_logs_stand_beside_their_rows():
+    entry = next(e for e in printed(4) if (e.method, e.split) == ("group-token", "OOD"))
+    found = logged(4, entry)
+    assert found["best_each"] == (0.2714, 0.0311)
+    assert found["last"] == (0.2119, 0.0365)
+    for e in printed(4):  # the rule that fits Table 4, all rows to 0.01
+        assert logged(4, e)["best_each"][0] == pytest.approx(e.mean, abs=0.01)
+    for e in printed(3):  # slots: the epoch that is best on ID
+        if e.method in ("slot-avg", "slot-match"):
+            assert logged(3, e)["best_id"][0] == pytest.approx(e.mean, abs=0.01)
+            assert compare.paper_rule(3, e.method) == "best_id"
+
+
+def test_sweeps_and_seeds_of_the_logs():
+    assert object_accuracy() == 0.87
+    assert len(sweep(7)) == 30
+    assert {value for value, _ in sweep(10)} == {1, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001}
+    assert {seed for seed, _ in by_seed()} == set(range(1, 11))
+
+
+# ---------------------------------------------------------------------------- what is trained
+
+
+def test_sweeps_share_their_models_with_the_tables():
+    assert sweep_variant(7, 0.0) == table_variant(2, "vanilla", "compositional")
+    assert sweep_variant(7, 0.1) == table_variant(2, "SMS", "compositional")
+    assert sweep_variant(10, 1.0) == table_variant(3, "resnet", "systematic")
+    assert sweep_variant(10, 0.01) == table_variant(3, "oracle-mask", "systematic")
+    assert sweep_variant(7, 5.0).name == "single.compositional.sms.sparsity=5"
+    assert sweep_variant(7, 5.0).settings("code").model.sparsity == 5
+
+
+def test_tables_name_what_they_need():
+    sweeps = {6: (0.0, 0.1), 7: (0.0, 1.0), 10: (1.0, 0.5)}
+    assert len({v.name for v in wanted([2], [], sweeps)}) == 6
+    assert len({v.name for v in wanted([3, 4], [], sweeps)}) == 10
+    assert len({v.name for v in wanted([4], [13], sweeps)}) == 6
+    assert {v.recipe for v in wanted([], [6], sweeps)} == {"vanilla", "icm"}
+
+
+def test_bad_settings_are_refused(tmp_path):
+    with pytest.raises(UnknownNameError, match="unknown table 7"):
+        TripletSettings(table=(7,))
+    with pytest.raises(UnknownNameError, match="unknown model 'vanila'"):
+        TripletSettings(models=("vanila",))
+    with pytest.raises(InvalidValueError, match="in no table"):
+        TripletSettings(table=(2,), models=("clip",))
+    with pytest.raises(InvalidValueError, match="ENCODER=FOLDER"):
+        TripletSettings(weights=("vgg=here",))
+    with pytest.raises(InvalidValueError, match="annotations, then frames"):
+        TripletSettings(epic=(tmp_path,))
+    with pytest.raises(InvalidValueError, match="is no folder"):
+        reproduce(
+            TripletSettings(budget="smoke", data=(tmp_path / "none",), out=tmp_path / "o", seeds=1)
+        )
+
+
+# ----------------------------------------------------------------------------------- the work
+
+
+def _settings(data, out, **fields) -> TripletSettings:
+    return TripletSettings(
+        **{"budget": "smoke", "seeds": 1, "data": data, "out": out, "analysis": False, **fields}
+    )
+
+
+def test_everything_runs_once_and_is_compared(tmp_path, data, capfd):
+    settings = _settings(data, tmp_path, table=(2, 3))
+    settings = replace(settings, models=("vanilla", "sms", "oracle-mask", "slot-match"))
+    found = reproduce(settings)
+    assert found["complete"]
+    rows = sorted(path.name for path in (tmp_path / "rows").glob("*.json"))
+    assert len(rows) == 7
+    told = json.loads((tmp_path / "table-3.json").read_text())
+    cells = {(c["method"], c["split"]): c for c in told["cells"]}
+    assert set(cells) == {
+        (m, s) for m in ("resnet", "oracle-mask", "slot-match") for s in ("ID", "OOD")
+    }
+    cell = cells["resnet", "OOD"]
+    assert cell["published"] == 0.30
+    for rule, ours in cell["ours"].items():
+        assert ours["difference"] == pytest.approx(ours["mean"] - 0.30, abs=1e-4), rule
+    assert cell["weights"] == ["resnet18: random"]
+    assert not told["comparable"]
+    assert "slots.safetensors" in cells["slot-match", "ID"]["weights"][0]
+    page = (tmp_path / "summary.md").read_text()
+    assert "oracle-mask" in page
+    assert (tmp_path / "index.html").read_text().startswith("<!doctype html>")
+    assert {p.name for p in tmp_path.glob("*.svg")} == {"table-2.svg", "table-3.svg"}
+    assert {p.name for p in tmp_path.glob("*.png")} == {"figure-8.png", "figure-12.png"}
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "rows").iterdir()}
+    capfd.readouterr()
+    reproduce(settings)
+    assert capfd.readouterr().err.count("done before") == 7
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "rows").iterdir()}
+    with pytest.raises(InvalidValueError, match="made with other settings"):
+        reproduce(replace(settings, epochs=3))
+
+
+def test_a_row_holds_what_made_it(tmp_path, data):
+    settings = _settings(data, tmp_path, models=("icm",), shifts=("compositional",), analysis=True)
+    reproduce(settings)
+    (path,) = (tmp_path / "rows").glob("*.json")
+    row = json.loads(path.read_text())
+    assert row["weights"] == "random"
+    assert row["model"]["independence"] == 0.05
+    assert len(row["history"]) == row["fit"]["epochs"] == 2
+    assert set(row["selection"]) == {"last", "best_valid", "best_id", "best_each"}
+    assert {"object", "change", "factors"} == set(row["analysis"])
+    assert row["held"]
+    held = {tuple(pair) for pair in row["held"]}
+    pairs = toy_pairs(240, size=32)
+    seen = set(zip(pairs.verb.tolist(), pairs.noun.tolist(), strict=True))
+    assert held < seen
+
+
+def test_time_that_is_up_loses_nothing(tmp_path, data):
+    settings = _settings(data, tmp_path, models=("vanilla",), shifts=("systematic",))
+    settings = replace(settings, time_limit=0.0)
+    assert not reproduce(settings)["complete"]
+    assert not (tmp_path / "rows").exists()
+    assert reproduce(replace(settings, time_limit=None))["complete"]
+
+
+def test_a_failing_model_does_not_stop_the_others(tmp_path, data):
+    unmasked = tmp_path / "unmasked.npz"
+    save(replace(toy_pairs(240, size=32, crop="multi"), masks=None), unmasked)
+    settings = _settings((unmasked,), tmp_path / "o", table=(3,), models=("vanilla", "oracle-mask"))
+    with pytest.raises(InvalidValueError, match="oracle-mask seed 1: pairing 'mask' needs masks"):
+        reproduce(settings)
+    assert len(list((tmp_path / "o" / "rows").glob("*.json"))) == 1
+
+
+def test_figures_show_what_is_on_disk(tmp_path):
+    settings = _settings((), tmp_path, table=(4,), figures=(6, 7, 10, 13), seeds=2)
+    assert write_figures(settings, [], print) == []
+    for place, variant in enumerate(settings.variants()):
+        for seed in (1, 2):
+            row = {"test_id": 0.9 - 0.02 * place, "test_ood": 0.3 + 0.02 * seed}
+            record = {
+                "seed": seed,
+                "selection": dict.fromkeys(("last", "best_each"), row),
+                "analysis": {"object": {"accuracy": 0.5}},
+            }
+            write_json(row_file(tmp_path, variant, seed), record)
+    names = write_figures(settings, [], print)
+    assert names == ["figure-6.svg", "figure-7.svg", "figure-10.svg", "figure-13.svg"]
+    drawn = (tmp_path / "figure-7.svg").read_text()
+    assert drawn.count("<path") > 20
+    lines = sweep_figure(settings, 6).axes[0].get_lines()
+    ours = {line.get_label(): line.get_ydata().tolist() for line in lines}
+    assert ours["OOD, last"] == pytest.approx([0.33, 0.33])
+    assert ours["object told from action embedding"] == [0.5, 0.5]
+
+
+def test_verdicts_need_seeds():
+    assert compare._verdict({"1": 0.2, "2": 0.3})["verdict"] == "too few seeds"
+    assert compare._verdict({"1": 0.2, "2": 0.3, "3": 0.1})["verdict"] == "confirmed"
+    assert compare._verdict({"1": -0.2, "2": -0.3, "3": -0.1})["verdict"] == "contradicted"
+    assert compare._verdict({"1": -0.2, "2": 0.3, "3": -0.1})["verdict"] == "open"
+
+
+def test_summaries_over_seeds():
+    found = compare.summary({"1": 0.2, "2": 0.4, "3": 0.6})
+    assert found["mean"] == pytest.approx(0.4)
+    assert found["deviation"] == pytest.approx(np.std([0.2, 0.4, 0.6]), abs=1e-4)
+    assert found["low"] < 0.4 < found["high"]
+    assert compare.summary({"1": 0.2})["low"] is None
+
+
+# ----------------------------------------------------------------------------- command line
+
+
+def test_the_command_line_chooses_the_benchmark(tmp_path, data, capsys):
+    argv = ["reproduce", "--benchmark", "causaltriplet", "--table", "2", "--budget", "smoke"]
+    argv += ["--models", "vanilla", "--shifts", "systematic", "--data", str(data[0])]
+    assert main([*argv, "--seeds", "1", "--out", str(tmp_path), "--no-analysis", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["tables"][0]["cells"][0]["method"] == "vanilla"
+    assert main(["reproduce", "--benchmark=causaltriplet", "--table", "9"]) == 2
+    assert "unknown table 9" in capsys.readouterr().err
+
+
+def test_training_from_the_command_line(tmp_path, data, capsys):
+    argv = ["train", "--task", "rooms/single-v1", "--data", str(data[0]), "--epochs", "1"]
+    argv += ["--batch-size", "64", "--model", "resnet-frozen", "--out", str(tmp_path)]
+    assert main(argv) == 0
+    told = capsys.readouterr().out
+    assert "best_valid" in told
+    assert "encoder weights: random" in told
+    assert json.loads((tmp_path / "result.json").read_text())["sizes"]["train"] > 50
+    assert main([*argv[:2], "rooms/none-v1", "--out", str(tmp_path)]) == 2
+    assert "unknown task 'rooms/none-v1'" in capsys.readouterr().err
+
+
+def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
+    script = (
+        "import sys\n"
+        "for name in ('mujoco', 'dm_control', 'stable_baselines3'): sys.modules[name] = None\n"
+        "from pathlib import Path\n"
+        "import interverse.cli.reproduce_triplet as cli\n"
+        "from interverse.reproduce.clock import Clock\n"
+        "from interverse.reproduce.triplet.materials import Materials\n"
+        f"settings = cli.ReproduceTriplet(budget='smoke', data=(Path({str(data[0])!r}),))\n"
+        "split = Materials(settings, Clock(None)).split('single', 'systematic', 1)\n"
+        "sys.exit(0 if len(split.test_ood) else 1)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_it_runs_on_a_gpu(tmp_path, data):
+    settings = _settings(data, tmp_path, table=(2, 3), device="cuda", precision="bf16")
+    assert reproduce(settings)["complete"]

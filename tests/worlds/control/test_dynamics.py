@@ -1,0 +1,78 @@
+"""Dynamics written into a compiled walker equal a walker compiled with them, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.control.dynamics import SCALES, WALKER, Dynamics, dynamics_variables
+from interverse.worlds.control.scene import domain_spec
+from interverse.worlds.control.tasks import new_physics, template
+from tests.worlds.control.rebuild import quietly
+
+# Textures and the table of names: our model has more textures than the rebuilt one.
+OTHER = ("tex_", "name", "_sizes", "names_map", "bvh_aabb_dyn", "mat_texid")
+
+
+def arrays(model):
+    names = [n for n in dir(model) if not n.startswith(OTHER)]
+    return {n: getattr(model, n) for n in names if isinstance(getattr(model, n), np.ndarray)}
+
+
+def different(a, b):
+    return [n for n, value in arrays(a).items() if not np.array_equal(value, getattr(b, n))]
+
+
+def walker():
+    physics = new_physics(template("walker", "walk"))
+    return physics, Dynamics(physics, "walker")
+
+
+def test_an_edited_walker_is_a_recompiled_one():
+    physics, dynamics = walker()
+    values = {variable.name: float(variable.default) for variable in (*SCALES, *WALKER)}
+    values |= {"torso/radius": 0.09, "torso/length": 0.9, "foot/radius": 0.07, "foot/length": 0.3}
+    values |= {"joint/damping": 0.5, "joint/armature": 0.05, "floor/friction": 1.2}
+    values |= {"knee/lower_limit": np.deg2rad(-130.0), "ankle/limit": np.deg2rad(60.0)}
+    assert dynamics.write(values)
+    spec = domain_spec("walker")
+    spec.geom("torso").size = [0.09, 0.45, 0.0]
+    for leg in ("right", "left"):
+        spec.geom(f"{leg}_foot").size = [0.07, 0.15, 0.0]
+        spec.joint(f"{leg}_knee").range = [-130.0, 0.0]
+        spec.joint(f"{leg}_ankle").range = [-60.0, 60.0]
+    for joint in spec.joints:
+        if not joint.name.startswith("root"):
+            joint.damping, joint.armature = [0.5, 0.0, 0.0], 0.05
+    for geom in spec.geoms:
+        geom.friction = [1.2, 0.1, 0.1]
+    assert different(physics.model.ptr, quietly(spec)) == []
+
+
+def test_stock_values_leave_every_bit():
+    physics, dynamics = walker()
+    stock = {variable.name: float(variable.default) for variable in (*SCALES, *WALKER)}
+    assert not dynamics.write(stock)
+    dynamics.write(stock | {"torso/length": 0.9, "dynamics/mass_scale": 1.2})
+    assert different(physics.model.ptr, template("walker", "walk").model)
+    assert dynamics.write(stock)
+    assert different(physics.model.ptr, template("walker", "walk").model) == []
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_scales_scale_what_they_name(domain):
+    made = template(domain, DOMAINS[domain].tasks[0])
+    physics = new_physics(made)
+    values = {v.name: float(v.default) for v in dynamics_variables(domain)}
+    values |= {"dynamics/mass_scale": 1.25, "dynamics/friction": 0.5}
+    values |= {"dynamics/damping": 2.0, "dynamics/actuator_strength": 0.75}
+    Dynamics(physics, domain).write(values)
+    ours, stock = physics.model.ptr, made.model
+    np.testing.assert_allclose(ours.body_mass, 1.25 * stock.body_mass)
+    np.testing.assert_allclose(ours.body_subtreemass, 1.25 * stock.body_subtreemass)
+    np.testing.assert_allclose(ours.body_inertia, 1.25 * stock.body_inertia)
+    np.testing.assert_allclose(ours.geom_friction, 0.5 * stock.geom_friction)
+    np.testing.assert_allclose(ours.dof_damping, 2.0 * stock.dof_damping)
+    np.testing.assert_allclose(ours.actuator_gainprm, 0.75 * stock.actuator_gainprm)
+    np.testing.assert_allclose(ours.actuator_gear, stock.actuator_gear)

@@ -1,0 +1,298 @@
+"""What a control environment shows and refuses: stacks, skips, seeds, qualities, bad input."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.worlds.control import compat
+from interverse.worlds.control.compat import suite
+from tests.conformance.cases import TEXTURES
+
+SMALL = {"image_size": 24, "quality": "fast", "textures": str(TEXTURES)}
+REACHER = "control/reacher_easy-v1"
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def get(world_id=REACHER, **options):
+        made.append(iv.make(world_id, **SMALL | options))
+        return made[-1]
+
+    yield get
+    for env in made:
+        env.close()
+
+
+def half(env):
+    return np.full(env.action_space.shape, 0.5, dtype=np.float32)
+
+
+def test_the_default_is_the_contract():
+    env = iv.make("control/cartpole_swingup-v1")
+    observation, info = env.reset(seed=0)
+    assert observation.shape == (9, 84, 84)
+    assert observation.dtype == np.uint8
+    assert (info["visual_seed"], env.world.max_steps) == (0, 1000)
+    assert np.array_equal(env.action_space.low, [-1.0])
+    for name in ("floor/texture", "camera/position", "body/color", "dynamics_seed"):
+        assert np.array_equal(info[name], env.values[name])
+    env.close()
+
+
+def test_frames_stack_oldest_first_and_the_first_is_repeated(make):
+    stack, one = make(frame_stack=3, dynamics_seed=1), make(frame_stack=1, dynamics_seed=1)
+    frames = [one.reset(seed=0)[0]] * 3
+    assert np.array_equal(stack.reset(seed=0)[0], np.concatenate(frames))
+    for _ in range(4):
+        frames = [*frames[1:], one.step(half(one))[0]]
+        assert np.array_equal(stack.step(half(stack))[0], np.concatenate(frames))
+
+
+def test_channels_last_is_the_transpose_and_images_need_not_be_square(make):
+    first, last = (
+        make(channels_first=c, image_size=(16, 28), dynamics_seed=1) for c in (True, False)
+    )
+    a, b = first.reset(seed=0)[0], last.reset(seed=0)[0]
+    assert a.shape == (9, 16, 28)
+    assert np.array_equal(a.transpose(1, 2, 0), b)
+
+
+def test_frame_skip_adds_rewards_and_ends_after_a_thousand_control_steps(make):
+    skip = make("control/cartpole_balance-v1", observation="state", frame_skip=300)
+    one = make("control/cartpole_balance-v1", observation="state")
+    skip.reset(seed=4), one.reset(seed=4)
+    total, ended, decisions = [], False, 0
+    while not ended:
+        _, reward, terminated, ended, _ = skip.step(half(skip))
+        assert not terminated
+        decisions += 1
+        total.append(reward)
+    assert decisions == 4
+    rewards = [one.step(half(one)) for _ in range(1000)]
+    assert rewards[-1][3]
+    assert not rewards[-2][3]
+    singles = [r[1] for r in rewards]
+    assert total == [sum(singles[i : i + 300]) for i in range(0, 1000, 300)]
+
+
+def test_dynamics_seeds_are_new_in_every_episode_and_looks_do_not_matter(make):
+    env = make(observation="state")
+    seeds, starts = [], []
+    env.reset(seed=5)
+    for _ in range(3):
+        seeds.append(int(env.values["dynamics_seed"]))
+        starts.append(env.values["qpos"].tobytes())
+        env.reset()
+    assert len(set(seeds)) == len(set(starts)) == 3
+    env.reset(seed=5, options={"visual_seed": 12})
+    assert (int(env.values["dynamics_seed"]), env.values["qpos"].tobytes()) == (
+        seeds[0],
+        starts[0],
+    )
+
+
+def test_seeds_from_a_range(make):
+    env = make(observation="state", visual_seed=(3, 5), dynamics_seed=(10, 11))
+    env.reset(seed=0)
+    looks, starts = set(), set()
+    for _ in range(40):
+        looks.add(int(env.values["visual_seed"]))
+        starts.add(int(env.values["dynamics_seed"]))
+        env.reset()
+    assert (looks, starts) == ({3, 4, 5}, {10, 11})
+
+
+def test_reset_options_are_another_way_of_writing_a_do(make):
+    env = make()
+    short, _ = env.reset(seed=0, options={"visual_seed": 8, "do": {"reflectance": 0.5}})
+    long, _ = env.reset(seed=0, options={"do": {"visual_seed": 8, "reflectance": 0.5}})
+    assert np.array_equal(short, long)
+    venv = iv.make_vec(REACHER, num_envs=2, **SMALL)
+    venv.reset(seed=0, options={"visual_seed": [8, -2]})
+    assert venv.values["visual_seed"].tolist() == [8, -2]
+    venv.close()
+
+
+def test_a_factor_can_be_set_in_mid_episode(make):
+    env = make("control/cheetah_run-v1")
+    before, _ = env.reset(seed=0)
+    outcome = env.do({"floor/texture": 1})
+    assert outcome.changed == {"floor/texture"}
+    assert not np.array_equal(outcome.observation, before)
+    assert np.array_equal(outcome.observation[:6], before[:6])  # the past stays as it was
+    env.do({"visual_seed": 3})
+    assert env.values["floor/texture"] >= 0
+    env.do({"visual_seed": 0})
+    assert np.array_equal(env.observe(), before)
+
+
+def test_dynamics_can_vary_with_the_dynamics_seed(make):
+    names = ("dynamics/mass_scale", "torso/length")
+    env = make("control/walker_walk-v1", observation="state", vary_dynamics=names)
+    drawn = set()
+    for episode in range(5):
+        env.reset(seed=0, options={"episode": episode})
+        drawn.add(tuple(float(env.values[name]) for name in names))
+        assert all(env.variables[name].space_a.contains(env.values[name]) for name in names)
+        assert env.values["dynamics/friction"] == 1.0
+    assert len(drawn) == 5
+
+
+def test_default_quality_is_as_good_as_full(make):
+    """The mean error is under 0.1 of 255; edges of shadows, which finger has most of, differ."""
+    errors = []
+    for task in ("cheetah_run", "finger_spin", "reacher_easy", "walker_walk"):
+        pair = [make(f"control/{task}-v1", quality=q, image_size=84) for q in ("full", "default")]
+        for seed in (0, 2, -3):
+            full, default = (
+                env.reset(seed=1, options={"visual_seed": seed})[0].astype(float) for env in pair
+            )
+            errors.append(np.abs(full - default).mean())
+    assert 0.0 < np.mean(errors) < 0.1
+    assert max(errors) < 0.25
+
+
+def test_full_quality_equals_the_stock_renderer(make):
+    """The stock suite's picture of our model, drawn in the same thread in turn with ours."""
+    env = make("control/hopper_stand-v1", quality="full", image_size=84, frame_stack=1)
+    for seed in (1, 2):
+        ours, _ = env.reset(seed=seed)
+        stock = env.world._stages[0].physics.render(84, 84, camera_id=0)
+        assert np.array_equal(ours.transpose(1, 2, 0), stock)
+
+
+def test_worlds_draw_from_any_thread(make):
+    env = make(dynamics_seed=0)
+    here, _ = env.reset(seed=0)
+    there = []
+    thread = threading.Thread(target=lambda: there.append(env.reset(seed=0)[0]))
+    thread.start()
+    thread.join()
+    assert np.array_equal(here, there[0])
+
+
+def test_stock_dm_control_works_beside_us():
+    assert suite.load("cartpole", "balance").reset().first()
+
+
+def test_without_dm_control_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dm_control.mujoco.wrapper.mjbindings", None)
+    spec = importlib.util.spec_from_file_location("compat_without", compat.__file__)
+    with pytest.raises(iv.InterverseError, match=r"pip install 'interverse\[control\]'"):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_divergence_is_an_error_and_leaves_the_world_alone(make):
+    env = make("control/walker_walk-v1", observation="state")
+    env.reset(seed=0)
+    with pytest.raises(iv.InterventionError, match="qvel reaches"):
+        env.do({"qvel": np.full(9, 1e12)})
+    env.do({"qvel": np.full(9, 9e5)})
+    before = env.values["qvel"]
+    with pytest.raises(iv.InterverseError, match="diverged"):
+        env.step(half(env))
+    assert np.array_equal(env.values["qvel"], before)
+
+
+@pytest.mark.parametrize("kind", ["easy", "medium", "hard"])
+def test_distractions_move_within_their_ranges_and_touch_nothing_else(make, kind):
+    options = {"distraction": kind, "videos": str(TEXTURES / "backgrounds"), "dynamics_seed": 3}
+    env, plain = make("control/cheetah_run-v1", **options), make("control/cheetah_run-v1")
+    env.reset(seed=0)
+    plain.reset(seed=0, options={"dynamics_seed": 3})
+    places = []
+    for t in range(12):
+        places.append(env.values["distraction/camera"])
+        assert env.values["distraction/frame"] == t
+        for name in ("distraction/camera", "distraction/color"):
+            assert env.variables[name].domain.contains(env.values[name])
+        env.step(half(env))
+        plain.step(half(plain))
+    assert np.ptp(places, axis=0).max() > 0.0
+    assert env.values["qpos"].tobytes() == plain.values["qpos"].tobytes()
+    still = make("control/cheetah_run-v1", dynamic=False, distract=("camera", "color"), **options)
+    still.reset(seed=0)
+    start = still.values["distraction/camera"]
+    still.step(half(still))
+    assert np.array_equal(still.values["distraction/camera"], start)
+
+
+BAD_OPTIONS = [
+    ({"vary": ("flor",)}, "floor"),
+    ({"vary_dynamics": ("dynamics/mass",)}, "dynamics/mass_scale"),
+    ({"visual_seed": 1.5}, "visual_seed"),
+    ({"visual_seed": True}, "visual_seed"),
+    ({"visual_seed": (5, 3)}, "upper end"),
+    ({"dynamics_seed": -1}, "dynamics_seed"),
+    ({"dynamics_seed": "a"}, "dynamics_seed"),
+    ({"image_size": 0}, "image_size"),
+    ({"image_size": (1, 2, 3)}, "image_size"),
+    ({"frame_stack": 0}, "frame_stack"),
+    ({"frame_skip": 1.0}, "frame_skip"),
+    ({"channels_first": 1}, "channels_first"),
+    ({"observation": "pixel"}, "pixels"),
+    ({"observation": ()}, "observation"),
+    ({"quality": "best"}, "default"),
+    ({"textures": "no/such/folder"}, "no/such/folder"),
+    ({"textures": 3}, "textures"),
+    ({"distraction": "extreme"}, "medium"),
+    ({"distract": ("cam",)}, "camera"),
+    ({"distraction": "easy", "videos": "no/such/folder"}, "no/such/folder"),
+    ({"device": "torch"}, "device"),
+    ({"task": "walk"}, "easy"),
+    ({"framestack": 2}, "frame_stack"),
+]
+
+
+@pytest.mark.parametrize(("options", "text"), BAD_OPTIONS, ids=str)
+def test_bad_options_are_named(options, text):
+    with pytest.raises(iv.InterverseError, match=text):
+        iv.make(REACHER, **{"observation": "state", **options})
+
+
+BAD_RESETS = [
+    ({"visual_sed": 1}, "visual_seed"),
+    ({"visual_seed": 0.5}, "visual_seed"),
+    ({"visual_seed": "one"}, "visual_seed"),
+    ({"dynamics_seed": -4}, "dynamics_seed"),
+    ({"visual_seed": 1, "do": {"visual_seed": 2}}, "visual_seed"),
+    ({"do": {"floor/texture": 2}}, "floor/texture"),
+    ({"do": {"flor/texture": 1}}, "floor/texture"),
+    ({"do": {"body/color": [1.0, 0.0, 0.0]}}, "body/color"),
+]
+
+
+@pytest.mark.parametrize(("options", "text"), BAD_RESETS, ids=str)
+def test_bad_resets_are_named(make, options, text):
+    with pytest.raises(iv.InterverseError, match=text):
+        make(observation="state").reset(seed=0, options=options)
+
+
+def test_an_unknown_task_is_named():
+    with pytest.raises(iv.InterverseError, match="control/walker_walk-v1"):
+        iv.make("control/walker_wlak-v1")
+
+
+def test_actions_out_of_range_raise(make):
+    env = make(observation="state")
+    env.reset(seed=0)
+    with pytest.raises(iv.InterverseError, match="actions reach"):
+        env.step(np.full(env.action_space.shape, 1.5, dtype=np.float32))
+
+
+def test_a_broken_picture_is_named(tmp_path):
+    (tmp_path / "floors").mkdir()
+    (tmp_path / "backgrounds").mkdir()
+    for part in ("floors", "backgrounds"):
+        (tmp_path / part / "good.png").write_bytes((TEXTURES / part / "0.png").read_bytes())
+    (tmp_path / "floors" / "broken.png").write_bytes(b"no picture")
+    with pytest.raises(iv.InterverseError, match=r"broken\.png"):
+        iv.make(REACHER, textures=str(tmp_path)).reset(seed=0)
