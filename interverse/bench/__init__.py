@@ -6,6 +6,7 @@ BENCHMARKS = Registry(
     "benchmark",
     {
         "augment": Entry("interverse.bench.augment:augment"),
+        "blocks": Entry("interverse.bench.grids:blocks"),
         "chemistry": Entry("interverse.bench.grids:chemistry"),
         "control": Entry("interverse.bench.control:control"),
         "evaluation": Entry("interverse.bench.evaluation:evaluation"),
