@@ -72,6 +72,7 @@ def accuracy(model: "torch.nn.Module", images: "torch.Tensor", labels: "torch.Te
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_a_resnet_18_names_instances_it_has_not_seen():
     torch.manual_seed(0)
     model = fit(*crops(TRAIN, first=0), EPOCHS)
