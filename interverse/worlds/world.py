@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -20,6 +20,9 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
+
+if TYPE_CHECKING:
+    from interverse.sim.shapes import Shape
 
 Array = Any  # a NumPy array or a Torch tensor
 Index = NDArray[np.int64]
@@ -182,6 +185,10 @@ class World(ABC):
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the world's hand-written baseline policy, where it has one."""
         return None
+
+    def shapes(self, world: int) -> tuple[Shape, ...]:
+        """Returns the solids that can be seen of one world; empty where pictures are all."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 - most worlds hold nothing to release
         """Releases simulators and GL contexts."""

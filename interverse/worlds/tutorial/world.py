@@ -14,6 +14,7 @@ from interverse.errors import explain
 from interverse.rng import Noise
 from interverse.scm import with_defaults
 from interverse.sim import edits, make_engine
+from interverse.sim.shapes import Shape
 from interverse.worlds.world import (
     NONE_REFUSED,
     Array,
@@ -157,6 +158,10 @@ class Slider(World):
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""
         return self._engine.picture(world, camera=CAMERA, size=self.render_size)
+
+    def shapes(self, world: int) -> tuple[Shape, ...]:
+        """Returns the solids that can be seen of one world."""
+        return self._engine.shapes(world)
 
     def close(self) -> None:
         """Releases the engine."""

@@ -1,0 +1,53 @@
+"""`interverse view ID`: a world in the browser, every variable a slider."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from interverse.cli.evaluate import parse_pairs
+from interverse.viewer.session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Opens a world in the browser: every variable is a slider, and each slider is a do."""
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A registered id, such as trifinger/pushing-v1; `interverse list` shows all."""
+    port: int = 8080
+    """The port of the page; choose another if it is taken."""
+    host: str = "127.0.0.1"
+    """The address to listen on; 0.0.0.0 lets other machines see and steer the world."""
+    policy: str = "random"
+    """"random", "scripted", an exported policy's folder, or a zip of Stable-Baselines 2 or 3."""
+    seed: int = 0
+    """The seed of the first episode."""
+    option: tuple[str, ...] = ()
+    """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    seconds: float | None = None
+    """Stop after so many seconds; by default with Ctrl-C."""
+
+
+def view(config: View) -> None:
+    """Serves the page until Ctrl-C."""
+    from interverse.viewer.server import Viewer, check_port  # viser, or the line that names it
+
+    check_port(config.host, config.port)
+    options, console = parse_pairs(config.option), Console()
+    with contextlib.ExitStack() as closing:
+        try:
+            session = Session(config.id, seed=config.seed, policy=config.policy, **options)
+            closing.callback(session.close)
+            viewer = Viewer(session, host=config.host, port=config.port)
+            closing.callback(viewer.close)
+            console.print(
+                f"{config.id}: open {viewer.url} in a browser; Ctrl-C stops", soft_wrap=True
+            )
+            viewer.run(config.seconds)
+        except KeyboardInterrupt:
+            console.print("stopped")

@@ -1,0 +1,9 @@
+"""A world in the browser: every variable is a slider, and each slider is a `do`.
+
+`Session` is the logic and needs no browser; `interverse.viewer.server` shows it with viser.
+"""
+
+from interverse.viewer.session import Event, Refused, Session
+from interverse.viewer.widgets import Widget, widget_of, widgets
+
+__all__ = ["Event", "Refused", "Session", "Widget", "widget_of", "widgets"]

@@ -1,0 +1,44 @@
+"""A world's picture in the browser's scene: flat, upright, in front of the camera."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LONGER = 900  # pixels along the longer side that are sent, about
+_FIELD = math.radians(40.0)
+_ROOM = 1.06  # of the picture's size, in view
+_NARROW = 0.75  # width of the narrowest scene, in its heights, that the whole picture fits in
+
+
+@final
+class Canvas:
+    """The picture's handle."""
+
+    def __init__(self, server: Any, picture: NDArray[np.uint8]) -> None:
+        rows, columns = picture.shape[:2]
+        height = rows / columns
+        camera = server.initial_camera
+        camera.up, camera.look_at, camera.fov = (0.0, -1.0, 0.0), (0.0, 0.0, 0.0), _FIELD
+        away = _ROOM * max(1.0 / _NARROW, height) / 2.0 / math.tan(_FIELD / 2.0)
+        camera.position = (0.0, 0.0, -away)
+        self._shown = picture
+        self._handle = server.scene.add_image("/picture", large(picture), 1.0, height, format="png")
+
+    def show(self, picture: NDArray[np.uint8]) -> None:
+        """Shows another picture of the same size."""
+        if not np.array_equal(picture, self._shown):  # a picture is the largest thing to send
+            self._handle.image, self._shown = large(picture), picture
+
+
+def large(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns the picture with every pixel as a square of several: small ones stay crisp.
+
+    >>> large(np.zeros((50, 100, 3), dtype=np.uint8)).shape
+    (450, 900, 3)
+    """
+    times = max(1, _LONGER // max(picture.shape[:2]))
+    return picture.repeat(times, axis=0).repeat(times, axis=1)

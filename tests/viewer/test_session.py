@@ -1,0 +1,256 @@
+"""A session: every do is logged, can be refused, taken back, replayed and exported."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.errors import InterventionError, InvalidValueError, UnknownNameError
+from interverse.rollouts.replay import differences
+from interverse.viewer.causes import causes_text
+from interverse.viewer.export import as_json, as_python
+from interverse.viewer.imagine import imagine
+from interverse.viewer.session import Session
+
+SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"
+
+
+@pytest.fixture
+def session():
+    opened = Session(SLIDER)
+    yield opened
+    opened.close()
+
+
+def state(session):
+    return {name: value.tolist() for name, value in session.env.values.items()}
+
+
+def test_a_do_is_logged_with_what_followed(session):
+    session.step()
+    event = session.do({"box/size": [0.12, 0.12, 0.12]})
+    assert event.step == 1
+    assert event.changed == ("box/position", "box/size")
+    assert session.history.events == (event,)
+
+
+def test_a_dragged_slider_leaves_one_event_and_no_trace_of_the_way(session):
+    still = Session(SLIDER)
+    for size in (0.11, 0.15, 0.16, 0.13):
+        session.do({"box/size": [size] * 3})
+    still.do({"box/size": [0.13] * 3})
+    assert len(session.history.events) == 1
+    assert state(session) == state(still)
+    session.do({"box/size": [0.1] * 3})  # as it was
+    assert session.history.events == ()
+    still.close()
+
+
+def test_dos_on_other_variables_or_later_steps_are_kept_apart(session):
+    session.do({"gravity": -5.0})
+    session.do({"box/mass": 0.4})
+    session.do({"gravity": -6.0})
+    session.step()
+    session.do({"gravity": -7.5})
+    assert [(e.step, dict(e.values)) for e in session.history.events] == [
+        (0, {"gravity": -5.0}),
+        (0, {"box/mass": 0.4}),
+        (0, {"gravity": -6.0}),
+        (1, {"gravity": -7.5}),
+    ]
+
+
+def test_a_refusal_changes_nothing_and_is_kept(session):
+    session.do({"box/mass": 0.4})
+    before = state(session)
+    with pytest.raises(InterventionError, match=r"box/mass.*0\.3.*0\.9"):
+        session.do({"box/mass": 1.5})
+    assert state(session) == before
+    assert [dict(e.values) for e in session.history.events] == [{"box/mass": 0.4}]
+    assert "box/mass" in session.refused[0].reason
+    with pytest.raises(InterventionError, match="Did you mean 'box/mass'"):
+        session.do({"box/mas": 1.0})
+    assert state(session) == before
+
+
+def test_undo_takes_back_the_last_do_and_the_steps_since(session):
+    before = state(session)
+    session.do({"gravity": -5.0})
+    session.step()
+    session.step()
+    assert session.undo() == "took back gravity and 2 steps"
+    assert state(session) == before
+    assert session.steps == 0
+    with pytest.raises(InvalidValueError, match="nothing to undo"):
+        session.undo()
+
+
+def test_a_snapshot_outlives_a_reset(session):
+    with pytest.raises(InvalidValueError, match="no moment was kept"):
+        session.restore()
+    session.do({"gravity": -5.0})
+    session.step()
+    session.save()
+    kept = state(session)
+    session.reset(7)
+    assert session.history.events == ()
+    assert session.seed == 7
+    session.restore()
+    assert state(session) == kept
+    assert (session.seed, session.steps, len(session.history.events)) == (0, 1, 1)
+
+
+def test_an_ended_episode_asks_for_a_reset():
+    session = Session(SLIDER, max_steps=2)
+    session.step()
+    session.step()
+    with pytest.raises(InvalidValueError, match="episode has ended"):
+        session.step()
+    session.reset(0)
+    session.step()
+    session.close()
+
+
+def test_policies_by_name_and_path(session):
+    with pytest.raises(UnknownNameError, match="scripted"):
+        session.use("scripted")
+    with pytest.raises(UnknownNameError, match="no/such/folder"):
+        session.use("no/such/folder")
+    assert session.policy == "random"
+    with pytest.raises(UnknownNameError, match="unknown policy"):
+        Session(SLIDER, policy="nobody")
+    scripted = Session(PUSHING, policy="scripted")
+    scripted.step()
+    scripted.close()
+
+
+def test_an_exported_policy_acts_and_one_of_another_world_says_so(session, tmp_path):
+    torch = pytest.importorskip("torch")
+    from interverse.rollouts.exported import Card, ExportedPolicy
+
+    card = Card(
+        layers=1, activation="tanh", squash=False, low=[-1.0] * 2, high=[1.0] * 2, trained={}
+    )
+    for width in (11, 7):
+        weights = {"obs.mean": torch.zeros(width), "obs.std": torch.ones(width)}
+        weights |= {"0.weight": torch.zeros(2, width), "0.bias": torch.tensor([0.5, -0.25])}
+        ExportedPolicy(card, weights).save(tmp_path / str(width))
+    session.use(str(tmp_path / "11"))
+    session.step()
+    assert session.history.actions[0].tolist() == [0.5, -0.25]
+    session.use(str(tmp_path / "7"))
+    with pytest.raises(InvalidValueError, match=r"fails on observations of tutorial/slider-v1"):
+        session.step()
+    assert session.steps == 1
+
+
+def test_protocols_draw_what_an_evaluation_would_and_then_anew():
+    first, second = Session(PUSHING, seed=3), Session(PUSHING, seed=3)
+    assert "P5" in first.protocols
+    event = first.draw("P5")
+    assert event.source == "P5"
+    assert event.changed
+    protocol = first.protocols["P5"]
+    assert protocol.apply(second.env.driver, np.arange(1)) == {}
+    assert state(first) == state(second)
+    again = first.draw("P5")
+    assert dict(again.values) != dict(event.values)
+    first.undo()
+    assert state(first) == state(second)
+    for opened in (first, second):
+        opened.close()
+
+
+def test_a_protocol_of_another_world_says_so():
+    session = Session("control/pendulum_swingup-v1")
+    with pytest.raises(InvalidValueError, match=r"other options.*--option"):
+        session.draw("camera")
+    with pytest.raises(UnknownNameError, match=r"'cameras'.*'camera'"):
+        session.draw("cameras")
+    first, second = session.draw("all"), session.draw("all")
+    assert first.values["visual_seed"] != second.values["visual_seed"]
+    session.close()
+
+
+def test_the_replayed_fact_is_what_was_seen():
+    session = Session(SLIDER)
+    for step in range(6):
+        if step == 2:
+            session.do({"box/friction": 0.5})
+        if step == 4:
+            session.do({"gravity": -5.0})
+            session.undo()
+            session.do({"box/mass": 0.8})
+        session.step()
+    twins = imagine(session, {})
+    assert {n: v[-1].tolist() for n, v in twins.fact.values.items()} == state(session)
+    assert differences(twins.fact, twins.twin) == []
+    assert twins.differing == []
+    assert twins.pictures.shape == (7, 240, 644, 3)
+    assert np.array_equal(twins.pictures[:, :, :320], twins.pictures[:, :, 324:])
+    other = imagine(session, {"box/friction": 0.2}, at=3)
+    assert "box/position" in other.differing
+    assert not np.array_equal(other.pictures[-1, :, :320], other.pictures[-1, :, 324:])
+    session.close()
+
+
+def test_json_makes_the_episode_again():
+    session = Session(PUSHING, seed=5, skip_frame=3)
+    session.do({"block_0/size": [0.08, 0.07, 0.06]})
+    session.step()
+    session.draw("P2")
+    session.step()
+    with pytest.raises(InterventionError):
+        session.do({"block_0/mass": 1.0})
+    told = json.loads(as_json(session))
+    env = iv.make(told["id"], **told["options"])
+    env.reset(seed=told["seed"])
+    for step in range(len(told["actions"]) + 1):
+        for item in told["interventions"]:
+            if item["step"] == step:
+                env.do(item["do"], check=False)
+        if step < len(told["actions"]):
+            env.step(np.array(told["actions"][step], dtype=np.float32))
+    assert {n: v.tolist() for n, v in env.values.items()} == state(session)
+    assert "block_0/mass" in told["refusals"][0]["reason"]
+    assert told["interventions"][1]["source"] == "P2"
+    session.close()
+    env.close()
+
+
+def test_the_python_script_is_the_curriculum():
+    session = Session(PUSHING, seed=5, skip_frame=3)
+    session.do({"block_0/size": [0.08, 0.07, 0.06]})
+    session.do({"gravity": -8.0})
+    actions = []
+    for step in range(3):
+        if step == 2:
+            session.do({"floor/color": [0.2, 0.3, 0.4]})
+        session.step()
+        actions.append(session.history.actions[-1])
+    scope = {}
+    exec(as_python(session), scope)
+    for action in actions:
+        scope["env"].step(action)
+    values = {n: v.tolist() for n, v in scope["env"].unwrapped.values.items()}
+    assert values == state(session)
+    scope["env"].close()
+    session.close()
+
+
+def test_an_empty_session_exports_an_empty_curriculum(session):
+    scope = {}
+    exec(as_python(session), scope)
+    assert scope["curriculum"].stages == ()
+    scope["env"].close()
+
+
+def test_causes_name_parents_and_effects(session):
+    env = session.env
+    text = causes_text(env.graph, env.variables["box/size"])
+    assert "changes at once**: box/position" in text
+    position = causes_text(env.graph, env.variables["box/position"])
+    assert "box/friction" in position.splitlines()[2]
