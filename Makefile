@@ -20,7 +20,7 @@ demo: setup ## See it work: ends with the path of what it made
 test: lint ## Lint, type check, house rules, fast tests
 	$(PYTEST)
 
-test-all: lint ## Every test: slow ones, and GPU and Ray where they are there
+test-all: lint ## Every test: slow ones, and GPU where there is one
 	@bash tools/setup.sh dev,all
 	$(PYTEST) -m ''
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 from pathlib import Path
 
 # Before NumPy and Torch are imported: the suite runs one worker a core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Ray would write a token into the home folder, or use the one that is there.
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-EXTRAS=${1:-dev,torch,rl,report,control,rooms}
+EXTRAS=${1:-dev,torch,rl,report,control,rooms,ray,view}
 VENV_PYTHON=.venv/bin/python
 # The name holds all that decides what is installed. The path is part of it: a moved .venv is stale.
 STAMP=.venv/.setup-$(cat pyproject.toml constraints.txt <(echo "$PWD $EXTRAS") | cksum | tr ' ' '-')

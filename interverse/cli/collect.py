@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
 from interverse.errors import InvalidValueError, explain
 
-_PAIRS_ONLY = ("pairs", "workers", "depth")
+_PAIRS_ONLY = ("pairs", "depth")
 _EPISODES_ONLY = ("episodes", "steps", "images")
 
 
@@ -25,8 +27,6 @@ class Collect(CollectConfig):
     """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
     pairs: int = 1000
     """Rooms only: how many before/after pairs. OUT is a folder then."""
-    workers: int = 1
-    """Rooms only: processes that draw; they change the time, not a byte."""
     depth: bool = False
     """Rooms only: keep depth pictures too."""
 
@@ -38,7 +38,8 @@ def collect(config: Collect) -> Path:
     given = without_pairs(config) | {"progress": True}
     for name in _EPISODES_ONLY if rooms else _PAIRS_ONLY:
         given.pop(name)
-    path = _pairs(given) if rooms else run(CollectConfig(**given))
+    with redirect_stdout(sys.stderr):  # Ray prints when a node dies
+        path = _pairs(given) if rooms else run(CollectConfig(**given))
     Console().print(str(path), soft_wrap=True)
     return path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ class Evaluate:
     task: str
     """A world's id, such as trifinger/pushing-v1."""
     policy: str = "random"
-    """"random", "scripted" or the path of an exported policy."""
+    """"random", "scripted", an exported policy's folder, or a zip of Stable-Baselines 2 or 3."""
     protocols: str = "all"
     """"all", "legacy", names separated by commas, or a range such as P0-P11."""
     episodes: int = 200
@@ -33,7 +34,9 @@ class Evaluate:
     seeds: int = 1
     """How many seeds, counted on from the first."""
     workers: int = 1
-    """Processes that share the work; they never change a score."""
+    """How many units of 50 episodes run at a time; it never changes a score."""
+    cluster: str | None = None
+    """A Ray cluster to run them on: local, auto or HOST:PORT; without, this machine's processes."""
     out: Path | None = None
     """A folder for the results; `interverse report` reads it."""
     experiment: str | None = None
@@ -48,20 +51,22 @@ class Evaluate:
 
 def evaluate(config: Evaluate) -> Results:
     """Runs the evaluation and writes its table."""
-    results = run(
-        config.policy,
-        config.task,
-        config.protocols,
-        episodes=config.episodes,
-        seed=config.seed,
-        seeds=config.seeds,
-        workers=config.workers,
-        out=config.out,
-        experiment=config.experiment,
-        metrics=config.metrics,
-        progress=True,
-        **parse_pairs(config.option),
-    )
+    with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
+        results = run(
+            config.policy,
+            config.task,
+            config.protocols,
+            episodes=config.episodes,
+            seed=config.seed,
+            seeds=config.seeds,
+            workers=config.workers,
+            cluster=config.cluster,
+            out=config.out,
+            experiment=config.experiment,
+            metrics=config.metrics,
+            progress=True,
+            **parse_pairs(config.option),
+        )
     if config.json:
         sys.stdout.write(json.dumps(summary(results), indent=1) + "\n")
     else:

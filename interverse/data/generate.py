@@ -8,8 +8,8 @@ the units, on a restart, or on what else runs.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -22,10 +22,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse.data.schema import Drawn, Header, Scene, SceneWorld, plain, value_path
-from interverse.data.store import locked, read_header, write_dataset, write_part
+from interverse.data.store import (
+    file_bytes,
+    locked,
+    read_header,
+    write_bytes,
+    write_dataset,
+    write_part,
+)
 from interverse.envs.build import build_world
 from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise, check_seed
+from interverse.rollouts.executors import run_units
 from interverse.worlds.world import World
 
 _UNIT_FRAMES = 60_000  # scenes of a unit take some megabytes, pixels 7.5 kB a frame:
@@ -55,11 +63,15 @@ class Collect:
     """Options of the world, as for `make`."""
     overwrite: bool = False
     """Replace a file that holds another data set."""
+    workers: int = 1
+    """How many units of about 60,000 frames are played at a time; it changes no byte."""
+    cluster: str | None = None
+    """A Ray cluster to play on: local, auto or HOST:PORT; without, this machine's processes."""
     progress: Annotated[bool, tyro.conf.Suppress] = False
     """Show a bar on standard error."""
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "steps"):
+        for name in ("episodes", "steps", "workers"):
             value = getattr(self, name)
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not whole or value < 1:
@@ -84,13 +96,10 @@ def collect(config: Collect) -> Path:
         what = f"{header.short_hash}-{header.version}"
         parts = config.out.with_name(f".{config.out.name}.{what}.parts")
         units = list(_units(config, images=header.images))
-        files = [parts / f"{unit.start:09d}-{unit.stop:09d}.h5" for unit in units]
+        files = {unit: parts / f"{unit.start:09d}-{unit.stop:09d}.h5" for unit in units}
         with _bar(config, sum(map(len, units))) as advance:
-            for unit, file in zip(units, files, strict=True):
-                if not file.exists():
-                    write_part(file, _play(config, unit, images=header.images))
-                advance(len(unit))
-        write_dataset(config.out, header, files)
+            _play_missing(config, header, files, advance)
+        write_dataset(config.out, header, list(files.values()))
         shutil.rmtree(parts)
     return config.out
 
@@ -153,6 +162,26 @@ def _units(config: Collect, *, images: bool) -> Iterator[range]:
 
 
 # --------------------------------------------------------------------------- playing
+
+
+def _play_missing(
+    config: Collect, header: Header, files: Mapping[range, Path], advance: Callable[[int], None]
+) -> None:
+    """Plays the units whose files are not there; this process alone writes them."""
+    missing = [unit for unit, file in files.items() if not file.exists()]
+    advance(sum(map(len, files)) - sum(map(len, missing)))
+    work = (_play_part, missing, (config, header.images))
+    played = run_units(*work, workers=int(config.workers), cluster=config.cluster)
+    with closing(played) as parts:
+        for unit, part in parts:
+            write_bytes(files[unit], part)
+            advance(len(unit))
+
+
+def _play_part(unit: range, shared: tuple[Collect, bool]) -> bytes:
+    """Returns the file of some episodes of random play."""
+    config, images = shared
+    return file_bytes("part.h5", lambda path: write_part(path, _play(config, unit, images=images)))
 
 
 def _play(config: Collect, unit: range, *, images: bool) -> dict[str, Any]:

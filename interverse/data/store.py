@@ -9,10 +9,11 @@ from __future__ import annotations
 import fcntl
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import h5py
@@ -37,6 +38,25 @@ def atomic(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
+    """Returns the bytes of the file that `write` writes, for whoever keeps it to write down.
+
+    Args:
+        name: of the file; a format may tell it in what it writes.
+        write: called with a path in a folder that is gone afterwards.
+    """
+    with TemporaryDirectory(prefix="interverse-") as folder:
+        path = Path(folder) / name
+        write(path)
+        return path.read_bytes()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a file, whole or not at all."""
+    with atomic(path) as partial:
+        partial.write_bytes(data)
 
 
 @contextmanager

@@ -5,12 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, final
 
@@ -34,7 +31,9 @@ from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rng import check_seed
+from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy_files import pack_policy
 from interverse.scm.variable import Variable
 
 _RUN_FILE = "run.json"
@@ -66,6 +65,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     experiment: str | None = None,
     metrics: Sequence[MetricLike] = (),
     progress: bool = False,
+    cluster: str | None = None,
     **options: Any,
 ) -> Results:
     """Returns the scores of a policy under protocols.
@@ -81,12 +81,14 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         episodes: how many per protocol and seed.
         seed: the first seed; `seeds` counts on from it.
         seeds: how many seeds.
-        workers: processes that share the units; more than one needs a policy that can be pickled.
+        workers: how many units run at a time; more than one needs a policy that can be pickled.
         out: a folder for the results; None keeps them in memory.
         experiment: the name the rows carry; the policy's by default.
         metrics: further scores of an episode's steps: functions of `Steps`, `Metric`s, or names of
             `interverse.protocols.measures.MEASURES`; each is a column `score:<name>`.
         progress: whether to show a progress bar on standard error.
+        cluster: a Ray cluster that runs the units, "local", "auto" or an address (see
+            `docs/cluster.md`); None runs them on this machine, in `workers` processes.
         **options: options of the world, as for `make`.
     """
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
@@ -108,7 +110,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         metrics=measured,
     )
     plan = _plan(request, None if out is None else Path(out), about)
-    rows = _collect(plan, policy, workers, progress=progress)
+    rows = _collect(plan, policy, workers, cluster, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
     if plan.folder is not None:
         results.to_parquet(plan.folder / RESULT_FILE)
@@ -125,7 +127,7 @@ def policy_name(policy: PolicyLike) -> str:
     if isinstance(policy, str | os.PathLike):
         folder = Path(policy)
         if not folder.is_dir():
-            return os.fspath(policy)
+            return folder.stem if folder.is_file() else os.fspath(policy)
         whole = folder.resolve()
         return whole.parent.name if whole.name == "policy" else whole.name
     name = getattr(policy, "__name__", None)
@@ -232,7 +234,7 @@ def write_text(file: Path, text: str) -> None:
 
 
 def _collect(
-    plan: _Plan, policy: PolicyLike, workers: int, *, progress: bool
+    plan: _Plan, policy: PolicyLike, workers: int, cluster: str | None, *, progress: bool
 ) -> list[dict[str, Any]]:
     """Runs what is missing and returns all rows, in the plan's order."""
     done: dict[str, list[dict[str, Any]]] = {}
@@ -243,8 +245,9 @@ def _collect(
             missing.append(unit)
         else:
             done[unit.name] = rows
-    with _bar(len(plan.units), len(done), show=progress) as advance:
-        for unit, rows in _run(missing, policy, workers):
+    finished = closing(_run(missing, policy, workers, cluster))
+    with _bar(len(plan.units), len(done), show=progress) as advance, finished as pairs:
+        for unit, rows in pairs:
             file = plan.file(unit)
             if file is not None:
                 Results.from_rows(rows, {"unit": _identity(unit)}).to_parquet(file)
@@ -273,43 +276,14 @@ def _read(file: Path | None, unit: Unit) -> list[dict[str, Any]] | None:
 
 
 def _run(
-    units: list[Unit], policy: PolicyLike, workers: int
-) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
-    if workers == 1 or len(units) < 2:
-        for unit in units:
-            yield unit, run_unit(unit, policy)
-        return
-    _check_pickles(policy, "the policy")
-    _check_pickles(units[0].metrics, "a metric")
-    context = get_context("spawn")  # a forked child would share GL contexts and threads
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield from _gather(pool, units, policy)
-
-
-def _gather(
-    pool: Executor, units: list[Unit], policy: PolicyLike
-) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
-    futures: dict[Future[list[dict[str, Any]]], Unit] = {
-        pool.submit(run_unit, unit, policy): unit for unit in units
-    }
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def _check_pickles(given: Any, what: str) -> None:
-    try:
-        pickle.dumps(given)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InvalidValueError(
-            explain(
-                f"{what} cannot be sent to other processes: {error}",
-                fix="Define it at module level, or pass workers=1",
-            )
-        ) from error
+    units: list[Unit], policy: PolicyLike, workers: int, cluster: str | None
+) -> Generator[tuple[Unit, list[dict[str, Any]]]]:
+    if cluster is not None:  # another machine may not see this one's files
+        return run_units(run_unit, units, pack_policy(policy), workers=workers, cluster=cluster)
+    if workers > 1 and len(units) > 1:
+        sendable(policy, "the policy")
+        sendable(units[0].metrics, "a metric")
+    return run_units(run_unit, units, policy, workers=workers)
 
 
 @contextmanager

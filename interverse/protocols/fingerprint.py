@@ -28,7 +28,9 @@ def fingerprint(policy: PolicyLike) -> str:
 
 def _add(digest: Any, value: Any, depth: int) -> None:
     digest.update(type(value).__qualname__.encode())
-    if isinstance(value, str | Path) and Path(value).is_dir():
+    if isinstance(value, str | Path) and Path(value).is_file():
+        digest.update(Path(value).read_bytes())
+    elif isinstance(value, str | Path) and Path(value).is_dir():
         for file in sorted(p for p in Path(value).rglob("*") if p.is_file()):
             digest.update(file.name.encode() + file.read_bytes())
     elif isinstance(value, np.ndarray):

@@ -1,7 +1,9 @@
 """One unit of an evaluation: fifty episodes of one protocol and seed, always in the same rows.
 
-A score depends on (task, protocol, seed, episode) alone. Units never vary in shape: a network's
-output may depend on its batch size in the last bit, so a short unit is padded, not cut.
+A score depends on (task, protocol, seed, episode) alone. What a policy sees never varies in shape:
+a network's output may depend on its batch size in the last bit, so the policy's batch has fifty
+rows also where fewer episodes are wanted. Worlds do not depend on their number, so only the wanted
+ones are stepped and drawn.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.tally import Tally
 from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy_files import unpacked_policy
+from interverse.rollouts.seats import Seated
 from interverse.worlds.world import World
 
 ROWS = 50
@@ -44,7 +48,8 @@ class Unit:
 
 def run_unit(unit: Unit, policy: PolicyLike) -> list[dict[str, Any]]:
     """Returns one results row per wanted episode."""
-    return play(unit, policy, np.arange(ROWS) + unit.number * ROWS)[: unit.episodes]
+    with unpacked_policy(policy) as actor:
+        return play(unit, actor, np.arange(unit.episodes) + unit.number * ROWS)
 
 
 def play(
@@ -58,22 +63,20 @@ def play(
     Args:
         unit: task, options, protocol, seed and metrics.
         policy: what acts.
-        numbers: of the episodes, one per row of the batch.
+        numbers: of the episodes, all of one block of fifty.
         look: called with the world and the step before each action and after the last.
     """
     count = len(numbers)
-    settings = {**unit.options, **unit.protocol.options}
+    settings = {"threads": 1, **unit.options, **unit.protocol.options}
     picture = {} if look is None else {"render_mode": "rgb_array"}
-    venv = make_vec(
-        unit.task, num_envs=count, autoreset_mode="disabled", threads=1, **settings, **picture
-    )
+    venv = make_vec(unit.task, num_envs=count, autoreset_mode="disabled", **settings, **picture)
     try:
         world, driver = venv.unwrapped.world, venv.unwrapped.driver
         unit.protocol.check(driver)
         given = unit.protocol.start(numbers)
         begin = {"episode": numbers.tolist(), **({"do": given} if given else {})}
         observation, _ = venv.reset(seed=[unit.seed] * count, options=begin)
-        actor = as_policy(policy, world)
+        actor = Seated(as_policy(policy, world), numbers % ROWS, ROWS)
         actor.reset(np.ones(count, dtype=bool), unit.seed + (numbers << 32))
         tally = Tally(driver, unit.metrics, given)
         everyone = np.arange(count)

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from interverse.envs.values import to_numpy
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
+from interverse.rollouts.archives import load_archive
 from interverse.worlds.world import World
 
+_NAMES = ("random", "scripted")
 _GOALS = ("achieved_goal", "desired_goal")
-PolicyLike = Any  # a callable, "random", "scripted", an SB3 model, a Torch module
+PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
 
 @runtime_checkable
@@ -101,12 +103,12 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
 
     Args:
         given: "random", "scripted" (where the world has one), the path of a folder that
-            `interverse train` exported, a Stable-Baselines3 model, a Torch module on float32
-            observations, or any callable on batched observations.
+            `interverse train` exported or of a zip that Stable-Baselines saved, a Stable-Baselines3
+            model, a Torch module on float32 observations, or any callable on batched observations.
         world: the world it will act in.
     """
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and Path(given).is_dir()):
-        given = _exported(Path(given))
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
+        given = _saved(Path(given))
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return CallablePolicy(_with_goals(given, world))
     if isinstance(given, str):
@@ -139,7 +141,9 @@ def _with_goals(given: PolicyLike, world: World) -> Callable[[Any], Any]:
 
     def act(observations: Any) -> Any:
         told = world.score().info
-        seen = {"observation": observations} | {name: to_numpy(told[name]) for name in _GOALS}
+        rows = np.arange(_leading(observations))
+        rows[world.num_worlds :] = 0  # rows without a world show the first one's
+        seen = {"observation": observations} | {n: to_numpy(told[n])[rows] for n in _GOALS}
         return predict(seen, deterministic=True)[0] if callable(predict) else given(seen)
 
     return act
@@ -151,17 +155,29 @@ def _named_policy(name: str, world: World) -> Policy:
     scripted = world.scripted_policy()
     if name == "scripted" and scripted is not None:
         return CallablePolicy(scripted)
-    known = ["random"] if scripted is None else ["random", "scripted"]
+    known = ["random"] if scripted is None else list(_NAMES)
     raise UnknownNameError(
-        unknown("policy", name, known, fix="Or pass the folder of an exported policy")
+        unknown(
+            "policy",
+            name,
+            known,
+            fix="Or pass the folder of an exported policy, or a zip of Stable-Baselines",
+        )
     )
 
 
-def _exported(folder: Path) -> Callable[[Any], Any]:
+def is_path(given: str) -> bool:
+    """Returns whether a policy given as text is a path, not a name."""
+    return given not in _NAMES and Path(given).exists()
+
+
+def _saved(path: Path) -> Any:
+    if path.is_file():
+        return load_archive(path)
     from interverse.rollouts.exported import ExportedPolicy  # loads Torch
     from interverse.rollouts.pixels import PixelPolicy, is_pixel_policy
 
-    return (PixelPolicy if is_pixel_policy(folder) else ExportedPolicy).load(folder)
+    return (PixelPolicy if is_pixel_policy(path) else ExportedPolicy).load(path)
 
 
 def _torch_function(module: Any) -> Callable[[Any], Any]:

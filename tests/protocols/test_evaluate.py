@@ -14,9 +14,10 @@ import pytest
 
 import interverse as iv
 from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.protocols import unit as unit_module
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.select import select_protocols
-from interverse.protocols.unit import ROWS
+from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()
@@ -258,6 +259,57 @@ def test_a_unit_is_always_fifty_rows():
 
     iv.evaluate(watch, task=SLIDER, protocols="P0", episodes=53, max_steps=2)
     assert set(shapes) == {(ROWS, 11)}
+
+
+def network(inputs, outputs):
+    """Returns a policy on Torch's own matrix products, and the sizes of the batches it saw."""
+    torch = pytest.importorskip("torch")
+    weights = torch.as_tensor(np.random.default_rng(0).normal(size=(inputs, outputs)))
+    seen = []
+
+    def act(observations):
+        flat = np.asarray(observations, np.float32).reshape(len(observations), -1)
+        seen.append(len(flat))
+        return torch.tanh(torch.as_tensor(flat) @ weights.float()).numpy()
+
+    return act, seen
+
+
+IN_PART = [
+    (SLIDER, "P1", {"max_steps": 4}, (11, 2)),
+    ("trifinger/pushing-v1", "P4", {"max_steps": 3}, (56, 9)),
+    ("control/walker_walk-v1", "train", {"max_steps": 3, "observation": "state"}, (24, 6)),
+]
+
+
+@pytest.mark.parametrize(("task", "name", "options", "sizes"), IN_PART, ids=[c[0] for c in IN_PART])
+def test_a_unit_in_part_gives_the_same_rows(task, name, options, sizes):
+    """Only the wanted worlds are played, but a network still sees fifty rows."""
+    policy, seen = network(*sizes)
+    (protocol,) = select_protocols(task, name)
+    unit = Unit(task=task, options=options, protocol=protocol, seed=3, number=1, episodes=3)
+    whole = play(unit, policy, np.arange(ROWS, 2 * ROWS))
+    part = run_unit(unit, policy)
+    alone = play(unit, policy, np.array([ROWS + 7]))
+    assert set(seen) == {ROWS}
+    assert part == whole[:3]
+    assert alone == whole[7:8]
+    assert len({row["return"] for row in whole[:3]}) == 3
+
+
+def test_threads_can_be_given_and_change_nothing():
+    given = {"task": SLIDER, "protocols": "P0", "episodes": 2, "max_steps": 3}
+    assert table(iv.evaluate("random", **given, threads=2)) == table(iv.evaluate("random", **given))
+
+
+def test_an_evaluation_in_part_steps_no_other_world(monkeypatch):
+    counts = []
+    made = unit_module.make_vec
+    monkeypatch.setattr(
+        unit_module, "make_vec", lambda *a, **k: counts.append(k["num_envs"]) or made(*a, **k)
+    )
+    iv.evaluate("random", task=SLIDER, protocols="P0", episodes=53, max_steps=2)
+    assert counts == [ROWS, 3]
 
 
 def test_the_command_line_writes_what_the_api_does(tmp_path):

@@ -1,21 +1,17 @@
-"""Houses to a folder of pairs: a shard a house, in processes, resumed after the last whole shard.
+"""Houses to a folder of pairs: a shard a house, by any workers, resumed after the last whole shard.
 
 A shard depends on the configuration and the house alone. The data set is the first so many pairs
-of houses 0, 1, 2, ..., so neither the number of processes nor a restart changes a byte of it, and
+of houses 0, 1, 2, ..., so neither the number of workers nor a restart changes a byte of it, and
 asking for more pairs later goes on from there.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -34,9 +30,10 @@ from interverse.data.pairs.shards import (
     write_shard,
 )
 from interverse.data.schema import plain
-from interverse.data.store import locked
-from interverse.errors import FileFormatError, InterverseError, InvalidValueError, explain
+from interverse.data.store import file_bytes, locked, write_bytes
+from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.rng import check_seed
+from interverse.rollouts.executors import run_units
 from interverse.worlds.rooms.pair import Pair, Rejection
 
 _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
@@ -55,7 +52,9 @@ class CollectPairs:
     seed: int = 0
     """House h is furnished from the address (seed, h)."""
     workers: int = 1
-    """Processes that draw; they change the time, not a byte."""
+    """How many houses are drawn at a time; it changes the time, not a byte."""
+    cluster: str | None = None
+    """A Ray cluster to draw on: local, auto or HOST:PORT; without, this machine's processes."""
     depth: bool = False
     """Keep depth pictures too; they take about as much as the colours."""
     instances: bool = True
@@ -172,16 +171,51 @@ def _header(config: CollectPairs, source: PairSource, shards: list[ShardInfo]) -
 def _shards(config: CollectPairs, source: PairSource) -> list[ShardInfo]:
     """Returns the fewest first shards that hold enough pairs, made where they are missing."""
     shards: list[ShardInfo] = []
-    with _bar(config) as advance, _workers(config, source) as start:
-        ahead: list[Callable[[], ShardInfo]] = []
-        while sum(shard.pairs for shard in shards) < config.pairs:
-            while len(ahead) < config.workers:
-                ahead.append(start(len(shards) + len(ahead)))
-            shard = ahead.pop(0)()
-            shards.append(shard)
-            advance(sum(shard.pairs for shard in shards))
-            _check_yield(config, shards)
+    work = (_draw, _missing(config), (config, source))
+    drawn = run_units(*work, workers=int(config.workers), cluster=config.cluster)
+    with _bar(config) as advance, closing(drawn):
+        while not _enough(config, shards, advance):
+            house, shard = next(drawn)
+            write_bytes(config.out / shard_name(house), shard)
     return shards
+
+
+def _enough(config: CollectPairs, shards: list[ShardInfo], advance: Callable[[int], None]) -> bool:
+    """Adds the shards that follow, as far as they are there; returns whether that is enough."""
+    while (found := sum(shard.pairs for shard in shards)) < config.pairs:
+        shard = _kept(config, len(shards))
+        if shard is None:
+            return False
+        shards.append(shard)
+        advance(found + shard.pairs)
+        _check_yield(config, shards)
+    return True
+
+
+def _missing(config: CollectPairs) -> Iterator[int]:
+    """Yields the houses that have no shard, one after the other, for as long as one asks."""
+    return (house for house in count() if _kept(config, house) is None)
+
+
+def _kept(config: CollectPairs, house: int) -> ShardInfo | None:
+    path = config.out / shard_name(house)
+    if not path.exists():
+        return None
+    try:
+        return read_info(path, config.key)
+    except FileFormatError:
+        path.unlink()  # torn by a full disk or a crash: made again
+        return None
+
+
+def _draw(house: int, shared: tuple[CollectPairs, PairSource]) -> bytes:
+    """Returns the file of a house."""
+    config, source = shared
+
+    def write(path: Path) -> None:
+        write_shard(path, config.key, house, source(house), instances=config.instances)
+
+    return file_bytes(shard_name(house), write)
 
 
 def _check_yield(config: CollectPairs, shards: list[ShardInfo]) -> None:
@@ -198,58 +232,6 @@ def _check_yield(config: CollectPairs, shards: list[ShardInfo]) -> None:
             fix="Change the options that reject them",
         )
     )
-
-
-@contextmanager
-def _workers(config: CollectPairs, source: PairSource) -> Iterator[Any]:
-    """Yields a function that starts a house and returns a function that waits for its shard."""
-    if config.workers == 1:
-        yield lambda house: lambda: _make(config, source, house)
-        return
-    # A forked child would share GL contexts and threads.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(config.workers, mp_context=context, initializer=_end_with_parent)
-    futures: list[Future[ShardInfo]] = []
-
-    def start(house: int) -> Callable[[], ShardInfo]:
-        futures.append(pool.submit(_make, config, source, house))
-        return futures[-1].result
-
-    try:
-        yield start
-    except BrokenProcessPool as error:
-        raise InterverseError(
-            explain(
-                "a process that drew ended by itself, for want of memory perhaps",
-                fix="Start the same command again: finished houses are kept",
-            )
-        ) from error
-    finally:
-        for future in futures:
-            future.cancel()
-        pool.shutdown(wait=True)
-
-
-def _make(config: CollectPairs, source: PairSource, house: int) -> ShardInfo:
-    path = config.out / shard_name(house)
-    if path.exists():
-        try:
-            return read_info(path, config.key)
-        except FileFormatError:
-            path.unlink()  # torn by a full disk or a crash: made again
-    return write_shard(path, config.key, house, source(house), instances=config.instances)
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the one that started it is gone, however it went."""
-    parent = multiprocessing.parent_process()
-
-    def wait() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 # --------------------------------------------------------------------------- the folder

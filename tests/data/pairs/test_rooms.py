@@ -110,7 +110,7 @@ def test_the_official_layout_is_loaded_by_folder_too(data, tmp_path):
         (["rooms/multi-v1", "--option", "qualty=high"], "Did you mean 'quality'"),
         (["rooms/multy-v1"], "Did you mean 'rooms/multi-v1'"),
         (["blocks/observed-3-v1", "--pairs", "5"], "--pairs has no meaning for blocks"),
-        (["chemistry/chain-v1", "--workers", "2"], "--workers has no meaning"),
+        (["chemistry/chain-v1", "--depth"], "--depth has no meaning for chemistry"),
     ],
 )
 def test_bad_flags_get_one_line(tmp_path, capsys, args, said):

@@ -1,0 +1,225 @@
+"""Units of work for many hands: in this process, in others, or on a Ray cluster.
+
+A unit is a value, and its result a pure function of it and of what all units share. Who runs it, in
+which order, and how often it must be tried because a worker died changes no result. Processes and
+Ray are two pools behind one loop; both send results back, so only the caller writes files.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from functools import cache
+from itertools import chain, islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, Protocol, TypeVar, final
+
+from interverse.errors import InterverseError, InvalidValueError, explain
+
+UnitT = TypeVar("UnitT")
+SharedT = TypeVar("SharedT")
+ResultT = TypeVar("ResultT")
+TRIES = 3  # of a unit whose workers die: a machine may fail, a unit that kills must not go on
+_LOG = logging.getLogger(__name__)
+
+
+class LostError(Exception):
+    """A worker, or the machine it ran on, went away before its unit was done."""
+
+
+class Pool(Protocol):
+    """Where units run. A ticket stands for a unit that was started; it can be hashed."""
+
+    at_once: int
+
+    def start(self, unit: Any) -> Any:
+        """Starts a unit; returns its ticket."""
+
+    def wait(self, tickets: Collection[Any]) -> Any:
+        """Returns a ticket whose unit has ended, well or not."""
+
+    def result(self, ticket: Any) -> Any:
+        """Returns what the unit gave, or raises what it raised; `LostError` if it may be redone."""
+
+    def close(self) -> None:
+        """Gives up what still runs and leaves no process behind."""
+
+
+def run_units(
+    function: Callable[[UnitT, SharedT], ResultT],
+    units: Iterable[UnitT],
+    shared: SharedT,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+) -> Generator[tuple[UnitT, ResultT]]:
+    """Yields (unit, `function(unit, shared)`) as units finish; close it to stop early.
+
+    Units are taken one by one as workers get free, so there may be endlessly many. A unit whose
+    worker died is started again, at most three times in all.
+
+    Args:
+        function: of a module, so that other processes find it.
+        units: what to do.
+        shared: what all units need, such as a policy; sent once.
+        workers: how many units run at a time.
+        cluster: None for processes of this machine, or a Ray cluster; see `docs/cluster.md`.
+
+    >>> from operator import mul
+    >>> list(run_units(mul, [1, 2, 3], 10))
+    [(1, 10), (2, 20), (3, 30)]
+    """
+    source = iter(units)
+    first = list(islice(source, 2))
+    whole = chain(first, source)
+    if not first or (cluster is None and (workers == 1 or len(first) == 1)):
+        for unit in whole:
+            yield unit, function(unit, shared)
+        return
+    with closing(_pool(function, shared, workers, cluster)) as pool:
+        yield from _share(pool, whole)
+
+
+def _pool(function: Callable[..., Any], shared: Any, workers: int, cluster: str | None) -> Pool:
+    if cluster is None:
+        return Processes(function, shared, workers)
+    from interverse.rollouts.cluster import RayPool  # loads Ray
+
+    return RayPool(function, shared, workers, cluster)
+
+
+def _share(pool: Pool, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    running: dict[Any, tuple[Any, int]] = {}
+    for unit in islice(units, pool.at_once):
+        running[pool.start(unit)] = (unit, 1)
+    while running:
+        ticket = pool.wait(running)
+        unit, tries = running.pop(ticket)
+        try:
+            result = pool.result(ticket)
+        except LostError as error:
+            if tries == TRIES:
+                raise _given_up(error) from error
+            _LOG.warning("a worker was lost, its work is done again (%s)", error)
+            running[pool.start(unit)] = (unit, tries + 1)
+            continue
+        for following in islice(units, 1):  # before the yield: nobody idles while a file is written
+            running[pool.start(following)] = (following, 1)
+        yield unit, result
+
+
+def _given_up(error: LostError) -> InterverseError:
+    return InterverseError(
+        explain(
+            f"a worker ended by itself {TRIES} times at the same work, for want of memory perhaps"
+            f" ({error})",
+            fix="Start the same command again, with fewer workers: what is finished is kept",
+        )
+    )
+
+
+# --------------------------------------------------------------------------- processes
+
+
+@final
+class Processes:
+    """Spawned processes of this machine; they end with this one, however it ends."""
+
+    def __init__(self, function: Callable[..., Any], shared: Any, workers: int) -> None:
+        self.at_once = workers + 1  # one waits, so that nobody does
+        self._workers = workers
+        self._work = sendable((function, shared), "this work")
+        self._context = get_context("spawn")  # a forked child would share GL contexts and threads
+        self._running: set[Future[Any]] = set()
+        self._open()
+
+    def _open(self) -> None:
+        self._held, self._leash = self._context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(
+            self._workers,
+            mp_context=self._context,
+            initializer=_begin,
+            initargs=(self._held, self._work),
+        )
+
+    def start(self, unit: Any) -> Future[Any]:
+        """Starts a unit, in new processes if the old ones are gone."""
+        try:
+            ticket = self._pool.submit(_call, unit)
+        except BrokenProcessPool:
+            self._shut()
+            self._open()
+            ticket = self._pool.submit(_call, unit)
+        self._running.add(ticket)
+        return ticket
+
+    def wait(self, tickets: Collection[Future[Any]]) -> Future[Any]:
+        """Returns a ticket whose unit has ended."""
+        return next(iter(wait(tickets, return_when=FIRST_COMPLETED).done))
+
+    def result(self, ticket: Future[Any]) -> Any:
+        """Returns what the unit gave; `LostError` if its process died."""
+        self._running.discard(ticket)
+        try:
+            return ticket.result()
+        except BrokenProcessPool as error:
+            raise LostError("a process died") from error
+
+    def close(self) -> None:
+        """Ends the processes; those at work are not waited for."""
+        if self._running:
+            self._leash.close()
+        self._shut()
+
+    def _shut(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._leash.close()
+        self._held.close()
+
+
+def sendable(given: Any, what: str) -> bytes:
+    """Returns the pickle of what other processes need, or raises with what it is."""
+    try:
+        return pickle.dumps(given)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidValueError(
+            explain(
+                f"{what} cannot be sent to other processes: {error}",
+                fix="Define it at module level, or pass workers=1",
+            )
+        ) from error
+
+
+_SENT: list[bytes] = []  # in a worker's process alone: the function, and what its units share
+
+
+def _begin(leash: Connection, work: bytes) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to handle
+    threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
+    _SENT[:] = [work]
+
+
+def _end_with(leash: Connection) -> None:
+    """Ends this process when the other end is closed, or gone with the process that held it."""
+    try:
+        leash.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+@cache
+def _work() -> tuple[Callable[..., Any], Any]:
+    return pickle.loads(_SENT[0])
+
+
+def _call(unit: Any) -> Any:
+    function, shared = _work()
+    return function(unit, shared)

@@ -1,0 +1,69 @@
+"""A policy that always sees a batch of one size, whatever the number of worlds it acts in.
+
+A network's output may differ in the last bit with the size of its batch and with the row in it, so
+what must be repeatable gives a policy the same rows of the same batch, and fills the others. The
+number of Torch's threads, which differs between machines, matters likewise: here it is one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs.values import to_numpy
+from interverse.rollouts.policy import Policy
+
+
+@final
+class Seated:
+    """A policy whose batch has `rows` rows, of which each world has one of its own."""
+
+    def __init__(self, policy: Policy, seats: NDArray[np.int64], rows: int) -> None:
+        """Seats worlds.
+
+        Args:
+            policy: what acts.
+            seats: the row of each world, all different.
+            rows: of the batch; those without a world show what the first world shows.
+        """
+        self._policy, self._seats = policy, seats
+        self._shown = np.zeros(rows, dtype=np.int64)
+        self._shown[seats] = np.arange(len(seats))
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Starts new episodes in the masked worlds; an empty row does as the first world does."""
+        self._policy.reset(mask[self._shown], seeds[self._shown])
+
+    def __call__(self, observations: Any) -> Any:
+        """Returns one action per world."""
+        with one_torch_thread():
+            actions = to_numpy(self._policy(_rows(observations, self._shown)))
+        # A hand-written policy may read the worlds themselves, and then it acts for those alone;
+        # the world refuses any other number of rows.
+        return actions[self._seats] if len(actions) == len(self._shown) else actions
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keeps Torch, if it is loaded, to one thread: long sums are cut differently by several."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _rows(observations: Any, index: NDArray[np.int64]) -> Any:
+    if isinstance(observations, dict):
+        return {name: _rows(part, index) for name, part in observations.items()}
+    return observations[index]

@@ -1,0 +1,97 @@
+"""Policies in zip files of Stable-Baselines 2 and 3."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.errors import FileFormatError, UnknownNameError
+from interverse.rollouts.archives import load_archive
+from interverse.rollouts.policy import as_policy
+
+TASK = "trifinger/pushing-v1"
+SEEN, ACTIONS = 56, 9
+
+
+def second_version(path, *, seen=SEEN, activation="<function tanh at 0x1>", drop=()):
+    """Writes a file as Stable-Baselines 2 does: JSON, an npz, a list of the parameters' names."""
+    rng = np.random.default_rng(0)
+    shapes = {"shared_fc0": (seen, 16), "shared_fc1": (16, 8), "vf": (8, 1), "pi": (8, ACTIONS)}
+    weights = {}
+    for name, shape in shapes.items():
+        if name not in drop:
+            weights[f"model/{name}/w:0"] = rng.normal(size=shape).astype(np.float32)
+            weights[f"model/{name}/b:0"] = rng.normal(size=shape[1]).astype(np.float32)
+    held = io.BytesIO()
+    np.savez(held, **weights)
+    card = {
+        "action_space": {"low": str(np.full(ACTIONS, -1.0)), "high": str(np.full(ACTIONS, 1.0))},
+        "policy_kwargs": {"act_fun": activation, "net_arch": "[16, 8]"},
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", json.dumps(card))
+        archive.writestr("parameters", held.getvalue())
+        archive.writestr("parameter_list", json.dumps(list(weights)))
+    return weights
+
+
+def test_version_2_is_a_tanh_network_clipped_to_its_bounds(tmp_path):
+    weights = second_version(tmp_path / "old.zip")
+    seen = np.random.default_rng(1).normal(size=(5, SEEN))
+    hidden = seen
+    for layer in ("shared_fc0", "shared_fc1"):
+        weight, bias = weights[f"model/{layer}/w:0"], weights[f"model/{layer}/b:0"]
+        hidden = np.tanh(hidden @ weight + bias)
+    raw = hidden @ weights["model/pi/w:0"] + weights["model/pi/b:0"]
+    acted = load_archive(tmp_path / "old.zip")(seen)
+    assert (np.abs(raw) > 1).any()  # so that the clip is tried
+    assert acted == pytest.approx(np.clip(raw, -1, 1), abs=1e-5)
+
+
+def test_an_evaluation_takes_the_path_and_names_the_rows(tmp_path):
+    second_version(tmp_path / "old.zip")
+    results = iv.evaluate(str(tmp_path / "old.zip"), TASK, "P0", episodes=1, max_steps=3)
+    assert list(results.to_pandas().experiment) == ["old"]
+
+
+def test_version_3_acts_as_the_model_that_was_saved(tmp_path):
+    stable_baselines3 = pytest.importorskip("stable_baselines3")
+    env = iv.make(TASK)
+    seen = env.reset(seed=0)[0][None]
+    for name in ("PPO", "SAC"):
+        model = getattr(stable_baselines3, name)("MlpPolicy", env, seed=0, device="cpu")
+        model.save(tmp_path / name)
+        loaded = as_policy(tmp_path / f"{name}.zip", env.unwrapped.world)
+        assert loaded(seen) == pytest.approx(model.predict(seen, deterministic=True)[0], abs=1e-6)
+
+
+def test_a_policy_of_another_world_says_what_it_wants(tmp_path):
+    second_version(tmp_path / "old.zip", seen=37)
+    with pytest.raises(FileFormatError, match="37 numbers"):
+        iv.rollout(iv.make(TASK, max_steps=2), tmp_path / "old.zip", seed=0)
+
+
+@pytest.mark.parametrize("fault", ["torn", "foreign", "relu", "headless"])
+def test_an_unreadable_file_says_why(tmp_path, fault):
+    file = tmp_path / "policy.zip"
+    if fault == "torn":
+        file.write_bytes(b"PK\x03\x04 torn")
+    elif fault == "foreign":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("readme.txt", "hello")
+    elif fault == "relu":
+        second_version(file, activation="<function relu at 0x1>")
+    else:
+        second_version(file, drop=("pi",))
+    with pytest.raises(FileFormatError, match=r"policy\.zip is no policy that can be read here"):
+        load_archive(file)
+
+
+def test_a_path_that_is_not_there_is_an_unknown_name():
+    with pytest.raises(UnknownNameError, match="zip of Stable-Baselines"):
+        as_policy("absent.zip", iv.make(TASK).unwrapped.world)
