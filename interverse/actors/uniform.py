@@ -54,7 +54,7 @@ class Regional(Actor):
         return moment.draw_each(names)
 
 
-_PLACES = ("cylindrical_position", "orientation")
+_PLACES = ("cylindrical_position",)  # a turn is drawn whatever the coin shows
 
 
 @final

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from interverse.bench.measure import Row, best_pair, best_seconds
-from interverse.envs import make
+from interverse.bench.measure import WALL, Row, best_pair, best_seconds
+from interverse.envs import make, make_vec
+from interverse.sim.threads import cores
 from interverse.worlds.control.compat import suite
 from interverse.worlds.control.domains import DOMAINS
 
-_SIZE, _STEPS, _REPEATS = 84, 6, 4
+_SIZE, _STEPS, _REPEATS, _WORLDS = 84, 6, 4, 8
 _STOCK = "dm_control env.step and physics.render"
 _LOOKS = (11, 12, 13, 14)  # drawn once before, so that their pictures are painted
 
@@ -40,7 +41,8 @@ def control() -> list[Row]:
                 target=target,
             )
         )
-    return [*rows, _switch("cheetah_run"), _construction("cheetah_run")]
+    more = _switch("cheetah_run"), _construction("cheetah_run"), _batch("walker_walk")
+    return [*rows, *more]
 
 
 def _steps(domain: str, quality: str) -> Row:
@@ -112,4 +114,24 @@ def _construction(name: str) -> Row:
         value=1e3 * taken,
         unit="ms",
         target="under 300 ms",
+    )
+
+
+def _batch(name: str) -> Row:
+    """Returns the steps of worlds side by side, on a thread for each core."""
+    pair = [make_vec(f"control/{name}-v1", _WORLDS, threads=threads) for threads in (0, 1)]
+    for venv in pair:
+        venv.reset(seed=0)
+    still = np.zeros(pair[0].action_space.shape, np.float32)
+    plays = [_ours(venv, [still]) for venv in pair]
+    ours, theirs = best_pair(*plays, repeats=_REPEATS, clock=WALL)  # CPU time stays the same
+    for venv in pair:
+        venv.close()
+    return Row(
+        name=f"control/{name}-v1, {_WORLDS} worlds on {cores()} cores",
+        metric="steps of a world a second",
+        value=_WORLDS / ours,
+        unit="1/s",
+        ratio=theirs / ours,
+        baseline="the same on one thread, on which GL already spreads its own work",
     )

@@ -7,7 +7,10 @@ them, and stand apart: "all" leaves them out, "legacy" means them.
 - A size change moves the height of every later position for good, so that after P3 blocks are put
   down from 4.6 mm above the floor and goals float by as much (pushing, pick_and_place).
 - In picking the same leak lets goals come down to the floor.
+- In picking a new size leaves the block's centre where it was, so that it hovers or stands in the
+  floor by up to 5 mm.
 - stacking2's P9 names an object that does not exist, so its goal stays fixed.
+- Whatever moves stacking2's tower is never checked, so that blocks may start in each other.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ _FLOATING = "as the original in benchmark order: heights are those of P3's last 
 _SINKS_A = {_BLOCK: {2: (_LEAKED, 0.15)}, _GOAL: {2: (_LEAKED, 0.20)}}
 _SINKS_B = {_BLOCK: {2: (_LEAKED, 0.30)}, _GOAL: {2: (_LEAKED, 0.25)}}
 _SINKING = "as the original in benchmark order: after P3 goals may lie near the floor"
+_UNMOVED = {_BLOCK: {0: (0.0, 0.0), 1: (0.0, 0.0), 2: (0.0325, 0.0325)}}
+_LOOSE = {"legacy_unchecked": True}
+_UNCHECKED = "as the original runs: blocks may start in each other"
 
 
 _LADDER = (
@@ -83,6 +89,13 @@ SINGLE_BLOCK = (
 PICKING = (
     *_LADDER,
     Protocol(
+        name="P3_legacy",
+        variables={_SIZE: "A", _BLOCK: "A"},
+        ranges=_UNMOVED,
+        legacy=True,
+        note="as the original runs: the block's centre stays where it was",
+    ),
+    Protocol(
         name="P4_legacy", variables={_BLOCK: "A"}, ranges=_SINKS_A, legacy=True, note=_SINKING
     ),
     Protocol(name="P5_legacy", variables={_GOAL: "A"}, ranges=_SINKS_A, legacy=True, note=_SINKING),
@@ -130,14 +143,37 @@ STACKING = (
         variables={_BLOCK: "B", _TOWER: "B", _MASS: "B", _FLOOR: "B"},
         note="repaired: the original's goal stays fixed",
     ),
+    Protocol(name="P10", everything="A"),
+    Protocol(name="P11", everything="B"),
+    Protocol(
+        name="P6_legacy",
+        variables={_BLOCK: "B", _TOWER: "B"},
+        options=_LOOSE,
+        legacy=True,
+        note=_UNCHECKED,
+    ),
+    Protocol(
+        name="P7_legacy",
+        variables={_BLOCK: "A", _TOWER: "A", _MASS: "A"},
+        options=_LOOSE,
+        legacy=True,
+        note=_UNCHECKED,
+    ),
+    Protocol(
+        name="P8_legacy",
+        variables={_BLOCK: "B", _TOWER: "B", _MASS: "B"},
+        options=_LOOSE,
+        legacy=True,
+        note=_UNCHECKED,
+    ),
     Protocol(
         name="P9_legacy",
         variables={_BLOCK: "B", _MASS: "B", _FLOOR: "B"},
         legacy=True,
         note="as the original runs: the goal stays fixed",
     ),
-    Protocol(name="P10", everything="A"),
-    Protocol(name="P11", everything="B"),
+    Protocol(name="P10_legacy", everything="A", options=_LOOSE, legacy=True, note=_UNCHECKED),
+    Protocol(name="P11_legacy", everything="B", options=_LOOSE, legacy=True, note=_UNCHECKED),
 )
 
 REACHING = (

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from interverse.errors import InvalidValueError, explain
 
 FloatArray = NDArray[np.float64]
-_UNIT_TOLERANCE = 1e-6  # how far from length one a quaternion may be
+_LENGTH_TOLERANCE = 1e-3  # of a quaternion's squared length: one written with four digits is meant
+_TILT_TOLERANCE = 1e-6  # of the components that a turn about the vertical does not have
 
 
 class Space(ABC):
@@ -248,8 +249,8 @@ class UnitQuaternion(Space):
 
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each quaternion has length one (and turns about z alone)."""
-        unit = np.abs(np.sum(values * values, axis=-1) - 1.0) <= _UNIT_TOLERANCE
-        flat = np.all(np.abs(values[..., :2]) <= _UNIT_TOLERANCE, axis=-1)
+        unit = np.abs(np.sum(values * values, axis=-1) - 1.0) <= _LENGTH_TOLERANCE
+        flat = np.all(np.abs(values[..., :2]) <= _TILT_TOLERANCE, axis=-1)
         return np.asarray(unit & flat if self.yaw_only else unit)
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:

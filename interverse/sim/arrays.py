@@ -7,11 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, explain, missing_extra
 
 Array = Any  # a NumPy array or a Torch tensor
+
+
+def namespace(*arrays: Array) -> Any:
+    """Returns the functions for these arrays: NumPy itself, at once, or what the standard finds.
+
+    >>> namespace(np.zeros(3)) is np
+    True
+    """
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        return np
+    return array_namespace(*arrays)
 
 
 def giver(device: str) -> Callable[[NDArray[Any]], Array]:

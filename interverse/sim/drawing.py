@@ -1,30 +1,25 @@
 """Pictures of a world that another library steps, drawn as fast as the software renderer can.
 
-All GL work of a process is done by one thread with one GL context, so a world may be used from any
-thread, and libraries that take their own context for current (dm_control does) are not disturbed.
-Each `Drawing` holds the textures of one model. That costs tens of milliseconds to set up, so closed
-drawings are kept and lent again to models of the same key.
+Each `Drawing` holds the textures of one model, in the GL context of one of the threads that draw
+(`sim/threads.py`). That costs tens of milliseconds to set up, so closed drawings are kept and lent
+again to models of the same key.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
+import threading
 import weakref
-from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, final
+from typing import Any, Literal, final
 
 import mujoco
 import numpy as np
-from mujoco.rendering.classic import gl_context
 from numpy.typing import NDArray
 
-from interverse.errors import RenderError, explain
-from interverse.sim import gl
+from interverse.sim.threads import DrawingThread, drawing_thread
 
-T = TypeVar("T")
 Kind = Literal["rgb", "depth", "segmentation"]
 _MOST_GEOMS = 500
 _KEPT = 4  # closed drawings kept per key
@@ -50,79 +45,57 @@ QUALITIES = {
     "full": Quality(2048, 4),
 }
 
-
-class _Studio:
-    """The thread that draws, its GL context, and the closed drawings that can be lent again."""
-
-    def __init__(self) -> None:
-        self.closed: dict[Hashable, list[Drawing]] = {}
-        self._thread = ThreadPoolExecutor(1, "interverse-drawing", self._start)
-
-    def _start(self) -> None:
-        gl.backend()
-        self._context = gl_context.GLContext(8, 8)
-        self._context.make_current()
-
-    def run(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Returns what a call gives in the thread that draws."""
-        gl.backend()  # raises here, with its own text, where nothing can draw
-        return self._thread.submit(call, *arguments).result()
-
-    def later(self, call: Callable[[], object]) -> None:
-        """Leaves a call to the thread that draws; nobody waits, for that thread may be asking."""
-        with contextlib.suppress(RuntimeError):  # the interpreter is about to end
-            self._thread.submit(call)
-
-
-_LOADED_IN = os.getpid()
-_STUDIO: list[_Studio] = []
-
-
-def _studio() -> _Studio:
-    """Returns the studio of this process."""
-    if os.getpid() != _LOADED_IN:
-        raise RenderError(
-            explain(
-                "this process was forked from one that had loaded GL, which cannot be shared",
-                fix='Start workers by spawning, as AsyncVectorEnv(..., context="spawn") does',
-            )
-        )
-    if not _STUDIO:
-        _STUDIO.append(_Studio())
-    return _STUDIO[0]
+_CLOSED: dict[Hashable, list[Drawing]] = {}  # to be lent again
+_MAKING = threading.Lock()  # MuJoCo loads GL's functions into globals when it makes a context
 
 
 def open_drawing(
-    model: Any, *, size: tuple[int, int], quality: Quality, key: Hashable = None
+    model: Any, *, size: tuple[int, int], quality: Quality, key: Hashable = None, thread: int = 0
 ) -> Drawing:
-    """Returns a drawing for a model; models with the same key share one after the other."""
-    full_key = None if key is None else (key, size, quality)
-    kept = _studio().closed.get(full_key)
-    return kept.pop() if kept else Drawing(model, size, quality, full_key)
+    """Returns a drawing for a model; models with the same key share one after the other.
+
+    Args:
+        model: MuJoCo's.
+        size: rows and columns.
+        quality: what it may cost.
+        key: the same for models that differ in nothing that GL keeps; None shares with none.
+        thread: which of the process's threads draws.
+    """
+    owner = drawing_thread(thread)
+    full_key = None if key is None else (key, size, quality, thread)
+    with contextlib.suppress(KeyError, IndexError):  # none is kept, or another took the last
+        return _CLOSED[full_key].pop()
+    return Drawing(model, size, quality, (full_key, owner))
 
 
 @final
 class Drawing:
     """What GL holds of one model: its textures, a buffer to draw in, the list of shapes."""
 
-    def __init__(self, model: Any, size: tuple[int, int], quality: Quality, key: Hashable) -> None:
+    def __init__(
+        self,
+        model: Any,
+        size: tuple[int, int],
+        quality: Quality,
+        owner: tuple[Hashable, DrawingThread],
+    ) -> None:
         self.size = size
         self.loaded: dict[int, Hashable] = {}  # texture -> what the caller last put in it
-        self._key, self._studio = key, _studio()
-        self._context = self._studio.run(_mjr_context, model, size, quality)
+        self._key, self._thread = owner
+        self._context = self._thread.run(_mjr_context, model, size, quality)
         self._scene = mujoco.MjvScene(model, _MOST_GEOMS)
         self._options = mujoco.MjvOption()
         self._view = mujoco.MjvCamera()
         self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED  # type: ignore[assignment]
         self._viewport = mujoco.MjrRect(0, 0, size[1], size[0])
         # Freed by the thread that made it; another's context would lose its own textures.
-        self._free = weakref.finalize(self, self._studio.later, self._context.free)
+        self._free = weakref.finalize(self, self._thread.later, self._context.free)
         self._free.atexit = False
 
     def upload(self, model: Any, texture: int, content: Hashable) -> None:
         """Puts a texture of the model into GL unless its content is there already."""
         if self.loaded.get(texture) != content:
-            self._studio.run(mujoco.mjr_uploadTexture, model, self._context, texture)
+            self._thread.run(mujoco.mjr_uploadTexture, model, self._context, texture)
             self.loaded[texture] = content
 
     def choose_sky(self, textures: tuple[int, ...], chosen: int) -> None:
@@ -147,7 +120,7 @@ class Drawing:
             mujoco.mjtCatBit.mjCAT_ALL,
             self._scene,
         )
-        pixels = self._studio.run(self._draw, kind == "depth")[::-1]
+        pixels = self._thread.run(self._draw, kind == "depth")[::-1]
         if kind == "depth":
             return _metres(pixels, model)
         return pixels if kind == "rgb" else self._geoms(pixels)
@@ -177,7 +150,7 @@ class Drawing:
 
     def close(self) -> None:
         """Gives it back, to be lent again; what is not kept is freed with the last use of it."""
-        kept = self._studio.closed.setdefault(self._key, [])
+        kept = _CLOSED.setdefault(self._key, [])
         if self._key is not None and len(kept) < _KEPT:
             kept.append(self)
 
@@ -187,7 +160,8 @@ def _mjr_context(model: Any, size: tuple[int, int], quality: Quality) -> Any:
     kept = model.vis.quality.shadowsize, model.vis.quality.offsamples
     model.vis.quality.shadowsize, model.vis.quality.offsamples = quality.shadow, quality.samples
     model.vis.global_.offheight, model.vis.global_.offwidth = size
-    context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
+    with _MAKING:
+        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
     context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
     model.vis.quality.shadowsize, model.vis.quality.offsamples = kept
     return context

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from interverse.errors import InterverseError
 from interverse.registry import Entry, Registry
 from interverse.scm.variable import Binding, Variable
 from interverse.sim.inertia import ScaledInertia, Solid
+
+if TYPE_CHECKING:
+    from interverse.sim.shapes import Shape
 
 Array = Any  # a NumPy array or a Torch tensor
 Index = NDArray[np.int64]
@@ -180,6 +183,20 @@ class Engine(ABC):
     ) -> None:
         """Sets forces at centres of mass, (n, bodies, 3), and torques, until set again."""
 
+    # ------------------------------------------------------------------ raw state
+
+    @abstractmethod
+    def live(self, field: str) -> Array:
+        """Returns a state field of every world as the simulator holds it, to read and to write.
+
+        It is no copy: for world code that runs in every substep. Layout and conventions are the
+        simulator's own. Whoever writes to it between steps says so with `wrote`.
+        """
+
+    @abstractmethod
+    def wrote(self, worlds: Index) -> None:
+        """Says that live fields of some worlds were written: what follows from them is outdated."""
+
     # ------------------------------------------------------------------- pictures
 
     @abstractmethod
@@ -196,6 +213,10 @@ class Engine(ABC):
         "rgb": uint8 (rows, columns, 3). "depth": float32 (rows, columns), metres. "segmentation":
         int32 (rows, columns), the index of the geom seen, -1 where there is none.
         """
+
+    @abstractmethod
+    def shapes(self, world: int) -> tuple[Shape, ...]:
+        """Returns what can be seen of one world, as solids; needs no GL."""
 
     @abstractmethod
     def geom_names(self) -> tuple[str, ...]:

@@ -3,11 +3,12 @@
 Model fields are shared until first written, then per world. State fields are read straight from
 the batch's rows; derived ones (places of links, sensors) are brought up to date when read, or
 within the step once somebody has read them. Results do not depend on threads or on who else is in
-the batch.
+the batch. The file is longer than most: it is the whole of one simulator.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, final
 
@@ -16,7 +17,7 @@ import numpy as np
 from mujoco import batch as mujoco_batch
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
 from interverse.sim.arrays import giver
 from interverse.sim.elements import (
@@ -42,6 +43,7 @@ from interverse.sim.engine import (
 from interverse.sim.fields import Fields, as_rows, batch_ids
 from interverse.sim.render import Camera
 from interverse.sim.rotation import cross, inverse, rotate, unit
+from interverse.sim.shapes import Shape, Shapes
 
 FloatArray = NDArray[np.float64]
 
@@ -50,6 +52,7 @@ _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
 _PHYSICS, _MODEL = "physics", "model/"  # names in a saved state
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 _XYZW, _WXYZ = [1, 2, 3, 0], [3, 0, 1, 2]
+_LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
 
 
 @final
@@ -78,6 +81,7 @@ class MujocoEngine(Engine):
         self._forces = bind("xfrc_applied")
         self._mocap_pos, self._mocap_quat = bind("mocap_pos"), bind("mocap_quat")
         self._camera: Camera | None = None
+        self._seen: tuple[Shapes, mujoco.MjModel, mujoco.MjData] | None = None
 
     # ------------------------------------------------------------------ the model
 
@@ -356,6 +360,18 @@ class MujocoEngine(Engine):
             self._forces[(*where, slice(3, 6))] = np.asarray(torque)
         self._out_of_date(worlds, _ACC)
 
+    # ------------------------------------------------------------------ raw state
+
+    def live(self, field: str) -> Array:
+        """Returns a state field of every world, (N, ...), to read and to write."""
+        if field not in _LIVE:
+            raise UnknownNameError(unknown("state field", field, _LIVE))
+        return self._give(self._batch.bind(field))
+
+    def wrote(self, worlds: Index) -> None:
+        """Says that live fields of some worlds were written."""
+        self._out_of_date(worlds, _VEL)
+
     # ------------------------------------------------------------------- pictures
 
     def picture(
@@ -368,6 +384,16 @@ class MujocoEngine(Engine):
         self._batch.get_model(world, self._camera.model)
         self._batch.get_data(world, self._camera.data)
         return self._camera.picture(camera, size, kind)
+
+    def shapes(self, world: int) -> tuple[Shape, ...]:
+        """Returns what can be seen of one world, as solids; needs no GL."""
+        if self._seen is None:
+            self._seen = Shapes(self.model), copy.copy(self.model), mujoco.MjData(self.model)
+        shapes, model, data = self._seen
+        self._batch.get_model(world, model)
+        self._batch.get_data(world, data)
+        mujoco.mj_forward(model, data)
+        return shapes.read(model, data)
 
     def geom_names(self) -> tuple[str, ...]:
         """Returns the geoms' names in the order of their segmentation index."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interverse.bench import BENCHMARKS
-from interverse.bench.control import _construction, _steps, _switch
+from interverse.bench.control import _batch, _construction, _steps, _switch
 
 
 @pytest.mark.slow
@@ -20,3 +20,4 @@ def test_rows_have_a_value_and_a_baseline():
     assert steps.value > 1.0
     assert switch.ratio > 0.5
     assert 0.0 < made.value < 10_000.0
+    assert _batch("pendulum_swingup").value > 1.0

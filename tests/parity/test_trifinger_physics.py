@@ -6,11 +6,16 @@ Deviations we chose, each with its reason:
   After the first touch only behaviour is compared: contact is chaotic.
 - The wall has 24 sides instead of 37, and stands infinitely high for blocks: no block leaves the
   arena. The floor has no edge. Both for speed, and because no score is earned beyond them.
-- The second recorded drop was braked at 41 mm by something that was not the floor (it lost two
-  thirds of its speed in one substep and then fell on freely). Ours falls on, hits the floor at
-  1.9 m/s and may sink by what it travels in one substep before the touch is seen.
+- A falling block may sink by what it travels in one substep before the touch is seen. So does the
+  original's, unless its contact margin of a few millimetres sees the floor coming; how deep depends
+  on where the substep falls: see `drop_dips` in `test_trifinger_more`.
+- The second recorded drop was made with the fingers raised. A raised finger stands 6.6 mm deep in a
+  block at that height, pushes and tips it, so that a corner meets the floor first, at 41 mm.
+  Ours does the same when set up the same; how it then tumbles is left to chance.
 - Inverse kinematics is exact and adds no 11 mm to the height of a tip; the slow convergence of the
   original's is kept as a lag of 50 ms, which its recorded lifts show.
+- Scenes of more than ten blocks are solved with softer friction between blocks, for speed: see
+  `contacts.PILE`, and tests/worlds/trifinger/test_piles.py for what that may not change.
 - A stopping block may come to rest sooner: the original's last millimetre takes up to 0.19 s.
 """
 
@@ -138,7 +143,7 @@ def test_height_at_rest(sample):
 
 def test_a_drop_falls_dips_and_settles():
     recorded = np.array(samples("block_drop")[0]["z_every_4ms"])
-    heights = _drop(0.1325, speed=0.0)
+    heights = _drop(0.1325)
     free = recorded > EDGE / 2
     assert heights[free] == pytest.approx(recorded[free], abs=1e-4)
     assert EDGE / 2 - heights.min() < 5e-3
@@ -146,21 +151,28 @@ def test_a_drop_falls_dips_and_settles():
     assert heights[np.argmin(heights) :].max() < EDGE / 2 + 1e-4  # no bounce
 
 
-def test_a_higher_drop_falls_and_settles():
+def test_a_higher_drop_is_pushed_by_a_raised_finger_and_lands_on_a_corner():
     recorded = np.array(samples("block_drop")[1]["z_every_4ms"])
-    # the recording does not begin at rest: its first speed is that of its first five heights
-    speed = (recorded[4] - recorded[0]) / (4 * robot.SUBSTEP) + 2.5 * 9.81 * robot.SUBSTEP
-    heights = _drop(recorded[0], speed=speed)[:-1]
-    braked = int(np.argmax(recorded < 0.0412))  # see the deviations above
-    assert heights[:braked] == pytest.approx(recorded[1 : braked + 1], abs=1e-4)
-    assert EDGE / 2 - heights.min() < 1.91 * robot.SUBSTEP
-    assert heights[-1] == pytest.approx(recorded[-1], abs=1e-3)
-    assert heights[np.argmin(heights) :].max() < EDGE / 2 + 1e-4  # no bounce
+    scene = Scene(blocks=(block_at(0, -0.08, 0.2325),))
+    rig = Rig(scene, robot.RAISED)
+    heights, tilts = [], []
+    for _ in range(80):
+        rig.step()
+        heights.append(rig.block[2])
+        tilts.append(2 * np.arccos(min(abs(rig.qpos[0, 12]), 1.0)))
+    heights = np.array(heights)
+    for path in (recorded, heights):  # faster than free fall at once: the finger pushes
+        assert path[9] < 0.2325 - 9.81 * robot.SUBSTEP**2 * 10 * 11 / 2 - 1e-3
+        speeds = -np.diff(path) / robot.SUBSTEP
+        braked = int(np.argmax(speeds < 0.7 * np.maximum.accumulate(speeds)))
+        assert 0.035 < path[braked] < 0.043  # well above the floor's 32.5 mm
+    assert heights[:40] == pytest.approx(recorded[:40], abs=3e-3)
+    assert tilts[44] > 0.05  # it has been tipped when it lands
+    assert heights.min() > EDGE / 2 - 5e-3
 
 
-def _drop(height, *, speed):
+def _drop(height):
     rig = Rig(Scene(blocks=(block_at(0, -0.08, height),)))
-    rig.qvel[:, 11] = speed
     heights = []
     for _ in range(80):
         rig.step()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.actors.actor import apply
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
 from interverse.errors import InvalidValueError, UnknownNameError
@@ -162,7 +163,9 @@ def test_legacy_heights_are_those_recorded_in_benchmark_order(task, number):
 def test_all_leaves_legacy_out_and_legacy_names_them():
     task = "trifinger/stacking2-v1"
     assert not any(p.legacy for p in select_protocols(task, "all"))
-    assert [p.name for p in select_protocols(task, "legacy")] == ["P9_legacy"]
+    assert [p.name for p in select_protocols(task, "legacy")] == [
+        f"P{i}_legacy" for i in range(6, 12)
+    ]
     names = [p.name for p in select_protocols("trifinger/pushing-v1", "legacy")]
     assert names == [f"P{i}_legacy" for i in range(4, 10)]
     for name in ("pushing", "picking", "pick_and_place", "stacking2"):
@@ -170,3 +173,32 @@ def test_all_leaves_legacy_out_and_legacy_names_them():
             assert protocol.note
     with pytest.raises(InvalidValueError, match="no protocol"):
         select_protocols(SLIDER, "legacy")
+
+
+@pytest.mark.parametrize("number", [6, 7, 8, 10, 11])
+def test_stacking2_accepts_every_first_draw_as_the_original_does(number):
+    # recorded: 60 of 60 first draws; with checks ours refuses some
+    (protocol,) = select_protocols("trifinger/stacking2-v1", f"P{number}_legacy")
+    (modern,) = select_protocols("trifinger/stacking2-v1", f"P{number}")
+    refusals = []
+    for chosen in (protocol, modern):
+        venv = iv.make_vec("trifinger/stacking2-v1", num_envs=60, threads=1, **chosen.options)
+        venv.reset(seed=0)
+        driver = venv.unwrapped.driver
+        drawn = chosen.draw(driver, np.arange(60), 0)
+        refusals.append(len(apply(driver, drawn, np.arange(60))))
+        venv.close()
+    assert refusals[0] == 0
+    assert refusals[1] > 0
+
+
+def test_a_resized_block_of_picking_keeps_its_centre_in_legacy():
+    (protocol,) = select_protocols("trifinger/picking-v1", "P3_legacy")
+    venv = iv.make_vec("trifinger/picking-v1", num_envs=40, threads=1)
+    venv.reset(seed=0)
+    assert not protocol.apply(venv.unwrapped.driver, np.arange(40))
+    values = venv.unwrapped.values
+    assert np.ptp(values["block_0/size"][:, 2]) > 0.01
+    assert np.array_equal(values["block_0/size"], values["goal_0/size"])
+    assert np.allclose(values["block_0/cartesian_position"], (0.0, 0.0, 0.0325), atol=1e-12)
+    venv.close()

@@ -459,3 +459,22 @@ def test_no_worlds_is_no_work() -> None:
     engine.set_pose("box", nobody, position=np.empty((0, 3)))
     engine.step(nobody, 3)
     np.testing.assert_array_equal(physics(engine), before)
+
+
+def test_live_fields_are_the_state_itself():
+    engine = engine_of(Values(), num_worlds=2)
+    worlds = everyone(engine)
+    qpos = engine.live("qpos")
+    before = engine.site_positions(("tip",)).copy()
+    qpos[1, engine.model.joint("shoulder").qposadr[0]] += 0.5
+    engine.wrote(worlds[1:])
+    after = engine.site_positions(("tip",))
+    assert np.array_equal(after[0], before[0])
+    assert np.abs(after[1] - before[1]).max() > 0.01
+    engine.step(worlds)
+    assert np.array_equal(qpos, engine.live("qpos"))
+    other = engine_of(Values(), num_worlds=2, device="torch")
+    other.live("qvel")[:] = 1.5
+    assert (other.joint_velocities(("shoulder",)) == 1.5).all()
+    with pytest.raises(UnknownNameError, match="state field"):
+        engine.live("qacc_smooth")

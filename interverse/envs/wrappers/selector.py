@@ -12,10 +12,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from interverse.errors import InterventionError, InvalidValueError, explain
+from interverse.worlds.trifinger.rotation import from_rotation_vector, to_rotation_vector
 
 _ROBOT = 28  # numbers of a structured observation that speak of the robot
 _STEP = 0.002  # m
 _TURN = 0.1  # rad
+_SPEEDS = ("linear", "angular")
 _MOVES = np.array(
     [(0, 0, 0), (0, 0, 1), (0, 0, -1), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)], dtype=float
 )
@@ -28,9 +30,10 @@ _TURNS = np.array(
 class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Makes a TriFinger task one of discrete planning: (block, move of seven, turn of seven).
 
-    A move is 2 mm up, down, +x, -x, +y or -y; a turn is 0.1 rad about z, y or x, either way; 0 is
-    none. The fingers are held at their lowest command, out of the way. A move into something is not
-    made, and `info["refused"]` says why. The observation leaves the robot out.
+    A move is 2 mm up, down, +x, -x, +y or -y; a turn adds 0.1 rad to the z, y or x component of the
+    rotation vector, either way; 0 is none. A block that is moved or turned is at rest. The fingers
+    are held at their lowest command, out of the way. A move into something is not made, and
+    `info["refused"]` says why. The observation leaves the robot out.
 
     >>> import interverse as iv
     >>> env = ObjectSelector(iv.make("trifinger/pushing-v1", skip_frame=1))
@@ -73,6 +76,7 @@ class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             wanted[pose] = _turned(env.values[pose], turn)
         if not wanted:
             return ""
+        wanted |= {f"{name}/{speed}_velocity": np.zeros(3) for speed in _SPEEDS}
         try:
             env.do(wanted, check=False)
         except InterventionError as error:
@@ -137,7 +141,8 @@ class ObjectSelectorVector(VectorWrapper):
             places[worlds] += _STEP * _MOVES[actions[worlds, 1]]
             for world in worlds[actions[worlds, 2] > 0].tolist():
                 poses[world] = _turned(poses[world], _TURN * _TURNS[actions[world, 2]])
-            outcome = env.do({place: places, pose: poses}, worlds=worlds, check=False)
+            still = {f"block_{block}/{speed}_velocity": np.zeros(3) for speed in _SPEEDS}
+            outcome = env.do({place: places, pose: poses, **still}, worlds=worlds, check=False)
             for world, reason in outcome.reasons.items():
                 refused[world] = reason
         return refused
@@ -157,15 +162,5 @@ def _spaces(env: Any, seen: Any) -> tuple[gym.spaces.Box, gym.spaces.MultiDiscre
 
 
 def _turned(quaternion: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
-    """Returns a quaternion (x, y, z, w) turned by a rotation vector in the world frame."""
-    angle = np.sqrt((vector * vector).sum())
-    (ax, ay, az), aw = vector / angle * np.sin(angle / 2), np.cos(angle / 2)
-    x, y, z, w = quaternion
-    return np.array(
-        [
-            aw * x + ax * w + ay * z - az * y,
-            aw * y - ax * z + ay * w + az * x,
-            aw * z + ax * y - ay * x + az * w,
-            aw * w - ax * x - ay * y - az * z,
-        ]
-    )
+    """Returns a quaternion (x, y, z, w) with a little added to its rotation vector."""
+    return np.asarray(from_rotation_vector(to_rotation_vector(quaternion) + vector))

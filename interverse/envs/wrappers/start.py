@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from interverse.envs.driver import Driver, Transition
 from interverse.errors import InterventionError, InvalidValueError, explain
+from interverse.scm import CausalGraph
 from interverse.worlds.world import Index
 
 
@@ -39,10 +40,11 @@ class StartingState(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def set_starting_state(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Starts a new episode with these values, and every later one; returns its beginning.
 
-        If they are refused the old start stays in force, an episode begins from it, and the
-        refusal is raised.
+        They add to the start in force, as CausalWorld's do. If they are refused the old start stays
+        in force, an episode begins from it, and the refusal is raised.
         """
-        before, self.starting_state = self.starting_state, dict(values)
+        before = self.starting_state
+        self.starting_state = self.unwrapped.graph.updated(before, values)
         try:
             return self.reset()
         except InvalidValueError:
@@ -59,7 +61,8 @@ class StartingState(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode."""
-        return self.env.reset(seed=seed, options=_with(self.starting_state, options))
+        given = _with(self.unwrapped.graph, self.starting_state, options)
+        return self.env.reset(seed=seed, options=given)
 
 
 @final
@@ -80,6 +83,7 @@ class StartingStateVector(VectorWrapper):
                 )
             )
         self._starter = driver.meddler = _Starter()
+        self._graph: CausalGraph = driver.world.graph
 
     @property
     def starting_state(self) -> Mapping[str, Any]:
@@ -89,10 +93,11 @@ class StartingStateVector(VectorWrapper):
     def set_starting_state(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Starts new episodes with these values, and every later one; returns their beginning.
 
-        If a world refuses them the old start stays in force everywhere, episodes begin from it, and
-        the refusal is raised.
+        They add to the start in force. If a world refuses them the old start stays in force
+        everywhere, episodes begin from it, and the refusal is raised.
         """
-        before, self._starter.values = self._starter.values, dict(values)
+        before = self._starter.values
+        self._starter.values = self._graph.updated(before, values)
         try:
             return self.reset()
         except InvalidValueError:
@@ -111,7 +116,8 @@ class StartingStateVector(VectorWrapper):
         """Starts episodes in all worlds, or in those of `options["reset_mask"]`."""
         self._starter.asleep = True  # this reset brings the values along itself
         try:
-            return self.env.reset(seed=seed, options=_with(self._starter.values, options))
+            given = _with(self._graph, self._starter.values, options)
+            return self.env.reset(seed=seed, options=given)
         finally:
             self._starter.asleep = False
 
@@ -137,9 +143,11 @@ class _Starter:
         return {}
 
 
-def _with(start: Mapping[str, Any], options: dict[str, Any] | None) -> dict[str, Any] | None:
+def _with(
+    graph: CausalGraph, start: Mapping[str, Any], options: dict[str, Any] | None
+) -> dict[str, Any] | None:
     """Returns reset options that bring the start along; what they `do` themselves wins."""
     if not start or (options is not None and "snapshot" in options):
         return options
     given = dict(options or {})
-    return {**given, "do": {**start, **dict(given.get("do") or {})}}
+    return {**given, "do": graph.updated(start, given.get("do") or {})}

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import device, is_numpy_array
 
+from interverse.sim.arrays import namespace
 from interverse.worlds.trifinger.robot import LINKS, Link
 from interverse.worlds.trifinger.rotation import matrix
 
@@ -72,7 +73,7 @@ def drag_law(link_masses: Array, block_masses: Array, block_inertias: Array) -> 
         block_masses: (N, B), kg.
         block_inertias: principal inertias of the blocks, (N, B, 3), kg m2.
     """
-    xp = array_namespace(link_masses)
+    xp = namespace(link_masses)
     upper, middle, lower = (link_masses[..., i] for i in range(3))
     mass = [middle, lower, xp.zeros_like(lower) + _TIP.mass]
     roll = upper * (_entries(_UPPER)[0] / _UPPER.mass)
@@ -102,8 +103,10 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
             world frame and the angular velocity in its own.
         out: where the forces go, in the layout of qvel; overwritten.
     """
-    xp = np if is_numpy_array(qpos) else array_namespace(qpos)
-    lean = xp.stack([qpos[:, 1:9:3], qpos[:, 1:9:3] + qpos[:, 2:9:3]])
+    xp = namespace(qpos)
+    lean = xp.empty((2, len(qpos), 3), dtype=qpos.dtype, device=device(qpos))
+    lean[0] = qpos[:, 1:9:3]
+    lean[1] = lean[0] + qpos[:, 2:9:3]
     sin, cos = xp.sin(lean), xp.cos(lean)
     if law.link_rows:
         out[...] = _few_worlds(law, sin.tolist(), cos.tolist(), qvel.tolist())

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from interverse.sim.arrays import namespace
 from interverse.worlds.trifinger.overlap import bounds
 from interverse.worlds.trifinger.penetration import Depths
 
@@ -46,7 +46,7 @@ def goal_place(
     The share compares the part of its bounding box in the arena with its own volume. With `tall`
     the arena has no upper end: what a task builds may be as high as its variables say.
     """
-    xp = array_namespace(position)
+    xp = namespace(position)
     box = bounds(position, orientation, size)
     low, high = box[..., 0, :], box[..., 1, :]
     least, most = xp.asarray(ARENA[0]), xp.asarray((*ARENA[1][:2], np.inf if tall else ARENA[1][2]))

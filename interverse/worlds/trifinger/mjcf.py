@@ -26,11 +26,11 @@ import numpy as np
 from interverse.worlds.trifinger.arena import add_arena
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
-    IMPRATIO,
     SOLIMP,
     SOLREF,
     TORSION,
     contacts,
+    solving,
     surface_frictions,
     touch_sensors,
 )
@@ -46,10 +46,6 @@ from interverse.worlds.trifinger.scene import (
     box_inertia,
     parking_position,
 )
-
-# The solver starts from the last substep, so the rest of a correction comes in the next: piles come
-# to rest in the same places (0.02 mm), a third faster.
-_MANY_BLOCKS, _FEW_ITERATIONS = 10, 6
 
 _MINIMAL_DISTANCE, _NET_FORCE = 1, 3  # MuJoCo's numbers for a contact sensor's reductions
 
@@ -87,10 +83,9 @@ def _add_options(spec: mujoco.MjSpec, scene: Scene) -> None:
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.option.impratio = IMPRATIO
-    spec.option.tolerance = 1e-6
-    if scene.block_count > _MANY_BLOCKS:
-        spec.option.iterations = _FEW_ITERATIONS
+    how = solving(scene)
+    spec.option.impratio = how.impratio
+    spec.option.iterations, spec.option.tolerance = how.iterations, how.tolerance
     spec.option.gravity = (0.0, 0.0, scene.gravity)
     spec.stat.center = (0.0, 0.0, 0.12)
     spec.stat.extent = 0.45
@@ -181,7 +176,7 @@ def _add_solid(
 
 
 def _add_pairs(spec: mujoco.MjSpec, scene: Scene) -> None:
-    frictions = surface_frictions(scene)
+    frictions, grip = surface_frictions(scene), solving(scene).grip
     for contact in contacts(scene):
         slide = frictions[contact.surfaces[0]] * frictions[contact.surfaces[1]]
         spec.add_pair(
@@ -191,7 +186,7 @@ def _add_pairs(spec: mujoco.MjSpec, scene: Scene) -> None:
             condim=contact.condim,
             friction=(slide, slide, TORSION, 0, 0),
             solref=SOLREF,
-            solimp=(*SOLIMP, 0.5, 2),
+            solimp=(grip, grip, *SOLIMP[2:], 0.5, 2) if contact.grips else (*SOLIMP, 0.5, 2),
         )
 
 

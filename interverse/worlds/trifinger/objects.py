@@ -6,10 +6,10 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from interverse.scm import Binding, Box, UnitQuaternion
 from interverse.scm.variable import Bounds, Kind, Values
+from interverse.sim.arrays import namespace
 from interverse.worlds.trifinger.scene import Scene
 from interverse.worlds.trifinger.variables import (
     MASS_DOMAIN,
@@ -206,13 +206,13 @@ def ring(part: int, low: Array, high: Array) -> Box:
 
 def to_cylindrical(position: Array) -> Array:
     """Returns radius, angle and height of points x, y, z, (..., 3)."""
-    xp = array_namespace(position)
+    xp = namespace(position)
     x, y, z = position[..., 0], position[..., 1], position[..., 2]
     return xp.stack([xp.sqrt(x * x + y * y), xp.atan2(y, x), z], axis=-1)
 
 
 def to_cartesian(position: Array) -> Array:
     """Returns x, y, z of points given by radius, angle and height, (..., 3)."""
-    xp = array_namespace(position)
+    xp = namespace(position)
     radius, angle, z = position[..., 0], position[..., 1], position[..., 2]
     return xp.stack([radius * xp.cos(angle), radius * xp.sin(angle), z], axis=-1)

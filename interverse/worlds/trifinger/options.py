@@ -71,6 +71,12 @@ class TriFingerOptions(WorldOptions):
     """`realistic` paints the robot grey."""
     contact_sensors: bool = False
     """Whether `world.contact(a, b)` and `world.contact_force(a, b)` can be asked."""
+    legacy_time_left: bool = False
+    """Whether the time left is steps minus seconds, as where the original was given a length: its
+    own evaluation from a saved tracker did so."""
+    legacy_unchecked: bool = False
+    """Whether an intervention that names what a scene is built from (`tower/...`, `stack/...`,
+    `general/...`, `goal_tower/...`) may leave things standing in each other, as in the original."""
     info_state: bool = False
     """Whether `info` holds every variable, under "state"."""
     info_solution: bool = False

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from interverse.sim.arrays import namespace
 from interverse.worlds.trifinger.rotation import matrix
 
 Array = Any  # a NumPy array or a Torch tensor
@@ -31,7 +32,7 @@ def bounds(position: Array, orientation: Array, size: Array) -> Array:
         orientation: quaternions, (..., 4).
         size: full edges, (..., 3), m.
     """
-    xp = array_namespace(position)
+    xp = namespace(position)
     axes = xp.abs(matrix(orientation))
     half = axes[..., 0] * size[..., None, 0] + axes[..., 1] * size[..., None, 1]
     half = (half + axes[..., 2] * size[..., None, 2]) / 2
@@ -48,7 +49,7 @@ def aabb_score(blocks: Array, goals: Array) -> Array:
         blocks: bounding boxes of the movable blocks, (N, B, 2, 3).
         goals: bounding boxes of the goals, (N, G, 2, 3).
     """
-    xp = array_namespace(blocks, goals)
+    xp = namespace(blocks, goals)
     low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
     high = xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1])
     return _ratio(xp, _product((high - low).clip(0.0, None)), _volume(goals))
@@ -63,7 +64,7 @@ def oriented_score(
         block_pose: position (N, B, 3), orientation (N, B, 4) and size (N, B, 3) of the blocks.
         goal_pose: the same of the goals, (N, G, ...).
     """
-    xp = array_namespace(block_pose[0], goal_pose[0])
+    xp = namespace(block_pose[0], goal_pose[0])
     near = _may_touch(xp, bounds(*block_pose), bounds(*goal_pose))
     world, block, goal = xp.nonzero(near)
     shared = xp.zeros(near.shape, dtype=block_pose[0].dtype, device=device(block_pose[0]))
@@ -86,7 +87,7 @@ def reaching_score(tips: Array, goals: Array) -> tuple[Array, Array]:
         tips: the fingertips, (N, 9), m.
         goals: where they belong, (N, 9), m.
     """
-    xp = array_namespace(tips)
+    xp = namespace(tips)
     gap = xp.abs(tips - goals)
     mean = _sum(gap) / 9
     return 1.0 - (mean.clip(0.01, 0.03) - 0.01) / 0.02, mean
@@ -105,7 +106,7 @@ def intersection_volume(
         one: position (P, 3), orientation (P, 4) and size (P, 3) of the first boxes.
         other: the same of the second.
     """
-    xp = array_namespace(one[0])
+    xp = namespace(one[0])
     normal, offset = _half_spaces(xp, one, other)
     first, second = (xp.asarray(i, device=device(offset)) for i in _LINES.T)
     n1, n2, o1, o2 = normal[:, first], normal[:, second], offset[:, first], offset[:, second]

@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import Any, final
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from interverse.sim.arrays import namespace
 from interverse.worlds.trifinger.overlap import bounds
 from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, HEIGHT, LINKS, hinge_origins
 from interverse.worlds.trifinger.rotation import conjugate, matrix, rotate
@@ -80,7 +80,7 @@ def penetrations(
         blocks: what can move.
         obstacles: what cannot.
     """
-    xp = array_namespace(joints)
+    xp = namespace(joints)
     parts = [
         *_block_depths(xp, blocks, obstacles),
         *_robot_depths(xp, capsules, link_segments(capsules, joints, height), blocks, obstacles),
@@ -213,7 +213,7 @@ def _there(xp: Any, depth: Array, present: Array) -> Array:
 
 def link_segments(capsules: Capsules, joints: Array, height: Array | float = HEIGHT) -> Array:
     """Returns both ends of every link's capsule, (N, 3 fingers, 4 links, 2, 3), from the datum."""
-    xp = array_namespace(joints)
+    xp = namespace(joints)
     q = xp.reshape(joints, (-1, 3, 3))
     upper, lean, bend = q[..., 0], q[..., 1], q[..., 1] + q[..., 2]
     arm, leg = LINKS[1].origin[1], LINKS[2].origin

@@ -78,9 +78,11 @@ class Physics:
         self.everyone = np.arange(num_worlds)
         self._pairs: tuple[Contact, ...] = contacts(scene)
         self._drag = None
-        bind = self.engine._batch.bind  # type: ignore[attr-defined]
-        self._qpos, self._qvel, self._qfrc = bind("qpos"), bind("qvel"), bind("qfrc_applied")
-        self._targets = bind("act") if scene.servo_lag else None  # where slow servos are
+        self._qpos, self._qvel, self._qfrc = (
+            np.asarray(self.engine.live(field)) for field in ("qpos", "qvel", "qfrc_applied")
+        )
+        slow = scene.servo_lag > 0
+        self._targets = np.asarray(self.engine.live("act")) if slow else None  # of the servos
         self._blocks = scene.block_count
         parking = [parking_position(i) for i in range(self._blocks)]
         self._parking = np.array(parking).reshape(-1, 3)
@@ -137,6 +139,8 @@ class Physics:
                 self._targets[worlds] = store["joint_positions"][worlds]
         if "joint_velocities" in keys:
             self._qvel[worlds, :9] = store["joint_velocities"][worlds]
+        if "joint_positions" in keys or "joint_velocities" in keys:
+            self.engine.wrote(worlds)
         if any(key in POSES or key == "block/used" for key in keys):
             self._write_blocks(store, worlds)
         if "obstacle/position" in keys or "obstacle/used" in keys:
@@ -156,6 +160,7 @@ class Physics:
         pose = np.concatenate([place, to_mujoco(turn)], axis=-1)
         self._qpos[worlds, 9:] = pose.reshape(n, 7 * count)
         self._qvel[worlds, 9:] = np.where(used, motion, 0.0).reshape(n, 6 * count)
+        self.engine.wrote(worlds)
 
     def _friction_edits(self, store: Mapping[str, Array], worlds: Index) -> list[Any]:
         n = len(worlds)

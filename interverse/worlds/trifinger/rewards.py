@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from array_api_compat import array_namespace
+from interverse.sim.arrays import namespace
 
 Array = Any  # a NumPy array or a Torch tensor
 
@@ -60,7 +60,7 @@ def picking(before: Moment, now: Moment, goal: Targets, size: Array) -> tuple[Ar
         goal: the goal.
         size: the block's edges, (N, 3), m.
     """
-    xp = array_namespace(now.tips)
+    xp = namespace(now.tips)
 
     def height(m: Moment) -> Array:
         return xp.abs(m.positions[:, 0, 2] - goal.positions[:, 0, 2])
@@ -92,7 +92,7 @@ def pick_and_place(
         reference_rates: the joint velocities that the present ones are compared with, (N, 9):
             `before.rates` as the paper says; the original's code keeps those of the reset.
     """
-    xp = array_namespace(now.tips)
+    xp = namespace(now.tips)
     across = xp.sign(now.positions[:, 0, 1]) != xp.sign(goal.positions[:, 0, 1])
     wanted = xp.where(across, CARRY_HEIGHT, goal.sizes[:, 0, 2] / 2)
     return (
@@ -106,7 +106,7 @@ def pick_and_place(
 
 def stacking2(before: Moment, now: Moment, goal: Targets) -> tuple[Array, ...]:
     """Returns the five terms of stacking: first the lower block's, once placed the upper one's."""
-    xp = array_namespace(now.tips)
+    xp = namespace(now.tips)
 
     def apart(m: Moment) -> Array:
         return _norm((m.positions[:, 0] - m.positions[:, 1])[:, :2])
@@ -178,20 +178,20 @@ def total(
 
 def sparse(success: Array, dt: float) -> Array:
     """Returns dt where the step succeeded, else 0, (N,)."""
-    xp = array_namespace(success)
+    xp = namespace(success)
     return dt * xp.where(success, 1.0, 0.0)
 
 
 def tip_distance(m: Moment, block: int = 0) -> Array:
     """Returns the root of the summed squares of the three tips' distances to a block, (N,)."""
-    xp = array_namespace(m.tips)
+    xp = namespace(m.tips)
     tips = xp.reshape(m.tips, (m.tips.shape[0], 3, 3))
     return _norm(xp.reshape(tips - m.positions[:, block, None], m.tips.shape))
 
 
 def angle_to(goal: Array, block: Array) -> Array:
     """Returns twice the arc cosine of the scalar part of goal * conj(block): 0 to 2 pi, (N,)."""
-    xp = array_namespace(goal)
+    xp = namespace(goal)
     scalar = (
         goal[..., 3] * block[..., 3]
         + goal[..., 0] * block[..., 0]
@@ -217,7 +217,7 @@ def _progress(quantity: Any, before: Moment, now: Moment) -> Array:
 
 def _norm(v: Array) -> Array:
     """Returns the Euclidean norm over the last axis, summed term by term."""
-    xp = array_namespace(v)
+    xp = namespace(v)
     square = v[..., 0] * v[..., 0]
     for i in range(1, v.shape[-1]):
         square = square + v[..., i] * v[..., i]

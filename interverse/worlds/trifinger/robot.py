@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import device, is_numpy_array
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.sim.arrays import namespace
 from interverse.sim.inertia import ScaledInertia
 
 Array = Any  # a NumPy array or a Torch tensor
@@ -128,7 +129,7 @@ def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
         joints: angles, rad.
         height: world z of the hinges, m; a number or an array of shape (...).
     """
-    xp = array_namespace(joints)
+    xp = namespace(joints)
     q0, q1, q2 = _by_finger(xp, joints)
     out = -_LENGTH * (xp.sin(q1) + xp.sin(q1 + q2))
     down = -_LENGTH * (xp.cos(q1) + xp.cos(q1 + q2))
@@ -153,7 +154,7 @@ def inverse_kinematics(tips: Array, near: Array, height: Array | float = HEIGHT)
         near: present angles, (..., 9), rad; they choose among the solutions.
         height: world z of the hinges, m; a number or an array of shape (...).
     """
-    xp = array_namespace(tips, near)
+    xp = namespace(tips, near)
     x, y, z = _by_finger(xp, tips)
     cos, sin, base_x, base_y = _frames(xp, tips)
     x, y = x - base_x, y - base_y
@@ -301,7 +302,7 @@ class Control:
             raise InvalidValueError(
                 explain(f"an action has 9 entries, got shape {action.shape}", allowed="(..., 9)")
             )
-        xp = array_namespace(action, joints)
+        xp = namespace(action, joints)
         low, high = (
             xp.asarray(b, dtype=joints.dtype, device=device(joints))
             for b in action_bounds(self.mode)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from interverse.sim.arrays import namespace
 
 Array = Any  # a NumPy array or a Torch tensor
 
 
 def multiply(a: Array, b: Array) -> Array:
     """Returns the quaternion of the rotation `b` followed by `a`, (..., 4)."""
-    xp = array_namespace(a, b)
+    xp = namespace(a, b)
     ax, ay, az, aw = (a[..., i] for i in range(4))
     bx, by, bz, bw = (b[..., i] for i in range(4))
     return xp.stack(
@@ -30,25 +30,27 @@ def multiply(a: Array, b: Array) -> Array:
 
 def conjugate(q: Array) -> Array:
     """Returns the inverse of a unit quaternion, (..., 4)."""
-    xp = array_namespace(q)
+    xp = namespace(q)
     return xp.concat([-q[..., :3], q[..., 3:]], axis=-1)
 
 
 def matrix(q: Array) -> Array:
     """Returns the rotation matrix of a unit quaternion, (..., 3, 3); its columns are the axes."""
-    xp = array_namespace(q)
+    xp = namespace(q)
     x, y, z, w = (q[..., i] for i in range(4))
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    xx, yy, zz = x * x, y * y, z * z
+    xy, xz, yz, xw, yw, zw = x * y, x * z, y * z, x * w, y * w, z * w
+    entries = [
+        *(1 - 2 * (yy + zz), 2 * (xy - zw), 2 * (xz + yw)),
+        *(2 * (xy + zw), 1 - 2 * (xx + zz), 2 * (yz - xw)),
+        *(2 * (xz - yw), 2 * (yz + xw), 1 - 2 * (xx + yy)),
     ]
-    return xp.stack([xp.stack(row, axis=-1) for row in rows], axis=-2)
+    return xp.reshape(xp.stack(entries, axis=-1), (*q.shape[:-1], 3, 3))
 
 
 def rotate(q: Array, vector: Array) -> Array:
     """Returns the vector turned by the quaternion, (..., 3)."""
-    xp = array_namespace(q, vector)
+    xp = namespace(q, vector)
     m = matrix(q)
     turned = [
         m[..., i, 0] * vector[..., 0]
@@ -61,7 +63,7 @@ def rotate(q: Array, vector: Array) -> Array:
 
 def from_rotation_vector(vector: Array) -> Array:
     """Returns the quaternion of a rotation vector (axis times angle, rad), (..., 4)."""
-    xp = array_namespace(vector)
+    xp = namespace(vector)
     x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
     angle = xp.sqrt(x * x + y * y + z * z)
     small = angle < 1e-12
@@ -71,7 +73,7 @@ def from_rotation_vector(vector: Array) -> Array:
 
 def to_rotation_vector(q: Array) -> Array:
     """Returns the shortest rotation vector (axis times angle, rad) of a quaternion, (..., 3)."""
-    xp = array_namespace(q)
+    xp = namespace(q)
     x, y, z, w = (q[..., i] for i in range(4))
     sine = xp.sqrt(x * x + y * y + z * z)
     flip = xp.where(w < 0, -1.0, 1.0)
@@ -83,16 +85,16 @@ def to_rotation_vector(q: Array) -> Array:
 
 def from_yaw(angle: Array) -> Array:
     """Returns the quaternion of a turn about the vertical, rad, (..., 4)."""
-    xp = array_namespace(angle)
+    xp = namespace(angle)
     zero = xp.zeros_like(angle)
     return xp.stack([zero, zero, xp.sin(angle / 2), xp.cos(angle / 2)], axis=-1)
 
 
 def to_mujoco(q: Array) -> Array:
     """Returns the quaternion with w first, (..., 4)."""
-    return array_namespace(q).concat([q[..., 3:], q[..., :3]], axis=-1)
+    return namespace(q).concat([q[..., 3:], q[..., :3]], axis=-1)
 
 
 def from_mujoco(q: Array) -> Array:
     """Returns a w-first quaternion with w last, (..., 4)."""
-    return array_namespace(q).concat([q[..., 1:], q[..., :1]], axis=-1)
+    return namespace(q).concat([q[..., 1:], q[..., :1]], axis=-1)

@@ -23,7 +23,7 @@ class Rules:
 
     task: Task
     options: TriFingerOptions
-    seconds: float  # that an episode lasts
+    seconds: float  # that an episode lasts: the time left at its start
     max_steps: int  # the step that ends it
     weights: tuple[float, ...]  # of the dense terms; empty where all are zero
     share: float  # weight of the fractional success
@@ -66,6 +66,8 @@ def rules_of(task: Task, scene: Scene, options: TriFingerOptions) -> Rules:
     if options.max_steps is not None and options.max_steps != max_steps:
         max_steps = options.max_steps
         seconds = max(options.max_steps - 1, 1) * options.step_time
+    if options.legacy_time_left:
+        seconds = float(max(max_steps - 1, 1))
     return Rules(
         task=task,
         options=options,

@@ -83,8 +83,8 @@ def tower(counts: tuple[int, int, int], dims: Floats, centre: Floats) -> Shape:
     goals = [
         low + size * (np.array((x, y, z)) + 0.5)
         for z in range(counts[2])
-        for x in range(counts[0])
         for y in range(counts[1])
+        for x in range(counts[0])  # as the original numbers them: along x first
     ]
     return _shape(np.tile(size, (len(goals), 1)), np.array(goals), _diagonal(len(goals), size))
 

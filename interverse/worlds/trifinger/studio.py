@@ -16,6 +16,7 @@ from interverse.scm import Binding
 from interverse.sim import Engine, make_engine
 from interverse.sim import Scene as EngineScene
 from interverse.sim.engine import Picture
+from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger.contacts import FINGERS
 from interverse.worlds.trifinger.physics import JOINTS
 from interverse.worlds.trifinger.robot import DATUM, HINGED, action_bounds
@@ -64,6 +65,11 @@ class Studio:
         """Returns a picture for people: blocks and goals together."""
         self._dress(rows, blocks=1.0, goals=_GOAL_ALPHA)
         return self._engine.picture(0, camera="viewer", size=size)
+
+    def shapes(self, rows: Mapping[str, Array]) -> tuple[Shape, ...]:
+        """Returns the solids of that picture."""
+        self._dress(rows, blocks=1.0, goals=_GOAL_ALPHA)
+        return self._engine.shapes(0)
 
     def live(
         self, rows: Mapping[str, Array], cameras: Sequence[int], size: int, kind: Picture = "rgb"

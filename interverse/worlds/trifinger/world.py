@@ -1,8 +1,7 @@
 """The TriFinger world: a robot of three fingers, a task, and every variable of both.
 
 All values live in the store (`interverse.worlds.trifinger.store`). An intervention is worked out
-on copies of its rows, checked, and only then written: a refused world is never touched. The file
-is longer than most: it is the one place where all the parts meet.
+on copies of its rows, checked, and only then written: a refused world is never touched.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise
 from interverse.scm import Variable, table
 from interverse.scm.variable import SpaceName, lookup, with_defaults
+from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger import store
-from interverse.worlds.trifinger.album import Album, observation_space
 from interverse.worlds.trifinger.editing import Editor
 from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
 from interverse.worlds.trifinger.graph import causal_graph
 from interverse.worlds.trifinger.instant import goals_of, instant_of
 from interverse.worlds.trifinger.objects import to_cylindrical
-from interverse.worlds.trifinger.observation import layout
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import STATE, Physics
 from interverse.worlds.trifinger.rewards import Targets
@@ -36,6 +34,7 @@ from interverse.worlds.trifinger.robot import Control, action_bounds
 from interverse.worlds.trifinger.rules import rules_of
 from interverse.worlds.trifinger.scene import Scene
 from interverse.worlds.trifinger.scripted import scripted_policy
+from interverse.worlds.trifinger.senses import Senses
 from interverse.worlds.trifinger.store import (
     ADDRESS,
     CLOCK,
@@ -83,13 +82,14 @@ class TriFinger(World):
         self.task.capsules = self._physics.capsules()
         self._editor = Editor(self.task, self.scene, declared, self.task.capsules, self._hold)
         self._studio: Studio | None = None
-        self._album: Album | None = None
         self._give = self._physics.engine.asarray
         self._instant: Instant | None = None
         self._goal: tuple[Targets, Array] | None = None  # kept while no goal changes
         self._fraction: Array | None = None
         self._set_up_start(declared)
-        self._set_observations()
+        values, studio = ValuesOf(self, np.arange(num_worlds)), self._quick_studio
+        self._senses = Senses(self._rules, self.scene, self._store, values, studio)
+        self.layout, self.observation_space = self._senses.slices, self._senses.space
 
     # -------------------------------------------------------------------- set-up
 
@@ -106,18 +106,6 @@ class TriFinger(World):
         if options.normalize_actions:
             low, high = -np.ones(9), np.ones(9)
         self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
-
-    def _set_observations(self) -> None:
-        options, task, scene = self.options, self.task, self.scene
-        groups, stored = task.groups(scene)
-        more = {} if options.max_blocks is None else {"mask": scene.block_count}
-        more |= {name: rows.shape[1] for name, rows in self._custom().items()}
-        self._layout = layout(groups, stored, seconds=self._rules.seconds, more=more)
-        self._noisy, self._types = self._layout.sensed(), task.types(scene)
-        flat = gym.spaces.Box(-np.inf, np.inf, (self._layout.width,), np.float64)
-        pixels = options.observation_mode == "pixel"
-        self.layout = MappingProxyType({}) if pixels else self._layout.slices
-        self.observation_space = observation_space(flat, options)
 
     def _set_up_start(self, declared: list[Declared]) -> None:
         """Works out the rows every episode starts from, and the variables' defaults with them."""
@@ -195,7 +183,8 @@ class TriFinger(World):
         rows = store.take(self._store, worlds)
         refused = dict(self._editor.apply(rows, values))
         changed = store.changed_keys(rows, before)
-        refused = self._editor.infeasible(rows, before, changed) | refused
+        if not (self.options.legacy_unchecked and values.keys() & set(self.task.unchecked)):
+            refused = self._editor.infeasible(rows, before, changed) | refused
         keep = np.array([k not in refused for k in range(len(worlds))], dtype=bool)
         if keep.all():
             self._commit(rows, changed, worlds)
@@ -267,52 +256,9 @@ class TriFinger(World):
 
     def observe(self) -> Any:
         """Returns every world's observation, as fresh arrays."""
-        mode = self.options.observation_mode
-        if mode == "structured":
-            return self._give(self._numbers())
-        pictures = self._pictures()
-        if mode == "pixel":
-            return self._give(pictures["pixels"])
-        both = {"structured": self._numbers(), **pictures}
-        return {name: self._give(value) for name, value in both.items()}
-
-    def _pictures(self) -> Mapping[str, Array]:
-        if self._album is None:
-            shadows = self.options.shadows
-            studio = Studio(self._physics.model, self.scene, quick=True, shadows=shadows)
-            self._album = Album(studio, self.options, self.num_worlds)
-        return self._album.pictures(self._store)
-
-    def _numbers(self) -> Array:
-        """Returns the structured observations, (N, width)."""
-        data = self._store
-        left = self._rules.seconds - data[CLOCK] * self.options.step_time
-        parts = [
-            left[:, None],
-            data["joint_positions"],
-            data["joint_velocities"],
-            self._now().moment.tips,
-            *self.task.observe(data, self._types),
-        ]
-        if self.options.max_blocks is not None:
-            parts.append(data["block/used"].astype(np.float64))
-        parts += self._custom().values()
-        raw = np.concatenate(parts, axis=1)[:, self._layout.columns]
-        spread = data["robot/observation_noise"]
-        if spread.any():
-            draw = store.noise_of(data[ADDRESS]).normal("observation", (self._layout.width,))
-            raw = raw + spread[:, None] * self._noisy * draw
-        return self._layout.normalise(raw) if self.options.normalize_observations else raw
-
-    def _custom(self) -> dict[str, Array]:
-        """Returns the observations of one's own, (N, k) each."""
-        functions = self.options.custom_observations
-        values = ValuesOf(self, np.arange(self.num_worlds))
-        n = self.num_worlds
-        return {
-            name: np.asarray(function(values), dtype=np.float64).reshape(n, -1)
-            for name, function in functions.items()
-        }
+        seen = self._senses.observe(self._now().moment.tips)
+        given = {name: self._give(part) for name, part in seen.items()}
+        return given if self.options.observation_mode == "mixed" else next(iter(given.values()))
 
     def score(self) -> Score:
         """Returns reward, success and goals as they stand; an episode ends by time alone."""
@@ -360,14 +306,15 @@ class TriFinger(World):
         return self._rules.goal_reward(achieved, desired)
 
     def set_starting_state(self, values: Mapping[str, Any] | None) -> None:
-        """Makes every later episode start with these values; None goes back to the defaults."""
+        """Adds to what every later episode starts with; None goes back to the defaults."""
         if values is None:
             self._latched = {}
             return
-        self._latched = {
+        given = {
             name: np.array(value, dtype=lookup(self.variables, name).dtype)[None]
             for name, value in values.items()
         }
+        self._latched = self.graph.updated(self._latched, given)
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""
@@ -376,7 +323,7 @@ class TriFinger(World):
 
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the hand-written baseline of five of the tasks."""
-        return scripted_policy(self._layout, self.options)
+        return scripted_policy(self._senses.layout, self.options)
 
     # ------------------------------------------------------------ saving, looking
 
@@ -394,17 +341,29 @@ class TriFinger(World):
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""
+        rows = store.take(self._store, np.array([world]))
+        return self._in_studio().view(rows, self.render_size)
+
+    def shapes(self, world: int) -> tuple[Shape, ...]:
+        """Returns the solids that can be seen of one world."""
+        return self._in_studio().shapes(store.take(self._store, np.array([world])))
+
+    def _in_studio(self) -> Studio:
         if self._studio is None:
             self._studio = Studio(self._physics.model, self.scene)
-        return self._studio.view(store.take(self._store, np.array([world])), self.render_size)
+        return self._studio
+
+    def _quick_studio(self) -> Studio:
+        model, shadows = self._physics.model, self.options.shadows
+        return Studio(model, self.scene, quick=True, shadows=shadows)
 
     def close(self) -> None:
         """Releases the engines."""
         self._physics.close()
-        for drawn in (self._studio, self._album):
-            if drawn is not None:
-                drawn.close()
-        self._studio = self._album = None
+        self._senses.close()
+        if self._studio is not None:
+            self._studio.close()
+            self._studio = None
 
 
 def _declare(task: Task, scene: Scene) -> list[Declared]:

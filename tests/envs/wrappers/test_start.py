@@ -119,3 +119,16 @@ def test_new_goals_are_drawn_by_address_and_can_be_done():
     assert venv.unwrapped.do(goals).applied.all()
     env.close()
     venv.close()
+
+
+def test_starts_add_up_and_the_later_description_of_a_place_stands():
+    env = StartingState(iv.make(TASK))
+    env.set_starting_state({MASS: 0.05, "goal_0/cylindrical_position": (0.1, 0.0, 0.0325)})
+    env.set_starting_state({GOAL: (0.0, 0.05, 0.0325)})
+    env.reset(seed=1)
+    values = env.unwrapped.values
+    assert values[MASS] == 0.05
+    assert values[GOAL].tolist() == [0.0, 0.05, 0.0325]
+    env.reset(options={"do": {"goal_0/cylindrical_position": (0.02, 0.0, 0.0325)}})
+    assert values[GOAL].tolist() == [0.02, 0.0, 0.0325]
+    env.close()

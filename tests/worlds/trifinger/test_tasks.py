@@ -207,6 +207,15 @@ def test_contacts_and_forces_can_be_asked(envs):
         envs("pushing").unwrapped.world.contact("floor", "block_0")
 
 
+def test_contacts_follow_an_intervention_at_once(envs):
+    env = envs("pushing", contact_sensors=True)
+    world = env.unwrapped.world
+    env.step(np.zeros(9, dtype=np.float32))
+    assert world.contact("floor", "block_0").tolist() == [True]
+    env.unwrapped.do({"block_0/cartesian_position": (0.1, 0.1, 0.15)})
+    assert world.contact("floor", "block_0").tolist() == [False]
+
+
 def test_a_latched_start_holds_until_it_is_taken_back():
     env = iv.make("trifinger/pushing-v1")
     fresh, _ = env.reset(seed=0)
@@ -214,6 +223,10 @@ def test_a_latched_start_holds_until_it_is_taken_back():
     for _ in range(2):
         env.reset()
         assert env.unwrapped.values["goal_0/cartesian_position"][0] == 0.05
+    env.unwrapped.world.set_starting_state({"block_0/mass": 0.04})  # adds to it
+    env.reset()
+    assert env.unwrapped.values["goal_0/cartesian_position"][0] == 0.05
+    assert env.unwrapped.values["block_0/mass"] == 0.04
     env.unwrapped.world.set_starting_state(None)
     assert np.array_equal(env.reset(seed=0)[0], fresh)
     env.close()

@@ -337,3 +337,14 @@ def test_defaults_make_the_world_as_declared():
     env.close()
     with pytest.raises(iv.errors.InvalidValueError, match="the defaults cannot be: block_0"):
         iv.make("trifinger/pushing-v1", defaults={"block_0/cartesian_position": (0, 0, 0.0)})
+
+
+def test_a_quaternion_written_with_four_digits_is_taken_and_made_exact():
+    env = iv.make("trifinger/pushing-v1")
+    env.reset(seed=0)
+    env.unwrapped.do({"goal_0/orientation": (0.0, 0.0, 0.7071, 0.7071)})
+    turn = env.unwrapped.values["goal_0/orientation"]
+    assert np.sqrt(turn @ turn) == pytest.approx(1.0, abs=1e-12)
+    with pytest.raises(iv.InterventionError, match="orientation"):
+        env.unwrapped.do({"goal_0/orientation": (0.0, 0.0, 0.7, 0.7)})
+    env.close()

@@ -48,6 +48,11 @@ class Stacking2(Task):
             ),
         )
 
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """The tower's place and turn."""
+        return _PLACE, _TURN
+
     def variables(self, scene: Scene) -> list[Declared]:
         """Returns the variables of blocks and goals, and the tower's place and turn."""
         out = []

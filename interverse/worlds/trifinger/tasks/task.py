@@ -84,6 +84,11 @@ class Task(ABC):
     def scene(self) -> Scene:
         """Returns the default scene."""
 
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """The variables that the original sets without looking: what its scene is built from."""
+        return self.generators
+
     def seconds(self, scene: Scene) -> float:
         """Returns how long an episode lasts, s."""
         return _SECONDS_PER_OBJECT * (len(scene.blocks) + len(_placed(scene)))

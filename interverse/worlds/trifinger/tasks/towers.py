@@ -12,7 +12,7 @@ from interverse.rng import Noise
 from interverse.scm import Box, Integers, Space
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import RAISED
-from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.scene import WALL_RADIUS, Scene
 from interverse.worlds.trifinger.shapes import Shape, tower
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
@@ -114,11 +114,15 @@ def _shape(counts: Array, dims: Array, center: Array) -> Shape:
 def _row(count: int, size: Array) -> Array:
     """Returns starts along the diagonal; a full row is followed by one a block higher.
 
-    The original goes up by half a block, so that blocks of two rows stand in each other.
+    The original goes up by half a block, so that blocks of two rows stand in each other, and puts
+    wide blocks into the wall; these move inwards.
     """
-    corner = np.minimum(_CORNER, _IN_WALL - size[:2] / 2)
-    step = size[:2] + _GAP
-    fit = int(np.floor((_CORNER + corner + 1e-9) / step).min()) + 1
+    half, step = size[:2] / 2, size[:2] + _GAP
+    inside = np.hypot(*(_CORNER + half)) <= WALL_RADIUS
+    first = -(np.full(2, _CORNER) if inside else np.minimum(_CORNER, _IN_WALL - half))
+    fit = 1 + int(np.floor((2 * _CORNER + 1e-9) / step).min())
+    while fit > 1 and np.hypot(*(first + (fit - 1) * step + half)) > WALL_RADIUS:
+        fit -= 1
     k = np.arange(count)
-    flat = -corner + (k % fit)[:, None] * step
+    flat = first + (k % fit)[:, None] * step
     return np.concatenate([flat, ((k // fit + 0.5) * size[2])[:, None]], axis=1)
