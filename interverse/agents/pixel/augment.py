@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,9 +57,21 @@ class Augmentation(ABC):
         """Whether every pixel gets noise of its own, which no two batches share."""
         return False
 
+    def numbers(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        """Returns the chance behind the parameters: `draws` numbers in [0, 1) for each sample."""
+        return uniform((self.draws(shape), shape[0]), generator)
+
+    def draws(self, shape: torch.Size) -> int:
+        """Returns how many numbers a sample needs."""
+        return 0
+
     @abstractmethod
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
+        """Returns the parameters of N samples: a pure function, so it can be fused."""
+
     def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
         """Returns the parameters of N samples, on the generator's device."""
+        return self.parameters(self.numbers(shape, generator), shape)
 
     @abstractmethod
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
@@ -67,14 +80,19 @@ class Augmentation(ABC):
     def __call__(self, *batches: Tensor, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Returns the batches, all changed by the same parameters."""
         shape = check_pictures(*batches)
-        drawn = tuple(part.to(batches[0].device) for part in self.draw(shape, generator))
-        return tuple(self.apply(batch, drawn, generator) for batch in batches)
+        # One call for all that is drawn: on a GPU every small operation costs a launch.
+        numbers = self.numbers(shape, generator).to(batches[0].device)
+        return tuple(self.apply(batch, numbers, generator) for batch in batches)
 
-    def apply(self, pictures: Tensor, drawn: Drawn, generator: torch.Generator) -> Tensor:
-        """Returns pictures changed by parameters already drawn."""
+    def apply(self, pictures: Tensor, numbers: Tensor, generator: torch.Generator) -> Tensor:
+        """Returns pictures changed by numbers already drawn."""
         noise = normal(pictures.shape, generator).to(pictures.device) if self.noisy else None
-        alter = _fused(self) if pictures.is_cuda else self.alter
-        return alter(pictures, drawn, noise)
+        whole = _fused(self) if pictures.is_cuda else self.whole
+        return whole(pictures, numbers, noise)
+
+    def whole(self, pictures: Tensor, numbers: Tensor, noise: Tensor | None) -> Tensor:
+        """Returns pictures changed by the parameters that the numbers stand for."""
+        return self.alter(pictures, self.parameters(numbers, pictures.shape), noise)
 
 
 @final
@@ -132,16 +150,9 @@ def check_pictures(*batches: Tensor) -> torch.Size:
     return shape
 
 
-def integers(low: int, high: int, count: int, generator: torch.Generator) -> Tensor:
-    """Returns `count` whole numbers from low to high, both ends included."""
-    return torch.randint(low, high + 1, (count,), generator=generator, device=generator.device)
-
-
-def pairs(low: int, high: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Returns twice `count` whole numbers from low to high, as for rows and columns."""
-    shape = (2, count)
-    draws = torch.randint(low, high + 1, shape, generator=generator, device=generator.device)
-    return draws[0], draws[1]
+def integers(low: int, high: int, numbers: Tensor) -> Tensor:
+    """Returns whole numbers from low to high, both ends included, for numbers in [0, 1)."""
+    return (low + numbers * (high + 1 - low)).floor().long()
 
 
 def uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
@@ -155,20 +166,30 @@ def normal(shape: torch.Size | tuple[int, ...], generator: torch.Generator) -> T
 
 
 @functools.cache
-def _fused(augmentation: Augmentation) -> Callable[[Tensor, Drawn, Tensor | None], Tensor]:
-    """Returns `alter` as one kernel for a GPU; the plain one where nothing can compile it."""
-    plain = augmentation.alter
-    compiled = torch.compile(plain, dynamic=False)
+def _fused(augmentation: Augmentation) -> Callable[[Tensor, Tensor, Tensor | None], Tensor]:
+    """Returns `whole` as one kernel for a GPU; the plain one where nothing can compile it."""
+    plain = augmentation.whole
+    compiled = torch.compile(own_code(plain), dynamic=False)
     works = True
 
-    def alter(pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def whole(pictures: Tensor, numbers: Tensor, noise: Tensor | None) -> Tensor:
         nonlocal works
         if works:
             try:
-                return compiled(pictures, drawn, noise)
+                return compiled(pictures, numbers, noise)
             except RuntimeError as error:  # no compiler here, or no support for this GPU
                 works = False
                 _log.warning("augmentations run unfused, several times slower: %s", error)
-        return plain(pictures, drawn, noise)
+        return plain(pictures, numbers, noise)
 
-    return alter
+    return whole
+
+
+def own_code(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a method with a code object of its own.
+
+    Torch counts compilations by code object and gives up after eight; all augmentations share one.
+    """
+    held = method.__func__  # type: ignore[attr-defined]
+    copied = types.FunctionType(held.__code__.replace(), held.__globals__, held.__name__)
+    return types.MethodType(copied, method.__self__)  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ class PixelTrain:
     """float32, tf32 or bf16; the last two are for a GPU."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
-    checkpoint_every: int = 5_000
+    checkpoint_every: int = 2_000
     """Decisions between checkpoints; what a kill can cost at most."""
     evaluate_every: int = 5_000
     """Decisions between evaluations with the mean action."""
@@ -82,12 +82,18 @@ class PixelTrain:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a configuration comes to: hyper-parameters, the agent's options, the world's, length."""
+    """What a configuration comes to: hyper-parameters, the agent's options, the world's, length.
+
+    Attributes:
+        world_options: what the policy is judged in.
+        training_options: what it learns in: the same, but episodes may be shorter.
+    """
 
     kind: type[Agent]
     hyper: Hyper
     agent_options: AgentOptions
     world_options: Mapping[str, Any]
+    training_options: Mapping[str, Any]
     steps: int
 
     def agent(self, sizes: Sizes, seed: int, device: str) -> Agent:
@@ -110,13 +116,16 @@ def plan(config: PixelTrain) -> Plan:
     hyper = replace(hyper, **{n: v for n, v in config.hyper.items() if n in shared})
     length = schedule(config.task, config.preset)
     given = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack}
+    world = {**given, "frame_skip": length.frame_skip, **config.options}
+    short = {} if length.episode is None else {"max_steps": length.episode}
     return Plan(
         kind=kind,
         hyper=hyper,
         agent_options=kind.options_type(
             **{**entry.options, **{n: v for n, v in config.hyper.items() if n in own}}
         ),
-        world_options={**given, "frame_skip": length.frame_skip, **config.options},
+        world_options=world,
+        training_options={**short, **world},
         steps=length.steps if config.steps is None else config.steps,
     )
 

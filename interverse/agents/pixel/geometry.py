@@ -9,14 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from interverse.agents.pixel.augment import (
-    FULL_SIZE,
-    Augmentation,
-    Drawn,
-    integers,
-    pairs,
-    uniform,
-)
+from interverse.agents.pixel.augment import FULL_SIZE, Augmentation, Drawn, integers, uniform
 
 
 @final
@@ -24,7 +17,7 @@ from interverse.agents.pixel.augment import (
 class Identity(Augmentation):
     """Changes nothing."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns nothing."""
         return ()
 
@@ -49,10 +42,14 @@ class PadCrop(Augmentation):
         """Whether standard normal noise is added."""
         return self.noise
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 2."""
+        return 2
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns the offsets of rows and columns, 0 to twice the pad."""
         most = 2 * self.pad - (self.rule == "code")
-        return pairs(0, most, shape[0], generator)
+        return integers(0, most, numbers).unbind()
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the crops, 0..255."""
@@ -60,7 +57,8 @@ class PadCrop(Augmentation):
         fold = _reflect if self.rule == "code" else _repeat
         rows, columns = (fold(_run(size, start) - self.pad, size) for start in drawn)
         crops = take(pictures, rows, columns)
-        return crops if noise is None else (noise + crops).clamp_(0.0, 255.0)
+        # A CPU adds floats and bytes several times slower than floats.
+        return crops if noise is None else crops.float().add_(noise).clamp_(0.0, 255.0)
 
 
 @final
@@ -68,10 +66,14 @@ class PadCrop(Augmentation):
 class ResizeCrop(Augmentation):
     """Enlarges 84 to 100 pixels (bilinear) and crops back: "RAD". The code draws 0 to 15."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 2."""
+        return 2
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns the offsets of rows and columns."""
         most = _larger(shape[-1]) - shape[-1] - (self.rule == "code")
-        return pairs(0, most, shape[0], generator)
+        return integers(0, most, numbers).unbind()
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the crops, float32."""
@@ -89,12 +91,16 @@ class Translate(Augmentation):
     reach: int = 4
     reach_in_code: int = 4
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 5."""
+        return 5
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns shifts of rows and columns, and a colour."""
         code = self.rule == "code"
         reach = self.reach_in_code if code else self.reach
-        shifts = pairs(-reach, reach - code, shape[0], generator)
-        return (*shifts, _colors(shape[0], generator, code=code))
+        shifts = integers(-reach, reach - code, numbers[:2]).unbind()
+        return (*shifts, _colors(numbers[2:], code=code))
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns shifted pictures; what they uncover has the colour."""
@@ -116,17 +122,20 @@ class Cutout(Augmentation):
 
     color: bool = True
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 7."""
+        return 7
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns top, left, height, width and colour."""
-        count, size, code = shape[0], shape[-1], self.rule == "code"
-        height, width = pairs(_scaled(7, size), _scaled(21, size), count, generator)
+        size, code = shape[-1], self.rule == "code"
+        sides = integers(_scaled(7, size), _scaled(21, size), numbers[:2])
+        height, width = sides
         if code:
             top, left = _scaled(12, size) + height, _scaled(24, size) + width
         else:
-            places = uniform((2, count), generator)
-            top = (places[0] * (size - height + 1)).long()
-            left = (places[1] * (size - width + 1)).long()
-        color = _colors(count, generator, code=code)
+            top, left = (numbers[2:4] * (size + 1 - sides)).long()
+        color = _colors(numbers[4:], code=code)
         return top, left, height, width, color if self.color else torch.zeros_like(color)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
@@ -141,11 +150,15 @@ class Cutout(Augmentation):
 class Window(Augmentation):
     """Keeps a square of 64 pixels of 84 and blackens the rest. The code draws offsets 0 to 10."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 2."""
+        return 2
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns top and left."""
         size = shape[-1]
         most = _scaled(10, size) if self.rule == "code" else size - _scaled(64, size)
-        return pairs(0, most, shape[0], generator)
+        return integers(0, most, numbers).unbind()
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the pictures, black outside the window."""
@@ -165,9 +178,13 @@ class Turn(Augmentation):
 
     half_only: bool = False
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 1."""
+        return 1
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns which of the four pictures each sample becomes."""
-        draws = integers(0, 1 if self.half_only else 3, shape[0], generator)
+        draws = integers(0, 1 if self.half_only else 3, numbers[0])
         if self.half_only:
             return (2 * draws,)
         if self.rule == "code":
@@ -191,9 +208,13 @@ class Turn(Augmentation):
 class MirrorSides(Augmentation):
     """Mirrors left and right with even odds: "Horizontal Flip"."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 1."""
+        return 1
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns who is mirrored."""
-        return (integers(0, 1, shape[0], generator),)
+        return (integers(0, 1, numbers[0]),)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the mirrored pictures."""
@@ -212,8 +233,8 @@ def take(pictures: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 def random_crop(pictures: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """Returns crops of `size`, drawn per sample, as CURL and RAD cut them: 0 to 15 of 100 - 84."""
     most = max(pictures.shape[-1] - size - 1, 0)
-    starts = pairs(0, most, len(pictures), generator)
-    return take(pictures, *(_run(size, start.to(pictures.device)) for start in starts))
+    starts = integers(0, most, uniform((2, len(pictures)), generator).to(pictures.device))
+    return take(pictures, *(_run(size, start) for start in starts))
 
 
 def centre_crop(pictures: Tensor, size: int) -> Tensor:
@@ -258,10 +279,9 @@ def _rectangle(
     return rows[:, None, :, None] & columns[:, None, None, :]
 
 
-def _colors(count: int, generator: torch.Generator, *, code: bool) -> Tensor:
-    """Returns a colour per sample, (N, 3); the code never draws 255."""
-    high = 255 if code else 256
-    return torch.randint(0, high, (count, 3), generator=generator, device=generator.device)
+def _colors(numbers: Tensor, *, code: bool) -> Tensor:
+    """Returns a colour per sample, (N, 3), for (3, N) numbers; the code never draws 255."""
+    return integers(0, 254 if code else 255, numbers).T
 
 
 def _paint(color: Tensor, pictures: Tensor) -> Tensor:

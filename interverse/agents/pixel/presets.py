@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, final, get_args
@@ -70,10 +71,18 @@ class Hyper:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long a task is trained and how often an action is repeated."""
+    """How long a task is trained, how often an action is repeated, how long an episode is.
 
-    steps: int  # agent decisions
+    Attributes:
+        steps: agent decisions.
+        frame_skip: control steps of a decision.
+        episode: decisions after which training starts anew; None for the world's own length.
+            Evaluations always have the world's.
+    """
+
+    steps: int
     frame_skip: int
+    episode: int | None = None
 
 
 # Section C of the paper's appendix; Hopper's length is hard to read there.
@@ -86,15 +95,17 @@ SCHEDULES: Mapping[str, Schedule] = {
     "control/walker_walk-v1": Schedule(250_000, 2),
 }
 OTHER_SCHEDULE = Schedule(100_000, 4)  # ours, for tasks the paper does not train
-SMALL_STEPS = 6_000
+SMALL_STEPS = 4_000
+SMALL_EPISODE = 250  # control steps: a quarter of an episode, so that starts are seen more often
 
 _PAPER = Hyper()
 _SMALL = Hyper(
     image_size=64,
     render_size=64,
     filters=16,
-    hidden=128,
-    batch=64,
+    layers=3,
+    hidden=256,
+    batch=32,
     capacity=20_000,
     warm_up=500,
     # Short runs: values reach less far and targets follow faster; the temperature starts low, as
@@ -123,6 +134,8 @@ def preset(algorithm: str, name: str, task: str = "") -> Hyper:
 
 
 def schedule(task: str, name: str) -> Schedule:
-    """Returns a task's training length and frame skip under a preset."""
+    """Returns a task's training length, frame skip and episodes under a preset."""
     full = SCHEDULES.get(task, OTHER_SCHEDULE)
-    return full if name == "paper" else replace(full, steps=SMALL_STEPS)
+    if name == "paper":
+        return full
+    return replace(full, steps=SMALL_STEPS, episode=math.ceil(SMALL_EPISODE / full.frame_skip))

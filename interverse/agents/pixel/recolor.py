@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from interverse.agents.pixel.augment import Augmentation, Drawn, integers, normal, uniform
+from interverse.agents.pixel.augment import Augmentation, Drawn, integers, normal
 
 _GREY = (0.2989, 0.587, 0.114)
 _HUE = 255 / 360  # the released code scales the hue shift by it, and the paper's figures used it
@@ -26,13 +26,14 @@ class ColorJitter(Augmentation):
     The code draws the order anew for every frame of a stack.
     """
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 4 and one for each order."""
+        return 4 + (shape[1] // 3 if self.rule == "code" else 1)
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns factors of brightness, saturation, contrast; a hue shift; who comes first."""
-        count, frames = shape[0], shape[1] // 3 if self.rule == "code" else 1
-        draws = uniform((4, count), generator)
-        factors, hue = 0.6 + 0.8 * draws[:3], (draws[3] - 0.5) * _HUE
-        first = integers(0, 1, count * frames, generator).view(count, frames)
-        return (*factors.unbind(), hue, first)
+        factors, hue = 0.6 + 0.8 * numbers[:3], (numbers[3] - 0.5) * _HUE
+        return (*factors.unbind(), hue, integers(0, 1, numbers[4:]).T)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the recoloured pictures, 0..255."""
@@ -49,10 +50,14 @@ class ColorJitter(Augmentation):
 class NetworkRandomization(Augmentation):
     """One random 3x3 convolution of the colours, the same for all samples; not clamped."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def numbers(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        """Returns standard normal numbers, one for each weight."""
+        return normal((3, 3, 3, 3), generator)
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns the filter, Xavier-normal."""
         fan = 3 * 3 * 3
-        return (normal((3, 3, 3, 3), generator) * math.sqrt(2.0 / (fan + fan)),)
+        return (numbers * math.sqrt(2.0 / (fan + fan)),)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the filtered pictures: without a bias the scale 1/255 cancels."""
@@ -70,9 +75,13 @@ class NetworkRandomization(Augmentation):
 class Grayscale(Augmentation):
     """Takes the colour away, with even odds."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def draws(self, shape: torch.Size) -> int:
+        """Returns 1."""
+        return 1
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns who loses it."""
-        return (integers(0, 1, shape[0], generator),)
+        return (integers(0, 1, numbers[0]),)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns grey or unchanged pictures."""
@@ -87,9 +96,13 @@ class Grayscale(Augmentation):
 class Gamma(Augmentation):
     """Raises pixels, as fractions of 255, to a power from N(1, 0.45)."""
 
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
+    def numbers(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        """Returns a standard normal number for each sample."""
+        return normal((shape[0],), generator)
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns the powers."""
-        return (1.0 + 0.45 * normal((shape[0],), generator),)
+        return (1.0 + 0.45 * numbers,)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns the pictures, 0..255."""
@@ -146,7 +159,9 @@ def _jitter(
     grown = (chroma / value.clamp_min(1e-12) * saturation.view(wide)).clamp(0.0, 1.0)
     value = (value * brightness.view(wide)).clamp(0.0, 1.0)
     depth = value * grown
-    out = torch.stack([value - depth * _notch(shifted + n) for n in (5.0, 3.0, 1.0)], dim=2)
+    places = 5.0 - 2.0 * torch.arange(3, device=pictures.device).view(3, 1, 1)  # 5, 3, 1
+    below = _notch(shifted[:, :, None] + places)
+    out = value[:, :, None] - depth[:, :, None] * below
     out = _contrast(out, torch.where(first == 1, 1.0, factor))
     return (out * 255.0).view(pictures.shape)
 
@@ -169,5 +184,5 @@ def _sixths(red: Tensor, green: Tensor, blue: Tensor, value: Tensor, chroma: Ten
 
 def _notch(angle: Tensor) -> Tensor:
     """Returns how far a colour lies below the value, as a share of the chroma."""
-    turned = torch.remainder(angle, 6.0)
+    turned = angle - 6.0 * torch.floor(angle / 6.0)  # cheaper than a remainder
     return torch.minimum(turned, 4.0 - turned).clamp(0.0, 1.0)

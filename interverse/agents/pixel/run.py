@@ -35,14 +35,26 @@ _AGENT = "agent/"
 class Run:
     """The parts of a run and how far it is.
 
+    Args:
+        config: what to train, and how.
+        plan: what it comes to.
+        make_env: makes what it learns in.
+        make_judge: makes what it is evaluated in; the same by default.
+
     Attributes:
         step: agent decisions so far, of all actors together.
         agent: who learns.
     """
 
-    def __init__(self, config: PixelTrain, plan: Plan, make_env: MakeEnv) -> None:
+    def __init__(
+        self,
+        config: PixelTrain,
+        plan: Plan,
+        make_env: MakeEnv,
+        make_judge: MakeEnv | None = None,
+    ) -> None:
         self._config, self._plan, self.step = config, plan, 0
-        self._judge = make_env()  # evaluations have an environment of their own
+        self._judge = (make_env if make_judge is None else make_judge)()
         try:
             self.observation_space, self.action_space = check_spaces(self._judge, plan)
         except InvalidValueError:

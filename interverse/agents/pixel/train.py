@@ -35,19 +35,21 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
         progress: whether to show a bar on standard error.
     """
     planned = plan(config)
-    if make_env is None:
-        make_env = functools.partial(make, config.task, **planned.world_options)
+    learn_in = judge_in = make_env
+    if learn_in is None or judge_in is None:
+        learn_in = functools.partial(make, config.task, **planned.training_options)
+        judge_in = functools.partial(make, config.task, **planned.world_options)
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
         with matmul_precision(config.precision):
-            return _train(config, planned, make_env, show=progress)
+            run = Run(config, planned, learn_in, judge_in)
+            return _train(config, run, planned, show=progress)
     finally:
         torch.set_num_threads(threads)
 
 
-def _train(config: PixelTrain, planned: Plan, make_env: MakeEnv, *, show: bool) -> Path:
-    run = Run(config, planned, make_env)
+def _train(config: PixelTrain, run: Run, planned: Plan, *, show: bool) -> Path:
     try:
         _claim(config)
         run.start()

@@ -10,7 +10,7 @@ import torch
 from scipy import ndimage, signal
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.agents.pixel.augment import _fused, augmentation
+from interverse.agents.pixel.augment import _fused, augmentation, own_code
 from interverse.agents.pixel.geometry import centre_crop, random_crop
 from interverse.agents.pixel.recolor import shifted_sum
 from interverse.bench import BENCHMARKS
@@ -291,10 +291,10 @@ def test_every_one_can_be_fused(name):
     """One graph without a break, which is what a GPU gets as a single kernel."""
     (part,) = augmentation(name).parts
     given = pictures(count=2, size=12)
-    drawn = part.draw(given.shape, generator())
+    numbers = part.numbers(given.shape, generator())
     noise = torch.zeros(given.shape) if part.noisy else None
-    fused = torch.compile(part.alter, fullgraph=True, dynamic=False, backend="eager")
-    assert torch.equal(fused(given, drawn, noise), part.alter(given, drawn, noise))
+    fused = torch.compile(own_code(part.whole), fullgraph=True, dynamic=False, backend="eager")
+    assert torch.equal(fused(given, numbers, noise), part.whole(given, numbers, noise))
 
 
 @pytest.mark.gpu
@@ -302,11 +302,11 @@ def test_every_one_can_be_fused(name):
 def test_a_gpu_does_the_same(name):
     (part,) = augmentation(name).parts
     given = pictures()
-    drawn = part.draw(given.shape, generator())
+    numbers = part.numbers(given.shape, generator())
     noise = torch.zeros(given.shape) if part.noisy else None
-    there = given.cuda(), tuple(x.cuda() for x in drawn), None if noise is None else noise.cuda()
+    there = given.cuda(), numbers.cuda(), None if noise is None else noise.cuda()
     made = _fused(part)(*there).cpu()
-    assert torch.allclose(made.float(), part.alter(given, drawn, noise).float(), atol=0.05)
+    assert torch.allclose(made.float(), part.whole(given, numbers, noise).float(), atol=0.05)
 
 
 def test_a_chain_does_one_after_the_other():
@@ -322,7 +322,7 @@ def test_crops_of_larger_pictures():
     given = pictures(size=100)
     assert torch.equal(centre_crop(given, 84), given[:, :, 8:92, 8:92])
     draws = generator()
-    top, left = torch.randint(0, 16, (2, COUNT), generator=draws).tolist()
+    top, left = (16 * torch.rand((2, COUNT), generator=draws)).long().tolist()
     made = random_crop(given, 84, generator())
     for i in range(COUNT):
         part = given[i, :, top[i] : top[i] + 84, left[i] : left[i] + 84]

@@ -17,7 +17,7 @@ OPTIONS = {"image_size": 64, "frame_stack": 3, "frame_skip": 8}
 
 
 def returns(policy, episodes: int = 10) -> np.ndarray:
-    """Returns the returns of the first episodes of seed 1000."""
+    """Returns the returns of the first episodes of seed 1000, each of its whole length."""
     env = iv.make(TASK, **OPTIONS)
     act, totals = as_policy(policy, env.world), []
     for episode in range(episodes):
@@ -36,7 +36,13 @@ def returns(policy, episodes: int = 10) -> np.ndarray:
 @pytest.mark.timeout(3600)
 def test_sac_aug_balances_the_pole(tmp_path):
     start = time.process_time()
-    folder = train(PixelTrain(task=TASK, out=tmp_path, threads=2, evaluate_episodes=2))
-    learned, chance = returns(folder).mean(), returns("random").mean()
-    assert learned >= 1.4 * chance, f"{learned:.0f} against {chance:.0f}"
-    assert time.process_time() - start < 2 * 30 * 60, "thirty minutes of two cores"
+    folder = train(PixelTrain(task=TASK, out=tmp_path / "run", evaluate_episodes=2))
+    spent = time.process_time() - start
+    # A network that has learned nothing hardly acts, which already beats random pushing.
+    beginner = train(PixelTrain(task=TASK, out=tmp_path / "start", steps=1, evaluate_episodes=1))
+    learned, chance, idle = (returns(who).mean() for who in (folder, "random", beginner))
+    score = f"{learned:.0f}, random {chance:.0f}, untrained {idle:.0f}, {spent:.0f} CPU seconds"
+    print(score)
+    assert learned >= 1.4 * chance, score
+    assert learned > idle, score
+    assert spent < 30 * 60, "thirty minutes of one core: " + score

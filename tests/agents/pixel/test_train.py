@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -220,7 +221,27 @@ def test_what_a_configuration_comes_to(tmp_path):
         "frame_skip": 2,
         "visual_seed": 3,
     }
+    assert planned.training_options == planned.world_options
     assert (planned.hyper.batch, planned.steps) == (8, 50_000)
+
+
+def test_the_small_preset_learns_in_short_episodes_and_is_judged_in_whole_ones(tmp_path):
+    task = "control/cartpole_balance-v1"
+    planned = plan(PixelTrain(task=task, out=tmp_path))
+    assert planned.training_options == {"max_steps": 32, **planned.world_options}
+    assert "max_steps" not in planned.world_options
+    own = plan(PixelTrain(task=task, out=tmp_path, options={"max_steps": 5}))
+    assert own.training_options == own.world_options
+    settings = config(tmp_path / "run", steps=30)
+    judge = Dot(length=9)
+    run = Run(settings, plan(settings), partial(Dot, length=4), lambda: judge)
+    run.start()
+    while run.step < 30:
+        run.advance()
+    run.evaluate()
+    run.close()
+    assert {row["length"] for row in run.curves.rows["episodes"]} == {4}
+    assert judge._time == 9
 
 
 @pytest.mark.parametrize(
