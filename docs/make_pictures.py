@@ -6,6 +6,9 @@ python docs/make_pictures.py [FOLDER]
 from __future__ import annotations
 
 import fnmatch
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +32,14 @@ from interverse.worlds.control.pictures import (
 )
 
 COLORS = 240  # of a picture: half its size, and nobody sees it
+VIEWER_PORT = 8096
+# Software GL, so that the picture is the same wherever it is drawn.
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
 
 
@@ -226,6 +237,31 @@ def looks(domain: str) -> np.ndarray:
     return np.concatenate(rows, axis=1).transpose(1, 2, 0)
 
 
+def viewer(file: Path) -> None:
+    """Photographs the viewer in a browser, after one `do`."""
+    from playwright.sync_api import sync_playwright
+
+    words = ["trifinger/pushing-v1", "--port", str(VIEWER_PORT)]
+    command = [sys.executable, "-m", "interverse", "view", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as serving, sync_playwright() as play:
+        serving.stdout.readline()
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_FLAGS)
+        page = browser.new_page(viewport={"width": 1180, "height": 690})
+        page.set_default_timeout(120_000)
+        page.goto(f"http://127.0.0.1:{VIEWER_PORT}")
+        page.wait_for_selector("#message")
+        field = page.locator("label").filter(has_text="size").locator("visible=true").first
+        page.locator(f'[id="{field.get_attribute("for")}"]').fill("0.09")
+        page.get_by_text("Changed:").wait_for()
+        page.locator(".mantine-Notification-closeButton").click()
+        page.wait_for_timeout(3000)
+        page.screenshot(path=file)
+        browser.close()
+        serving.send_signal(signal.SIGINT)
+    Image.open(file).convert("RGB").quantize(COLORS).save(file, optimize=True)
+    print(file.name, file.stat().st_size)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Draws everything."""
     mpl.use("Agg")
@@ -242,6 +278,7 @@ def main(arguments: Sequence[str]) -> None:
         file = folder / f"control_{domain}.png"
         Image.fromarray(looks(domain)).quantize(COLORS).save(file, optimize=True)
         print(file.name, file.stat().st_size)
+    viewer(folder / "viewer.png")
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def _register() -> None:
                 id=world_id,
                 entry_point="interverse.envs:WorldEnv",
                 vector_entry_point="interverse.envs:WorldVectorEnv",
-                kwargs={"id": world_id},
+                kwargs={"world_id": world_id},
                 disable_env_checker=True,
                 order_enforce=False,
             )

@@ -42,6 +42,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "published tables, made again",
     ),
     "train": ("interverse.cli.train", "Train", "train", "a baseline, on states or on pictures"),
+    "view": ("interverse.cli.view", "View", "view", "a world in the browser, with sliders"),
 }
 
 # verb -> (flag, {how its value begins: (module, config dataclass, function)}): work of another kind

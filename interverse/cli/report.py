@@ -14,6 +14,7 @@ from interverse.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, RESULT_FILE
 from interverse.reports.page import report as write_page
 from interverse.results import Results
+from interverse.results.training import CURVES_FILE, from_curves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,8 @@ def read_folder(folder: Path) -> Results:
     """Returns the results of an evaluation's or a training's folder, with their command."""
     if (folder / EVALUATION_FILE).exists():
         results = _of_training(folder)
+    elif (folder / CURVES_FILE).exists():
+        results = from_curves(folder)
     else:
         results = Results.from_parquet(folder / RESULT_FILE)
     file = folder / COMMAND_FILE

@@ -60,7 +60,7 @@ def register_with_gymnasium(id: str) -> None:
         id=id,
         entry_point="interverse.envs:WorldEnv",
         vector_entry_point="interverse.envs:WorldVectorEnv",
-        kwargs={"id": id},
+        kwargs={"world_id": id},  # Gymnasium's own functions have an `id`
         disable_env_checker=True,
         order_enforce=False,
     )

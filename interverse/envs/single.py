@@ -30,9 +30,9 @@ class WorldEnv(gym.Env[Any, Any]):
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 25}
 
-    def __init__(self, id: str, render_mode: str | None = None, **options: Any) -> None:
-        world = build_world(id, 1, options, render_mode)
-        self.driver = Driver(id, world)
+    def __init__(self, world_id: str, render_mode: str | None = None, **options: Any) -> None:
+        world = build_world(world_id, 1, options, render_mode)
+        self.driver = Driver(world_id, world)
         self.render_mode = render_mode
         self.observation_space = world.observation_space
         self.action_space = world.action_space

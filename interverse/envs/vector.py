@@ -31,15 +31,15 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
 
     def __init__(
         self,
-        id: str,
+        world_id: str,
         num_envs: int = 1,
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **options: Any,
     ) -> None:
         self.autoreset_mode = _autoreset(autoreset_mode)
-        world = build_world(id, num_envs, options, render_mode)
-        self.driver = Driver(id, world)
+        world = build_world(world_id, num_envs, options, render_mode)
+        self.driver = Driver(world_id, world)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.metadata = {

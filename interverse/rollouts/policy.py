@@ -7,6 +7,7 @@ Baselines3 models and Torch modules are recognised by their methods, so neither 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
@@ -109,6 +110,7 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
         given = _saved(Path(given))
+        _compare_rates(given, world)
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return CallablePolicy(_with_goals(given, world))
     if isinstance(given, str):
@@ -169,6 +171,20 @@ def _named_policy(name: str, world: World) -> Policy:
 def is_path(given: str) -> bool:
     """Returns whether a policy given as text is a path, not a name."""
     return given not in _NAMES and Path(given).exists()
+
+
+def _compare_rates(policy: Any, world: World) -> None:
+    """Warns if a policy decides at another rate than in its training: nothing else shows it."""
+    trained = getattr(getattr(policy, "card", None), "trained", {})
+    trained = trained.get("options") or trained.get("config", {}).get("options") or {}
+    for name in ("frame_skip", "skip_frame"):
+        here = getattr(world.options, name, None)
+        if name in trained and here is not None and trained[name] != here:
+            warnings.warn(
+                f"the policy was trained with {name}={trained[name]} and acts with {name}={here};"
+                f" pass {name}={trained[name]} for its own rate",
+                stacklevel=3,
+            )
 
 
 def _saved(path: Path) -> Any:

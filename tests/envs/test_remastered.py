@@ -151,8 +151,9 @@ def test_bad_input_is_named():
 # -------------------------------------------------------------------------------- dm_env
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("task", ["cartpole/balance", "walker/walk"])
-def test_dm_env_equals_dm_control(task):
+def test_dm_env_equals_dm_control(task, dtype):
     ours = DmEnv(remastered.task_id(task), observation="state", dynamics_seed=11)
     theirs = suite.load(*task.split("/"), task_kwargs={"random": 11})
     spec, stock = ours.action_spec(), theirs.action_spec()
@@ -166,7 +167,7 @@ def test_dm_env_equals_dm_control(task):
         for name, value in pair[1].observation.items():
             np.testing.assert_array_equal(pair[0].observation[name], np.ravel(value))
         assert pair[0][:3] == pair[1][:3]  # step type, reward, discount
-        action = rng.uniform(-1, 1, spec.shape).astype(np.float32)
+        action = rng.uniform(-1, 1, spec.shape).astype(dtype)
         pair = ours.step(action), theirs.step(action.astype(np.float64))
 
 

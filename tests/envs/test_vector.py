@@ -153,6 +153,11 @@ def test_gymnasium_makes_the_same_vector_env():
     assert np.array_equal(venv.reset(seed=1)[0], make_vec().reset(seed=1)[0])
 
 
+def test_gymnasium_makes_vectors_of_single_envs():
+    venv = gym.make_vec(f"interverse:{ID}", num_envs=2, vectorization_mode="sync")
+    assert np.array_equal(venv.reset(seed=1)[0], make_vec().reset(seed=1)[0][:2])
+
+
 def test_shift_and_replace_act_per_world():
     venv = make_vec()
     venv.reset(seed=0)

@@ -120,6 +120,7 @@ class _Work:
                 [protocol],
                 episodes,
                 workers=self.settings.workers,
+                cluster=self.settings.cluster,
                 out=config.out / "tests" / name,
                 experiment=variant.name,
                 **plan(config).world_options,

@@ -46,7 +46,7 @@ class RemasteredSettings:
     """1, 9-13: one state in many looks. 2: training in other looks. 3: encoder variance. 4:
     attention. 5, 6, 7: beta, lambda and augmentations. 2 to 7 train agents."""
     budget: BudgetName = "reduced"
-    """full: the published sizes, for a GPU. reduced: 64 px, 5000 decisions, 2 runs. smoke: tiny."""
+    """full: the published sizes, for a GPU. reduced: 64 px, 4000 decisions, 2 runs. smoke: tiny."""
     tasks: tuple[str, ...] = ()
     """Some of the paper's six, such as "Cartpole Balance"; the budget's by default."""
     methods: tuple[str, ...] = ()
@@ -62,7 +62,9 @@ class RemasteredSettings:
     actors: int = 1
     """Environments that act together in training, in processes of their own if more than one."""
     workers: int = 1
-    """Processes that share a test."""
+    """How many units of a test run at a time."""
+    cluster: str | None = None
+    """A Ray cluster to run tests on: local, auto or HOST:PORT; without, processes."""
     time_limit: float | None = None
     """Stop cleanly after so many seconds; the same command then goes on."""
     out: Path = Path("runs/dmcr")

@@ -25,6 +25,10 @@ Moved = dict[str, NDArray[Any]]  # variable -> value, of one world
 CAMERA, VELOCITY = "distraction/camera", "distraction/camera_velocity"
 COLOR, VIDEO, FRAME = "distraction/color", "distraction/video", "distraction/frame"
 DISTRACTIONS = ("camera", "color", "video")
+KINDS = (
+    *DISTRACTIONS,
+    "floor",
+)  # the last plays the video on the floor, as DMC-GB's hard mode does
 MATERIALS = ("self", "effector", "target", "decoration")  # whose colours drift
 _REFERENCE = 4.0  # metres: the radius at which the published velocities are given
 _FROM_ABOVE = ("fish", "reacher")  # cameras that may tip either way; others stay above the floor
@@ -39,6 +43,7 @@ class Distraction:
     ) -> None:
         self._level, self._kinds, self._dynamic = level, kinds, dynamic
         self.videos = videos
+        self.on_sky, self.on_floor = "video" in kinds, "floor" in kinds
         angle, (near, far) = level.camera_angle, level.camera_radius
         lowest = -angle if domain in _FROM_ABOVE else 0.0
         # azimuth, elevation and roll from the look's own, and the distance over its own
@@ -80,12 +85,13 @@ class Distraction:
                     VIDEO,
                     Integers(0, self.videos.count - 1),
                     np.array(0),
-                    "Which video plays behind the robot.",
+                    "Which video plays behind the robot, or below it.",
                 ),
                 _variable(FRAME, Integers(0, 10**6), np.array(0), "Which of its frames is seen."),
             ),
         }
-        return tuple(variable for kind in self._kinds for variable in made[kind])
+        kinds = dict.fromkeys("video" if kind == "floor" else kind for kind in self._kinds)
+        return tuple(variable for kind in kinds for variable in made[kind])
 
     @staticmethod
     def edges(names: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -104,7 +110,7 @@ class Distraction:
         if "color" in self._kinds:
             uniform = noise.uniform(COLOR, (3 * len(MATERIALS),))[0]
             out[COLOR] = self._level.color_range * (2.0 * uniform - 1.0)
-        if "video" in self._kinds:
+        if self.on_sky or self.on_floor:
             out[VIDEO] = noise.integers(VIDEO, self.videos.count)[0]
             out[FRAME] = np.array(0)
         return out

@@ -12,6 +12,7 @@ from interverse.worlds.control.pictures import (
     Picture,
     Pictures,
     folder,
+    folder_state,
     procedural_backgrounds,
     procedural_floors,
 )
@@ -50,9 +51,16 @@ class Gallery:
         return self._colours[part, index]
 
 
-@functools.cache
 def open_gallery(path: str | None) -> Gallery:
-    """Returns the generated pictures, or those of a folder, opened once per process."""
-    if path is None:
-        return Gallery(procedural_floors(), procedural_backgrounds())
+    """Returns the generated pictures, or those of a folder; read again only when that changes."""
+    return _generated() if path is None else _of_folder(path, folder_state(path))
+
+
+@functools.cache
+def _generated() -> Gallery:
+    return Gallery(procedural_floors(), procedural_backgrounds())
+
+
+@functools.lru_cache(maxsize=8)
+def _of_folder(path: str, state: tuple[tuple[str, int, int], ...]) -> Gallery:
     return Gallery(*folder(path))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +12,11 @@ import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.sim.drawing import QUALITIES
-from interverse.worlds.control.distraction import DISTRACTIONS
+from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.dynamics import dynamics_variables
 from interverse.worlds.control.looks import SWITCHES
-from interverse.worlds.control.pictures import LEVELS
+from interverse.worlds.control.pictures import difficulty
 from interverse.worlds.control.tasks import check_task
 from interverse.worlds.control.variables import LARGEST_DYNAMICS_SEED, LARGEST_VISUAL_SEED
 from interverse.worlds.world import WorldOptions
@@ -37,7 +39,7 @@ class ControlOptions(WorldOptions):
     dynamics_seed: int | tuple[int, int] | None = None
     """The initial state of every episode, or two ends to draw it from; None draws from all."""
     vary: tuple[str, ...] = SWITCHES
-    """Which factors a visual seed decides; the others keep their default."""
+    """Which factors a visual seed decides; the others keep their default. "all" is all of them."""
     vary_dynamics: tuple[str, ...] = ()
     """Which dynamics variables the dynamics seed draws from their space A in each episode."""
     image_size: int | tuple[int, int] = 84
@@ -52,34 +54,45 @@ class ControlOptions(WorldOptions):
     """pixels, state, depth or segmentation; several give a dict."""
     quality: str = "default"
     """default, fast (rougher edges and shadows) or full (as the stock suite draws)."""
-    textures: str | None = None
+    textures: str | os.PathLike[str] | None = None
     """A folder of pictures to use for floors and backgrounds instead of the generated ones."""
     legacy_draws: bool = False
     """Whether a visual seed means the original's correlated numbers, to compare with it."""
-    distraction: str | None = None
-    """easy, medium or hard: moves camera and colours and plays a video behind the robot."""
+    distraction: str | float | None = None
+    """easy, medium, hard or a scale up to 1: moves camera and colours and plays a video."""
     distract: tuple[str, ...] = DISTRACTIONS
-    """Which of camera, color and video a distraction has."""
+    """Which of camera, color, video (behind the robot) and floor (a video below it) it has."""
     dynamic: bool = True
     """Whether camera and colours of a distraction walk at random during an episode."""
-    videos: str | None = None
+    videos: str | os.PathLike[str] | None = None
     """A folder of frames, or of folders of frames, to play instead of the generated videos."""
 
     def __post_init__(self) -> None:
         WorldOptions.__post_init__(self)
         check_task(self.domain, self.task)
+        self._unify()
         self._check_choices()
         self._check_numbers()
         self._check_types()
 
+    def _unify(self) -> None:
+        """Gives options that can be written in several ways one form: snapshots compare them."""
+        if self.vary == "all":
+            object.__setattr__(self, "vary", SWITCHES)
+        for name in ("vary", "vary_dynamics", "distract"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        for name in ("textures", "videos"):
+            if isinstance(getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(getattr(self, name)))
+
     def _check_choices(self) -> None:
-        for name, names in (("vary", SWITCHES), ("observation", OBSERVATIONS)):
-            _check_names(name, _names(getattr(self, name)), names)
-        _check_names("vary_dynamics", _names(self.vary_dynamics), self.dynamics_names)
+        _check_names("vary", self.vary, SWITCHES)
+        _check_names("observation", self.kinds, OBSERVATIONS)
+        _check_names("vary_dynamics", self.vary_dynamics, self.dynamics_names)
         _check_names("quality", (self.quality,), tuple(QUALITIES))
-        _check_names("distract", _names(self.distract), DISTRACTIONS)
+        _check_names("distract", self.distract, KINDS)
         if self.distraction is not None:
-            _check_names("distraction", (self.distraction,), tuple(LEVELS))
+            difficulty(self.distraction)
         if not self.kinds:
             raise InvalidValueError(
                 explain("observation is empty", allowed=", ".join(OBSERVATIONS))
@@ -124,7 +137,12 @@ class ControlOptions(WorldOptions):
     @property
     def kinds(self) -> tuple[str, ...]:
         """What an observation holds."""
-        return _names(self.observation)
+        return _names("observation", self.observation)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether an observation holds pictures."""
+        return self.kinds != ("state",)
 
     @property
     def poles(self) -> int:
@@ -137,7 +155,7 @@ class ControlOptions(WorldOptions):
         if self.distraction is None:
             return ()
         has = DOMAINS[self.domain]
-        return tuple(n for n in _names(self.distract) if n != "video" or has.background)
+        return tuple(n for n in self.distract if n != "video" or has.background)
 
     @property
     def steps(self) -> int:
@@ -151,8 +169,12 @@ class ControlOptions(WorldOptions):
         return tuple(variable.name for variable in dynamics_variables(self.domain))
 
 
-def _names(given: Any) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(option: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise InvalidValueError(explain(f"{option} is {given!r}", allowed="a name, or several"))
+    return tuple(given)
 
 
 def _check_names(option: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> None:
@@ -171,11 +193,11 @@ def _check_whole(name: str, value: object, low: int, high: int) -> None:
 
 def _check_seed(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, tuple | list):
+        for end in value:
+            _check_whole(name, end, low, high)
         if len(value) != 2 or value[0] > value[1]:
             raise InvalidValueError(
                 explain(f"{name} is {value!r}", allowed="one number, or a lower and an upper end")
             )
-        for end in value:
-            _check_whole(name, end, low, high)
     else:
         _check_whole(name, value, low, high)

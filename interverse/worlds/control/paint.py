@@ -17,12 +17,12 @@ from interverse.worlds.control.distraction import (
     FRAME,
     MATERIALS,
     VIDEO,
+    Distraction,
     moved_camera,
 )
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import Gallery
 from interverse.worlds.control.looks import BACKGROUND, FLOOR, NO_PICTURE, Look, factors
-from interverse.worlds.control.pictures import Videos
 from interverse.worlds.control.scene import (
     FLOOR as FLOOR_TEXTURE,
 )
@@ -45,9 +45,12 @@ class Paint:
     """Where each factor of a look lives in one model."""
 
     def __init__(
-        self, physics: Any, domain: str, gallery: Gallery, videos: Videos | None = None
+        self, physics: Any, domain: str, gallery: Gallery, distraction: Distraction | None = None
     ) -> None:
-        self._model, self._gallery, self._videos = physics.model.ptr, gallery, videos
+        self._model, self._gallery = physics.model.ptr, gallery
+        self._videos = None if distraction is None else distraction.videos
+        self._on_floor = distraction is not None and distraction.on_floor
+        self._on_sky = distraction is not None and distraction.on_sky
         find, has = physics.model.name2id, DOMAINS[domain]
         self.camera = find(has.camera, "camera")
         self._lamp = find(has.lamp, "light")
@@ -88,7 +91,7 @@ class Paint:
         if "light/lamp_diffuse" in look:
             model.light_diffuse[self._lamp] = look["light/lamp_diffuse"]
             model.light_specular[self._lamp] = look["light/lamp_specular"]
-        chosen = self._floors[_has_content(look, "floor")]
+        chosen = self._floors[self._on_floor or _has_content(look, "floor")]
         model.mat_texid[self._floor_material, self._floor_role] = chosen
 
     def _pose(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -110,48 +113,58 @@ class Paint:
 
     def show(self, look: Look, drawing: Drawing) -> None:
         """Brings the look's pictures, or the frame of its video, into GL."""
-        if _has_content(look, "floor"):
-            content = self._key(look, "floor")
-            self._put(drawing, self._floors[1], content, lambda: self._floor(look))
+        if self._on_floor or _has_content(look, "floor"):
+            self._put(drawing, self._floors[1], self._key(look, "floor"), lambda: self._floor(look))
         if not self._skies:
             return
-        if VIDEO in look:
-            video, frame = int(look[VIDEO]), int(look[FRAME])
-            content = ("video", self._videos.digest, video, frame)
-            self._put(drawing, self._skies[1], content, lambda: self._frame(video, frame))
-        elif _has_content(look, "background"):
-            content = self._key(look, "background")
-            self._put(drawing, self._skies[1], content, lambda: self._sky(look))
-        own = VIDEO in look or _has_content(look, "background")
+        own = self._on_sky or _has_content(look, "background")
+        if own:
+            key = self._key(look, "background")
+            self._put(drawing, self._skies[1], key, lambda: self._sky(look))
         drawing.choose_sky(self._skies, self._skies[own])
 
-    def _frame(self, video: int, frame: int) -> NDArray[np.uint8]:
-        return np.tile(self._videos.frame(video, frame, PICTURE_SIZE), (6, 1, 1))
+    def _frame(self, look: Look) -> NDArray[np.uint8]:
+        return self._videos.frame(int(look[VIDEO]), int(look[FRAME]), PICTURE_SIZE)
+
+    def _plays(self, part: str) -> bool:
+        """Returns whether a surface shows a video."""
+        return self._on_floor if part == "floor" else self._on_sky
 
     def _key(self, look: Look, part: str) -> Hashable:
+        if self._plays(part):
+            return ("video", self._videos.digest, int(look[VIDEO]), int(look[FRAME]))
         index = int(look[f"{part}/texture"])
         if index != NO_PICTURE:
             return (part, self._gallery.digest, index)
         return (part, *(look[f"{part}/color_{i}"].tobytes() for i in (1, 2)))
 
     def _put(self, drawing: Drawing, texture: int, content: Hashable, make: Any) -> None:
-        if drawing.loaded.get(texture) == content:
-            return
-        model = self._model
+        if drawing.loaded.get(texture) != content:
+            self._fill(texture, content, make)
+            drawing.upload(self._model, texture, content)
+
+    def fill(self, look: Look) -> None:
+        """Brings the floor's picture into the model, for who draws without GL."""
+        if self._on_floor or _has_content(look, "floor"):
+            self._fill(self._floors[1], self._key(look, "floor"), lambda: self._floor(look))
+
+    def _fill(self, texture: int, content: Hashable, make: Any) -> None:
         if self._content.get(texture) != content:
-            start = int(model.tex_adr[texture])
-            pixels = make()
-            model.tex_data[start : start + pixels.size] = pixels.ravel()
+            start, pixels = int(self._model.tex_adr[texture]), make()
+            self._model.tex_data[start : start + pixels.size] = pixels.ravel()
             self._content[texture] = content
-        drawing.upload(model, texture, content)
 
     def _floor(self, look: Look) -> NDArray[np.uint8]:
+        if self._on_floor:
+            return self._frame(look)
         index = int(look["floor/texture"])
         if index != NO_PICTURE:
             return self._gallery.floor(index)
         return checker(look["floor/color_1"], look["floor/color_2"])
 
     def _sky(self, look: Look) -> NDArray[np.uint8]:
+        if self._on_sky:
+            return np.tile(self._frame(look), (6, 1, 1))
         index = int(look["background/texture"])
         if index != NO_PICTURE:
             return np.tile(self._gallery.background(index), (6, 1, 1))

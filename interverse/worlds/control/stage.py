@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from interverse.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
+from interverse.sim.shapes import Shape, Shapes
 from interverse.sim.single import load_moment, place_cameras, save_moment, settle
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.dynamics import Dynamics
@@ -38,23 +39,38 @@ class Mark:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where an episode started, by the dynamics seed and the dynamics that decided it."""
+
+    key: tuple[float, ...]
+    moment: NDArray[np.float64]
+    task: NDArray[np.float64]
+
+
+@final
 class Stage:
     """A single world; everything that lasts is in `values`, the physics and the past frames."""
 
     def __init__(
-        self, options: ControlOptions, gallery: Gallery, distraction: Distraction | None
+        self,
+        options: ControlOptions,
+        gallery: Gallery,
+        distraction: Distraction | None,
+        thread: int = 0,
     ) -> None:
-        self._options, self._distraction = options, distraction
+        self._options, self._distraction, self._thread = options, distraction, thread
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
-        videos = None if distraction is None else distraction.videos
-        self._paint = Paint(self.physics, options.domain, gallery, videos)
+        self._paint = Paint(self.physics, options.domain, gallery, distraction)
         self.values: dict[str, NDArray[Any]] = {}
         self.reward, self.ticks = 0.0, 0
+        self._start: Start | None = None  # the latest one
         self._drawings: dict[Any, Drawing] = {}
+        self._shapes: Shapes | None = None
         self._now: dict[str, NDArray[Any]] = {}  # newest frame by kind, once drawn
         self._past: dict[str, list[NDArray[Any]]] = {}  # older frames by kind
 
@@ -63,12 +79,38 @@ class Stage:
     def start(self, values: Mapping[str, NDArray[Any]]) -> None:
         """Begins an episode under these values of all variables but the state."""
         self.values = {name: np.array(value) for name, value in values.items()}
-        self._dynamics.write(self._dynamics_values())
-        self._begin(int(values["dynamics_seed"]))
-        self._dynamics.rewrite_damping()
+        dynamics = self._dynamics_values()
+        self._dynamics.write(dynamics)
+        key = int(values["dynamics_seed"]), *dynamics.values()
+        if self._start is not None and self._start.key == key:
+            self._go_to(self._start)  # a task may simulate for a while until it starts
+        else:
+            self._begin(int(values["dynamics_seed"]))
+            self._dynamics.rewrite_damping()
+            self._start = Start(key, self._moment(), self._task_fields())
         self._write_look()
         self.reward, self.ticks = 0.0, 0
         self._past = {}
+
+    def _go_to(self, start: Start) -> None:
+        """Goes back to where an episode of the same seed and dynamics started."""
+        self._put_task_fields(start.task)
+        load_moment(self.physics.model.ptr, self.physics.data.ptr, start.moment)
+
+    def _moment(self) -> NDArray[np.float64]:
+        return save_moment(self.physics.model.ptr, self.physics.data.ptr)
+
+    def _task_fields(self) -> NDArray[np.float64]:
+        """Returns what the task has written into the model."""
+        model = self.physics.model.ptr
+        return np.concatenate([np.asarray(getattr(model, n), float).ravel() for n in _TASK_FIELDS])
+
+    def _put_task_fields(self, saved: NDArray[np.float64]) -> None:
+        begin = 0
+        for name in _TASK_FIELDS:
+            field = getattr(self.physics.model.ptr, name)
+            field[:] = saved[begin : begin + field.size].reshape(field.shape)
+            begin += field.size
 
     def _begin(self, seed: int) -> None:
         self._task.random.seed(seed)
@@ -118,7 +160,7 @@ class Stage:
 
     def mark(self) -> Mark:
         """Returns this moment, to come back to if a step fails."""
-        moment = save_moment(self.physics.model.ptr, self.physics.data.ptr)
+        moment = self._moment()
         parts = dict(self._past), dict(self._now), dict(self.values)
         return Mark(moment, self.reward, self.ticks, *parts)
 
@@ -136,6 +178,17 @@ class Stage:
         """Returns the task's own observation: what the stock suite gives."""
         seen = self._task.get_observation(self.physics)
         return {name: np.atleast_1d(np.asarray(part, float)) for name, part in seen.items()}
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether everything that an observation of this moment shows is drawn."""
+        return all(kind in self._now for kind in self._options.kinds if kind in KINDS)
+
+    def draw(self) -> None:
+        """Draws what is missing for an observation of this moment."""
+        for kind in self._options.kinds:
+            if kind in KINDS:
+                self._frame(kind)
 
     def frames(self, kind: str) -> list[NDArray[Any]]:
         """Returns the stack of pictures, the oldest first."""
@@ -155,11 +208,21 @@ class Stage:
         self._paint.show(self.values, drawing)
         return drawing.picture(model, self.physics.data.ptr, self._paint.camera, kind)
 
+    def shapes(self) -> tuple[Shape, ...]:
+        """Returns the solids of this moment."""
+        model = self.physics.model.ptr
+        if self._shapes is None:
+            self._shapes = Shapes(model)
+        self._paint.fill(self.values)
+        return self._shapes.read(model, self.physics.data.ptr)
+
     def _drawing(self, size: tuple[int, int], quality: str) -> Drawing:
         drawing = self._drawings.get((size, quality))
         if drawing is None:
             model, wanted = self.physics.model.ptr, QUALITIES[quality]
-            drawing = open_drawing(model, size=size, quality=wanted, key=self._key)
+            drawing = open_drawing(
+                model, size=size, quality=wanted, key=self._key, thread=self._thread
+            )
             self._drawings[size, quality] = drawing
         return drawing
 
@@ -177,11 +240,9 @@ class Stage:
         The task's random stream is not part of it: every episode seeds it anew, and no task of the
         suite draws between an episode's start and its end.
         """
-        model, data = self.physics.model.ptr, self.physics.data.ptr
-        fields = [np.asarray(getattr(model, name), float).ravel() for name in _TASK_FIELDS]
         out = {
-            "moment": save_moment(model, data),
-            "task": np.concatenate(fields),
+            "moment": self._moment(),
+            "task": self._task_fields(),
             "reward": np.array(self.reward),
             "ticks": np.array(self.ticks),
         }
@@ -195,7 +256,6 @@ class Stage:
 
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Goes to a saved moment."""
-        model, data = self.physics.model.ptr, self.physics.data.ptr
         prefix = "value/"
         self.values = {
             name.removeprefix(prefix): np.array(value)
@@ -203,13 +263,9 @@ class Stage:
             if name.startswith(prefix)
         }
         self._dynamics.write(self._dynamics_values())
-        start = 0
-        for name in _TASK_FIELDS:
-            field = getattr(model, name)
-            field[:] = saved["task"][start : start + field.size].reshape(field.shape)
-            start += field.size
+        self._put_task_fields(saved["task"])
         self.reward, self.ticks = float(saved["reward"]), int(saved["ticks"])
-        load_moment(model, data, saved["moment"])
+        load_moment(self.physics.model.ptr, self.physics.data.ptr, saved["moment"])
         self._write_look()
         self._past = {
             kind: list(np.array(saved[f"frames/{kind}"]))

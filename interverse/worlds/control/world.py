@@ -13,6 +13,8 @@ from interverse.errors import explain
 from interverse.rng import Noise
 from interverse.scm import table, with_defaults
 from interverse.sim import SimulationError
+from interverse.sim.shapes import Shape
+from interverse.sim.threads import Crew, cores
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.gallery import open_gallery
@@ -25,7 +27,7 @@ from interverse.worlds.control.pictures import (
     folder_videos,
     procedural_videos,
 )
-from interverse.worlds.control.stage import Stage
+from interverse.worlds.control.stage import Mark, Stage
 from interverse.worlds.control.variables import (
     LARGEST_DYNAMICS_SEED,
     STATE,
@@ -48,7 +50,7 @@ Values = dict[str, NDArray[Any]]
 
 @final
 class Control(World):
-    """A task of the control suite; worlds of a batch are stepped one after the other."""
+    """A task of the control suite; worlds that are drawn are stepped and drawn side by side."""
 
     options_type: ClassVar[type[WorldOptions]] = ControlOptions
     reset_variables: ClassVar[tuple[str, ...]] = ("visual_seed", "dynamics_seed")
@@ -61,7 +63,10 @@ class Control(World):
         self._gallery = open_gallery(options.textures)
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
-        self._stages = [Stage(options, self._gallery, self._distraction) for _ in range(num_worlds)]
+        # Drawing is worth a thread; a step alone is shorter than handing it over.
+        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
+        self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
+        self._stages = [Stage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
         counts = self._gallery.floor_count, self._gallery.background_count
         declared = control_variables(options.domain, options.poles, (model.nq, model.nv), counts)
@@ -158,24 +163,37 @@ class Control(World):
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
-        marks = {}
-        for row, world in enumerate(worlds.tolist()):
-            marks[world] = self._stages[world].mark()
+        rows = {world: row for row, world in enumerate(worlds.tolist())}
+        marks: dict[int, Mark] = {}
+        failed: dict[int, PhysicsError] = {}
+
+        def advance(world: int) -> None:
+            stage, row = self._stages[world], rows[world]
+            marks[world] = stage.mark()
             try:
-                action = np.asarray(actions[row], np.float64)
-                self._stages[world].step(action, noise.take(np.array([row])))
+                stage.step(np.asarray(actions[row], np.float64), noise.take(np.array([row])))
+                stage.draw()
             except PhysicsError as error:
-                for stepped, mark in marks.items():
-                    self._stages[stepped].undo(mark)
-                problem = f"the physics of {self.options.domain} diverged in world {world}: {error}"
-                fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
-                raise SimulationError(explain(problem, fix=fix), [world]) from error
+                failed[world] = error
+
+        self._crew.each(advance, list(rows))
+        if failed:
+            for stepped, mark in marks.items():
+                self._stages[stepped].undo(mark)
+            world = min(failed)
+            problem = f"the physics of {self.options.domain} diverged in world {world}"
+            fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
+            raise SimulationError(
+                explain(f"{problem}: {failed[world]}", fix=fix), [world]
+            ) from failed[world]
 
     # ------------------------------------------------------------ observations
 
     def observe(self) -> Any:
         """Returns every world's observation."""
         kinds = self.options.kinds
+        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
+        self._crew.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
 
@@ -243,6 +261,10 @@ class Control(World):
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a larger picture (rows, columns, 3) through the same camera."""
         return np.ascontiguousarray(self._stages[world].picture(self.render_size, "full"))
+
+    def shapes(self, world: int) -> tuple[Shape, ...]:
+        """Returns the solids that can be seen of one world."""
+        return self._stages[world].shapes()
 
     def close(self) -> None:
         """Releases what the worlds draw with."""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.worlds.control import compat
+from interverse.worlds.control import compat, looks
 from interverse.worlds.control.compat import suite
+from interverse.worlds.control.stage import Stage
 from tests.conformance.cases import TEXTURES
 
 SMALL = {"image_size": 24, "quality": "fast", "textures": str(TEXTURES)}
@@ -99,6 +100,24 @@ def test_dynamics_seeds_are_new_in_every_episode_and_looks_do_not_matter(make):
     )
 
 
+def test_a_start_that_is_gone_back_to_is_the_one_that_was_begun(make):
+    """Also after dynamics were changed on the way; other dynamics begin anew."""
+    env, fresh = (make("control/cheetah_run-v1", observation="state") for _ in range(2))
+    begun = fresh.reset(seed=2)[0]
+    env.reset(seed=2)
+    for _ in range(4):
+        env.step(half(env))
+    env.do({"dynamics/mass_scale": 1.5})
+    assert np.array_equal(env.reset(seed=2)[0], begun)
+    for _ in range(4):
+        assert np.array_equal(env.step(half(env))[0], fresh.step(half(fresh))[0])
+    heavy = {"do": {"dynamics/mass_scale": 1.5}}
+    other = env.reset(seed=2, options=heavy)[0]
+    assert not np.array_equal(other, begun)
+    rebuilt = make("control/cheetah_run-v1", observation="state", defaults=heavy["do"])
+    assert np.array_equal(other, rebuilt.reset(seed=2)[0])
+
+
 def test_seeds_from_a_range(make):
     env = make(observation="state", visual_seed=(3, 5), dynamics_seed=(10, 11))
     env.reset(seed=0)
@@ -179,6 +198,66 @@ def test_worlds_draw_from_any_thread(make):
     assert np.array_equal(here, there[0])
 
 
+MANY = {**SMALL, "visual_seed": (1, 9), "observation": ("pixels", "depth")}
+
+
+def played(threads):
+    """Returns all that three steps of five worlds give, with a look changed on the way."""
+    venv = iv.make_vec("control/walker_walk-v1", num_envs=5, threads=threads, **MANY)
+    moments = [venv.reset(seed=3)[0]]
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        actions = rng.uniform(-1, 1, venv.action_space.shape).astype(np.float32)
+        seen, reward, *_ = venv.step(actions)
+        moments.append({**seen, "reward": reward})
+    moments.append(venv.do({"visual_seed": -4}, worlds=[1, 4]).observation)
+    venv.close()
+    return moments
+
+
+@pytest.mark.parametrize("threads", [0, 2, 3, 8])
+def test_worlds_are_the_same_on_any_number_of_threads(threads):
+    for one, many in zip(played(1), played(threads), strict=True):
+        for name in one:
+            assert one[name].tobytes() == many[name].tobytes(), name
+
+
+def test_several_threads_draw(monkeypatch):
+    """Each world in one thread of its own throughout, and none in the caller's."""
+    found = {}
+    draw = Stage.draw
+
+    def noted(stage):
+        found.setdefault(id(stage), set()).add(threading.current_thread().name)
+        draw(stage)
+
+    monkeypatch.setattr(Stage, "draw", noted)
+    venv = iv.make_vec(REACHER, num_envs=4, threads=2, **SMALL)
+    venv.reset(seed=0)
+    venv.step(np.zeros((4, 2), np.float32))
+    venv.close()
+    assert len(found) == 4
+    assert all(len(names) == 1 for names in found.values())
+    assert {n for names in found.values() for n in names} == {
+        "interverse-drawing-0_0",
+        "interverse-drawing-1_0",
+    }
+
+
+def test_an_error_on_a_thread_is_raised_and_leaves_every_world_alone():
+    venv = iv.make_vec("control/walker_walk-v1", num_envs=3, threads=3, **SMALL)
+    before, _ = venv.reset(seed=0)
+    venv.do({"qvel": np.full(9, 9e5)}, worlds=[1])
+    held = venv.values["qpos"]
+    with pytest.raises(iv.InterverseError, match="diverged in world 1"):
+        venv.step(np.zeros((3, 6), np.float32))
+    assert np.array_equal(venv.values["qpos"], held)
+    assert np.array_equal(venv.world.observe()[[0, 2]], before[[0, 2]])
+    venv.reset(seed=0)
+    venv.step(np.zeros((3, 6), np.float32))
+    venv.close()
+
+
 def test_stock_dm_control_works_beside_us():
     assert suite.load("cartpole", "balance").reset().first()
 
@@ -225,12 +304,42 @@ def test_distractions_move_within_their_ranges_and_touch_nothing_else(make, kind
     assert np.array_equal(still.values["distraction/camera"], start)
 
 
+def test_a_distraction_can_have_any_scale(make):
+    """Its ranges grow with the scale; the videos are those of DMC-GB's next scale."""
+    options = {"videos": str(TEXTURES / "backgrounds"), "observation": "state"}
+    env = make("control/cheetah_run-v1", distraction=0.05, **options)
+    assert env.variables["distraction/color"].domain.high.max() == pytest.approx(0.05)
+    named, number = (
+        make("control/cheetah_run-v1", distraction=d, **options) for d in ("hard", 0.3)
+    )
+    named.reset(seed=1), number.reset(seed=1)
+    for name in ("distraction/camera", "distraction/color", "distraction/video"):
+        assert np.array_equal(named.values[name], number.values[name])
+
+
+def test_a_video_can_play_on_the_floor(make):
+    """As in DMC-GB's hard mode; also below fish, which has no sky of the shared kind."""
+    videos = {"videos": str(TEXTURES / "backgrounds"), "distraction": "easy", "dynamics_seed": 1}
+    for task, kinds in (("walker_walk", ("floor", "video")), ("fish_swim", ("floor",))):
+        env = make(f"control/{task}-v1", distract=kinds, frame_stack=1, **videos)
+        plain = make(f"control/{task}-v1", frame_stack=1, dynamics_seed=1)
+        first, default = env.reset(seed=0)[0], plain.reset(seed=0)[0]
+        assert not np.array_equal(first, default)
+        env.do({"distraction/frame": 1})
+        assert not np.array_equal(env.observe(), first)
+        sky_alone = make(f"control/{task}-v1", distract=("video",), frame_stack=1, **videos)
+        assert not np.array_equal(sky_alone.reset(seed=0)[0], first)
+        assert env.values["qpos"].tobytes() == plain.values["qpos"].tobytes()
+
+
 BAD_OPTIONS = [
     ({"vary": ("flor",)}, "floor"),
+    ({"vary": None}, "vary is None"),
     ({"vary_dynamics": ("dynamics/mass",)}, "dynamics/mass_scale"),
     ({"visual_seed": 1.5}, "visual_seed"),
     ({"visual_seed": True}, "visual_seed"),
     ({"visual_seed": (5, 3)}, "upper end"),
+    ({"visual_seed": ("a", 3)}, "visual_seed"),
     ({"dynamics_seed": -1}, "dynamics_seed"),
     ({"dynamics_seed": "a"}, "dynamics_seed"),
     ({"image_size": 0}, "image_size"),
@@ -244,6 +353,9 @@ BAD_OPTIONS = [
     ({"textures": "no/such/folder"}, "no/such/folder"),
     ({"textures": 3}, "textures"),
     ({"distraction": "extreme"}, "medium"),
+    ({"distraction": 0.0}, "a scale above 0"),
+    ({"distraction": 1.5}, "up to 1"),
+    ({"distraction": True}, "difficulty is True"),
     ({"distract": ("cam",)}, "camera"),
     ({"distraction": "easy", "videos": "no/such/folder"}, "no/such/folder"),
     ({"device": "torch"}, "device"),
@@ -288,11 +400,41 @@ def test_actions_out_of_range_raise(make):
         env.step(np.full(env.action_space.shape, 1.5, dtype=np.float32))
 
 
-def test_a_broken_picture_is_named(tmp_path):
-    (tmp_path / "floors").mkdir()
-    (tmp_path / "backgrounds").mkdir()
+@pytest.mark.parametrize("given", ["all", list(looks.SWITCHES)], ids=["all", "list"])
+def test_all_factors_can_be_named_in_several_ways(make, given):
+    """A snapshot of one fits the others."""
+    plain, other = make(visual_seed=5), make(visual_seed=5, vary=given)
+    plain.reset(seed=0)
+    assert np.array_equal(other.restore(plain.snapshot()), plain.observe())
+
+
+def test_one_factor_can_be_named_alone(make):
+    env = make(visual_seed=5, vary="floor", observation="state")
+    env.reset(seed=0)
+    assert env.values["floor/texture"] >= 0
+    assert env.values["background/texture"] == -1
+
+
+def picture_folder(path):
     for part in ("floors", "backgrounds"):
-        (tmp_path / part / "good.png").write_bytes((TEXTURES / part / "0.png").read_bytes())
+        (path / part).mkdir()
+        (path / part / "good.png").write_bytes((TEXTURES / part / "0.png").read_bytes())
+
+
+def test_a_broken_picture_is_named(tmp_path):
+    picture_folder(tmp_path)
     (tmp_path / "floors" / "broken.png").write_bytes(b"no picture")
     with pytest.raises(iv.InterverseError, match=r"broken\.png"):
         iv.make(REACHER, textures=str(tmp_path)).reset(seed=0)
+
+
+def test_folders_are_paths_too_and_are_read_again_when_they_change(tmp_path):
+    picture_folder(tmp_path)
+    options = {"observation": "state", "textures": tmp_path}
+    before = iv.make(REACHER, **options, distraction="easy", videos=tmp_path / "floors")
+    assert before.variables["floor/texture"].domain.high == 0
+    (tmp_path / "floors" / "more.png").write_bytes((TEXTURES / "floors" / "1.png").read_bytes())
+    assert iv.make(REACHER, **options).variables["floor/texture"].domain.high == 1
+    (tmp_path / "floors" / "broken.png").write_bytes(b"no picture")
+    with pytest.raises(iv.InterverseError, match=r"broken\.png"):
+        iv.make(REACHER, **options)

@@ -1,7 +1,7 @@
 """Pictures behind and below the robots: painted ones, a user's own, and moving ones."""
 
 from interverse.worlds.control.pictures.difficulty import LEVELS, SCALES, Difficulty, difficulty
-from interverse.worlds.control.pictures.folder import Folder, folder, images
+from interverse.worlds.control.pictures.folder import Folder, folder, folder_state, images
 from interverse.worlds.control.pictures.procedural import (
     Procedural,
     procedural_backgrounds,
@@ -30,6 +30,7 @@ __all__ = [
     "difficulty",
     "first",
     "folder",
+    "folder_state",
     "folder_videos",
     "images",
     "procedural_backgrounds",

@@ -12,6 +12,7 @@ from interverse.sim.textures import mix, smoothstep
 from interverse.sim.textures.fields import Colour, FloatArray
 
 _SOFT = 0.006  # of an edge, fraction of the side
+_FADE = 0.15  # of the side, over which ground of the right edge fades into that of the left
 
 
 def places(size: int) -> FloatArray:
@@ -67,7 +68,9 @@ def hazed(image: FloatArray, haze: Colour, share: float) -> FloatArray:
     return image
 
 
-def ground(image: FloatArray, tile: FloatArray, horizon: float, *, near: float) -> FloatArray:
+def ground(
+    image: FloatArray, tile: FloatArray, horizon: float, *, near: float, wraps: bool = False
+) -> FloatArray:
     """Returns the picture with a tile spread on a plane below the horizon.
 
     Args:
@@ -75,25 +78,38 @@ def ground(image: FloatArray, tile: FloatArray, horizon: float, *, near: float) 
         tile: (side, side, 3), a floor that wraps.
         horizon: row of the horizon.
         near: how many tiles lie across the picture's lower edge.
+        wraps: whether the left edge goes on where the right one ends: lines towards the horizon
+            cannot, so the ground beyond the right edge fades into that at the left.
     """
-    size, side = len(image), len(tile)
+    size = len(image)
     top = min(int(horizon * size) + 1, size - 1)
     drop = places(size)[top:] - horizon
     depth = (1.0 - horizon) / drop[:, None]  # 1 at the lower edge
-    x = (places(size)[None, :] - 0.5) * depth * near
-    columns = np.floor(x * side).astype(np.int64) % side
-    rows = np.floor(1.6 * near * depth * side).astype(np.int64) % side
-    seen = tile[np.broadcast_to(rows, columns.shape), columns]
+    more = int(_FADE * size) if wraps else 0
+    across = (np.arange(size + more) + 0.5) / size - 0.5
+    seen = _spread(tile, across, depth, near)
+    if wraps:
+        share = smoothstep(places(more), 0.0, 1.0)[None, :]
+        left = mix(np.broadcast_to(share, (len(seen), more)), seen[:, size:], seen[:, :more])
+        seen = np.concatenate([left, seen[:, more:size]], axis=1)
     # Far off, a pixel holds many tiles: their mean, and then the haze.
     flat = smoothstep(np.log(depth * near), np.log(3.5), np.log(20.0))
     seen = mix(flat, seen, np.broadcast_to(tile.mean(axis=(0, 1)), seen.shape))
     haze = 0.55 * smoothstep(depth, 4.0, 60.0)
     seen = mix(
-        np.broadcast_to(haze, columns.shape), seen, image[top - 1][None].repeat(len(drop), 0)
+        np.broadcast_to(haze, seen.shape[:2]), seen, image[top - 1][None].repeat(len(drop), 0)
     )
     out = image.copy()
     out[top:] = seen
     return out
+
+
+def _spread(tile: FloatArray, across: FloatArray, depth: FloatArray, near: float) -> FloatArray:
+    """Returns what of a tiled plane is seen at these places across, (rows, columns, 3)."""
+    side = len(tile)
+    columns = np.floor(across[None, :] * depth * near * side).astype(np.int64) % side
+    rows = np.floor(1.6 * near * depth * side).astype(np.int64) % side
+    return tile[np.broadcast_to(rows, columns.shape), columns]
 
 
 def mirror(

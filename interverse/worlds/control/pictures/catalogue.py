@@ -30,12 +30,16 @@ Painter = Callable[[np.random.Generator, int], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of picture: what paints it, how many there are, what its photos look like."""
+    """One kind of picture: what paints it, how many there are, what its photos look like.
+
+    A change of any pixel of a kind needs its next version: the cache keeps pictures by it.
+    """
 
     name: str
     count: int
     paint: Painter
     target: Target
+    version: int = 1
 
 
 FLOORS: tuple[Kind, ...] = (
@@ -63,8 +67,8 @@ BACKGROUNDS: tuple[Kind, ...] = (
     Kind("desert", 10, land.desert, targets.DESERT),
     Kind("clouds", 8, skies.clouds, targets.CLOUDS),
     Kind("sunset", 8, skies.sunset, targets.SUNSET),
-    Kind("city", 6, town.city, targets.TOWN),
+    Kind("city", 6, town.city, targets.TOWN, version=2),
     Kind("night", 6, skies.night, targets.NIGHT),
-    Kind("interior", 4, town.interior, targets.TOWN),
+    Kind("interior", 4, town.interior, targets.TOWN, version=2),
     Kind("road", 4, land.road, targets.OPEN),
 )

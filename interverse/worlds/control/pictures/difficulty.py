@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from interverse.errors import UnknownNameError, unknown
+import numpy as np
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +82,19 @@ SCALES: dict[float, int | None] = {
 }
 
 
-def difficulty(name: str) -> Difficulty:
-    """Returns a level by name.
+def difficulty(given: str | float) -> Difficulty:
+    """Returns a level by name, or one of any scale; its videos are those of the next scale listed.
 
-    >>> difficulty("easy").videos
-    4
+    >>> difficulty("easy").videos, difficulty(0.12).videos, difficulty(0.6).videos
+    (4, 6, None)
     """
-    if name not in LEVELS:
-        raise UnknownNameError(unknown("difficulty", name, LEVELS))
-    return LEVELS[name]
+    if isinstance(given, str):
+        if given not in LEVELS:
+            raise UnknownNameError(unknown("difficulty", given, LEVELS))
+        return LEVELS[given]
+    number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    if not number or not 0.0 < given <= 1.0:
+        allowed = f"{', '.join(LEVELS)}, or a scale above 0 and up to 1"
+        raise InvalidValueError(explain(f"difficulty is {given!r}", allowed=allowed))
+    videos = next((SCALES[scale] for scale in sorted(SCALES) if scale >= given), None)
+    return Difficulty(scale=float(given), videos=videos)

@@ -103,22 +103,23 @@ def folder(path: str | Path) -> tuple[Pictures, Pictures]:
     Args:
         path: the folder.
     """
-    root = _existing(path)
-    found = {
-        names[0]: root / base / name
-        for names in (FLOOR_NAMES, BACKGROUND_NAMES)
-        for base in reversed(ROOTS)
-        for name in reversed(names)
-        if (root / base / name).is_dir()
-    }
+    found = _found(path)
     if not found:
-        both = images(root)
+        both = images(path)
         return both, both
     floors, skies = found.get(FLOOR_NAMES[0]), found.get(BACKGROUND_NAMES[0])
     return (
         procedural_floors() if floors is None else images(floors),
         procedural_backgrounds() if skies is None else images(skies),
     )
+
+
+def folder_state(path: str | Path) -> tuple[tuple[str, int, int], ...]:
+    """Returns name, time and size of every file that `folder` would read: when to read it anew."""
+    places = _found(path).values() or [Path(path)]
+    files = sorted(file for place in places for file in images_in(place))
+    states = [(str(file), file.stat()) for file in files]
+    return tuple((name, state.st_mtime_ns, state.st_size) for name, state in states)
 
 
 def images_in(path: str | Path) -> list[Path]:
@@ -142,6 +143,18 @@ def image_file(path: Path) -> ImageFile:
 def joined(digests: object) -> str:
     """Returns one word for a sequence of digests."""
     return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest()  # type: ignore[arg-type]
+
+
+def _found(path: str | Path) -> dict[str, Path]:
+    """Returns where the two kinds of pictures lie in a user's folder, as far as they do."""
+    root = _existing(path)
+    return {
+        names[0]: root / base / name
+        for names in (FLOOR_NAMES, BACKGROUND_NAMES)
+        for base in reversed(ROOTS)
+        for name in reversed(names)
+        if (root / base / name).is_dir()
+    }
 
 
 def _existing(path: str | Path) -> Path:

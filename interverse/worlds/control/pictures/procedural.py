@@ -20,7 +20,7 @@ from interverse.worlds.control.pictures.means import MEANS
 from interverse.worlds.control.pictures.sets import Picture, check_index, check_size
 from interverse.worlds.control.pictures.targets import finish
 
-VERSION = 1  # a change of any painted pixel needs the next one
+VERSION = 1  # of what all kinds share; a kind has its own in the catalogue
 PAINTED = 256  # pixels a side
 _IN_MEMORY = 128
 
@@ -42,7 +42,7 @@ class Procedural:
     @property
     def digest(self) -> str:
         """Name, version and table of the set in one word."""
-        table = [(kind.name, kind.count) for kind in _KINDS[self.name]]
+        table = [_row(kind) for kind in _KINDS[self.name]]
         text = repr((self.name, VERSION, PAINTED, table))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -90,6 +90,11 @@ def paint(name: str, index: int) -> Picture:
     return quantise(finish(rng, image, kind.target, wraps=name == "floors"))
 
 
+def _row(kind: Kind) -> tuple[str | int, ...]:
+    """Returns what tells a kind from another; the first version is not named."""
+    return (kind.name, kind.count, *((kind.version,) if kind.version > 1 else ()))
+
+
 def _find(name: str, index: int) -> tuple[Kind, int]:
     """Returns a picture's kind and its number within the kind, which is its seed."""
     for kind in _KINDS[name]:
@@ -101,7 +106,8 @@ def _find(name: str, index: int) -> tuple[Kind, int]:
 
 @functools.lru_cache(maxsize=_IN_MEMORY)
 def _picture(name: str, index: int, size: int) -> Picture:
-    place = f"{name}-{VERSION}/{index:04d}-{_find(name, index)[0].name}-{size}"
+    kind, _ = _find(name, index)
+    place = f"{name}-{VERSION}/{index:04d}-{kind.name}-{kind.version}-{size}"
     if size == PAINTED:
         return cached(place, lambda: paint(name, index))
     return cached(

@@ -34,40 +34,40 @@ def city(rng: np.random.Generator, size: int) -> FloatArray:
     image = sky(rng, size, look, horizon).copy()
     lamps = 0.55 if look in (DARK, DUSK) else 0.08
     for step, air in enumerate((0.55, 0.3, 0.05)):
-        x = int(rng.integers(0, 12))
-        while x < size - 4:
-            width = int(size * rng.uniform(0.05, 0.12))
+        x = start = int(rng.integers(0, size))
+        while x < start + size - 6:  # round the horizon to where the row began
+            width = min(int(size * rng.uniform(0.05, 0.12)), start + size - x)
             top = int(size * (horizon - rng.uniform(0.10, 0.46 - 0.08 * step)))
-            body = _tower(rng, (int(horizon * size) - top, min(width, size - x)), look, lamps)
-            place = (slice(top, int(horizon * size)), slice(x, min(x + width, size)))
-            image[place] = blend(body, np.asarray(look.horizon), air)
+            body = _tower(rng, (int(horizon * size) - top, width), look, lamps)
+            columns = np.arange(x, x + width) % size
+            image[top : int(horizon * size), columns] = blend(body, np.asarray(look.horizon), air)
             x += width + int(rng.integers(0, 3 + 8 * (step + 1)))
     if rng.random() < 0.5:
         waves = spectral(rng, size, 1.4, stretch=(1.0, 4.0))
         return mirror(image, horizon, waves, (0.10, 0.16, 0.22), rough=0.012)
     asphalt = 0.7 * built.concrete(rng, _TILE).mean(axis=2, keepdims=True) * look.light
-    return ground(image, asphalt, horizon, near=3.0)
+    return ground(image, asphalt, horizon, near=3.0, wraps=True)
 
 
 def interior(rng: np.random.Generator, size: int) -> FloatArray:
-    """Returns a room: back and side walls, boards or tiles, a window, a door and a shelf."""
-    left, right = float(rng.uniform(0.12, 0.26)), float(rng.uniform(0.74, 0.88))
+    """Returns the wall of a room: boards or tiles before it, a window, a picture and a cupboard.
+
+    The sky cube shows it on four sides, so that its left and right edges are corners of the room.
+    """
     top, bottom = float(rng.uniform(0.12, 0.22)), float(rng.uniform(0.64, 0.74))
     wall = np.asarray(_PAINTS[rng.integers(len(_PAINTS))])
     y, x = np.meshgrid(places(size), places(size), indexing="ij")
     image = np.broadcast_to(wall, (size, size, 3)).copy()
     floor = (built.wood if rng.random() < 0.6 else built.tile)(rng, _TILE)
-    spread = ground(image, floor, 0.5 * (top + bottom), near=1.5)
-    # A corner's edge runs from the back wall's corner to the picture's: who is lower wins.
-    outer = np.maximum((left - x) / left, (x - right) / (1 - right))
-    down, up = (y - bottom) / (1 - bottom), (top - y) / top
-    image = lay(image, smoothstep(outer, -0.004, 0.004), wall * 0.80)
-    image = lay(image, ((up > 0) & (up >= outer)).astype(np.float64), 0.3 * wall + 0.62)
-    image = mix(((down > 0) & (down >= outer)).astype(np.float64), image, spread)
-    skirting = (np.abs(down + 0.03) < 0.03) & (outer < 0)
+    spread = ground(image, floor, 0.5 * (top + bottom), near=1.5, wraps=True)
+    image = lay(image, smoothstep(top - y, -0.004, 0.004), 0.3 * wall + 0.62)
+    image = mix(smoothstep(y - bottom, -0.004, 0.004), image, spread)
+    skirting = (y < bottom) & (y > bottom - 0.02)
     image = lay(image, skirting.astype(np.float64), (0.92, 0.91, 0.88))
-    image = _furnish(rng, image, (left, right), (top, bottom))
-    light = 0.72 + 0.4 * np.exp(-(((x - rng.uniform(0.3, 0.7)) / 0.4) ** 2)) - 0.15 * y
+    image = _furnish(rng, image, (0.06, 0.94), (top, bottom))
+    apart = np.abs((x - rng.uniform(0.3, 0.7) + 0.5) % 1.0 - 0.5)
+    corner = 0.16 * np.exp(-np.minimum(x, 1.0 - x) / 0.05)
+    light = 0.72 + 0.4 * np.exp(-((apart / 0.4) ** 2)) - 0.15 * y - corner
     shade = light * (1 + 0.03 * spectral(rng, size, 2.4))
     return np.clip(image * shade[..., None], 0, 1)
 

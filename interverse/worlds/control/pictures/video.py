@@ -24,7 +24,7 @@ from interverse.worlds.control.pictures.procedural import (
 from interverse.worlds.control.pictures.sets import Picture, Videos, check_index, check_size
 
 PAINTED_VIDEOS = 60  # as many as the DAVIS videos that Distracting Control plays
-_SEAMED = ("city", "interior")  # kinds that do not wrap from left to right, so cannot turn
+_STILL = ("city", "interior")  # built places make no videos: landscapes turn
 
 
 @final
@@ -170,7 +170,7 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
 @functools.cache
 def _turning(pictures: Procedural) -> tuple[int, ...]:
     """Returns the pictures that turn, far apart first, so that few videos show several kinds."""
-    whole = [i for i in range(pictures.count) if pictures.kind(i) not in _SEAMED]
+    whole = [i for i in range(pictures.count) if pictures.kind(i) not in _STILL]
     stride = 37  # has no divisor in common with the number of pictures below
     return tuple(whole[video * stride % len(whole)] for video in range(PAINTED_VIDEOS))
 
