@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
+import signal
 from pathlib import Path
 
 # Before NumPy and Torch are imported: the suite runs one worker a core.
@@ -22,6 +23,12 @@ settings.register_profile(
 # The same examples at every run, so that red means that the code changed.
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_configure() -> None:
+    """Takes Ctrl-C back: a suite started in the background of a shell would pass on ignoring it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
