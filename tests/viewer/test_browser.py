@@ -18,7 +18,7 @@ from tests.viewer.test_server import free_port
 pytest.importorskip("viser")
 playwright = pytest.importorskip("playwright.sync_api")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 # Software GL: the same on a machine with a graphics card and on one without.
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
@@ -171,6 +171,7 @@ def test_chemistry(visit):
     person.tell("Imagined")
 
 
+@pytest.mark.slow
 def test_control(visit):
     person = visit("control/cheetah_run-v1")
     before = person.scene()
@@ -185,6 +186,7 @@ def test_control(visit):
     person.press("Pause")
 
 
+@pytest.mark.slow
 def test_rooms(visit):
     person = visit("rooms/single-v1", "--seed", "3")
     before = person.scene()
