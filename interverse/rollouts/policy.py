@@ -178,7 +178,7 @@ def _compare_rates(policy: Any, world: World) -> None:
     trained = getattr(getattr(policy, "card", None), "trained", {})
     trained = trained.get("options") or trained.get("config", {}).get("options") or {}
     for name in ("frame_skip", "skip_frame"):
-        here = getattr(world.options, name, None)
+        here = getattr(getattr(world, "options", None), name, None)
         if name in trained and here is not None and trained[name] != here:
             warnings.warn(
                 f"the policy was trained with {name}={trained[name]} and acts with {name}={here};"
