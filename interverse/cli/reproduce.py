@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from interverse.cli.reproduced import write_found
 from interverse.errors import missing_extra
 
 try:
@@ -34,8 +33,5 @@ Reproduce.__doc__ = Settings.__doc__  # what --help teaches
 def reproduce(config: Reproduce) -> dict[str, Any]:
     """Runs it; the log goes to standard error, the summary's text to standard output."""
     found = run(config)
-    if config.json:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
-    else:
-        sys.stdout.write((config.out / "summary.md").read_text())
+    write_found(found, config.out, as_json=config.json)
     return found

@@ -44,6 +44,15 @@ class Clock:
         sys.stderr.write(f"[{self.elapsed:7.1f} s] {text}\n")
         sys.stderr.flush()
 
+    def ends(self, work: Callable[[], None]) -> bool:
+        """Does the work; returns whether it came to its end, and says so where time did first."""
+        try:
+            work()
+        except OutOfTimeError:
+            self.say("time is up; the same command goes on from here")
+            return False
+        return True
+
     @contextmanager
     def timed(self, text: str) -> Iterator[None]:
         """Says afterwards what was done and how long it took."""

@@ -10,7 +10,7 @@ import torch
 
 from interverse.errors import InvalidValueError, explain
 from interverse.models.world_fit import Fitted
-from interverse.reproduce.clock import Clock, OutOfTimeError
+from interverse.reproduce.clock import Clock
 from interverse.reproduce.compare import compare
 from interverse.reproduce.materials import Materials
 from interverse.reproduce.pages import write_pages
@@ -29,12 +29,7 @@ def reproduce(settings: Settings) -> dict[str, Any]:
     _check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _Work(settings, clock)
-    complete = True
-    try:
-        work.everything()
-    except OutOfTimeError:
-        complete = False
-        clock.say("time is up; the same command goes on from here")
+    complete = clock.ends(work.everything)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings.out, tables, clock.say)
     if work.failures:

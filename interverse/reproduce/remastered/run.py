@@ -15,7 +15,7 @@ from interverse.agents.pixel.train import train
 from interverse.errors import InterverseError, InvalidValueError, explain
 from interverse.models.checkpoint import read_json
 from interverse.protocols.evaluate import evaluate
-from interverse.reproduce.clock import Clock, OutOfTimeError
+from interverse.reproduce.clock import Clock
 from interverse.reproduce.remastered.compare import compare
 from interverse.reproduce.remastered.pages import write_pages
 from interverse.reproduce.remastered.settings import RemasteredSettings
@@ -35,12 +35,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _Work(settings, clock)
-    complete = True
-    try:
-        work.everything()
-    except OutOfTimeError:
-        complete = False
-        clock.say("time is up; the same command goes on from here")
+    complete = clock.ends(work.everything)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
     if work.failures:

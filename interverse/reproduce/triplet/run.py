@@ -19,7 +19,7 @@ from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
 from interverse.models.pairs.tensors import PairTensors
-from interverse.reproduce.clock import Clock, OutOfTimeError
+from interverse.reproduce.clock import Clock
 from interverse.reproduce.rows import Record
 from interverse.reproduce.triplet.compare import compare
 from interverse.reproduce.triplet.materials import Materials
@@ -43,12 +43,7 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
         )
     clock = Clock(settings.time_limit)
     work = _Work(settings, clock)
-    complete = True
-    try:
-        work.everything()
-    except OutOfTimeError:
-        complete = False
-        clock.say("time is up; the same command goes on from here")
+    complete = clock.ends(work.everything)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
     if work.failures:

@@ -1,0 +1,16 @@
+"""What every `interverse reproduce` leaves on standard output; its log goes to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def write_found(found: dict[str, Any], out: Path, *, as_json: bool) -> None:
+    """Writes the comparison as JSON, or the summary that lies in the output folder."""
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        sys.stdout.write((out / "summary.md").read_text())
