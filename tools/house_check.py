@@ -316,7 +316,7 @@ def _components(edges: dict[str, set[str]]) -> Iterator[set[str]]:
 def _visit(
     start: str, edges: dict[str, set[str]], seen: set[str], leave: Callable[[str], None]
 ) -> None:
-    """Walks a graph in depth from a node and calls `leave` with each new node, the deepest first."""
+    """Walks a graph in depth from a node and calls `leave` with new nodes, deepest first."""
     stack = [(start, iter(edges[start]))] if start not in seen else []
     seen.add(start)
     while stack:

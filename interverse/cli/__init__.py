@@ -18,6 +18,7 @@ from interverse.errors import InterverseError, unknown
 # verb -> (module, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
+    "check": ("interverse.cli.check", "Check", "check", "the laws of every world, tried on one"),
     "collect": ("interverse.cli.collect", "Collect", "collect", "a data set of play or of pairs"),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
@@ -34,6 +35,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "score a policy under protocols",
     ),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
+    "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": (
         "interverse.cli.reproduce",
@@ -83,6 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         _say(f"interverse {__version__}", sys.stdout)
         return 0
+    if "" not in sys.path:
+        sys.path.append("")  # MODULE:ID finds a module in the present folder, as `python -m` does
     verb = args[0]
     if verb not in VERBS:
         _say(f"interverse: {unknown('verb', verb, VERBS)}", sys.stderr)

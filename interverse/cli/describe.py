@@ -36,6 +36,8 @@ class Describe:
     """A registered id, such as chemistry/chain-v1; `interverse list` shows all."""
     json: bool = False
     """Write one complete JSON document to standard output."""
+    mermaid: bool = False
+    """Write the causal graph as Mermaid text, which code hosts draw."""
 
 
 def describe(config: Describe) -> None:
@@ -43,7 +45,9 @@ def describe(config: Describe) -> None:
     env = make(config.id)
     env.reset(seed=0)
     try:
-        if config.json:
+        if config.mermaid:
+            sys.stdout.write(env.unwrapped.graph.to_mermaid())
+        elif config.json:
             json.dump(_finite(document(env)), sys.stdout, indent=1, allow_nan=False)
             sys.stdout.write("\n")
         else:

@@ -25,7 +25,7 @@ def make(id: str, **options: Any) -> WorldEnv:
     2
     """
     env = WorldEnv(id, **options)
-    env.spec = gym.spec(id)
+    env.spec = _spec(id)
     return env
 
 
@@ -38,8 +38,16 @@ def make_vec(id: str, num_envs: int = 1, **options: Any) -> WorldVectorEnv:
     (8, 50, 50, 3)
     """
     venv = WorldVectorEnv(id, num_envs, **options)
-    venv.spec = gym.spec(id)
+    venv.spec = _spec(id)
     return venv
+
+
+def _spec(id: str) -> gym.envs.registration.EnvSpec:
+    """Returns Gymnasium's record of an id; worlds of other packages are told to it."""
+    name = id.rpartition(":")[2]
+    if name not in gym.registry:
+        register_with_gymnasium(name)
+    return gym.spec(name)
 
 
 def register(id: str, target: str, **options: Any) -> None:
