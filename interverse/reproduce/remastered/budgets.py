@@ -22,7 +22,8 @@ class Budget:
     Attributes:
         preset: of the agents. steps: decisions, None: the preset's for each task.
         runs: training runs a number, seeds 0 to runs - 1.
-        looks, starts: visual seeds and dynamics seeds of a test; their product is its episodes.
+        looks, starts: visual seeds of a test and dynamics seeds of each; their product is its
+            episodes, and no two of them start from the same state.
         train_episodes: of the training score.
         renderings: looks of one state for Figure 3.
         trained_looks: Figure 2's: how many of the first task and of the second.

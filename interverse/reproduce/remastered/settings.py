@@ -138,7 +138,7 @@ class RemasteredSettings:
             if protocol.name == "train":
                 starts = starts[: sizes.train_episodes]
             else:
-                looks, starts = looks[: sizes.looks], starts[: sizes.starts]
+                looks, starts = looks[: sizes.looks], starts[: sizes.looks * sizes.starts]
             grid = {"visual_seed": looks, "dynamics_seed": starts}
-            out[protocol.name] = replace(protocol, grid=grid), len(looks) * len(starts)
+            out[protocol.name] = replace(protocol, grid=grid), len(starts)
         return out

@@ -19,7 +19,7 @@ from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.gallery import open_gallery
 from interverse.worlds.control.looks import draw_look, factors, with_switches
-from interverse.worlds.control.options import ControlOptions
+from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws
 from interverse.worlds.control.pictures import (
     difficulty,
@@ -86,6 +86,11 @@ class Control(World):
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
+
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """Each control step earns up to 1, and the last decision may have fewer of them."""
+        return 0.0, float(min(CONTROL_STEPS, self.options.frame_skip * self.max_steps))
 
     # ---------------------------------------------------------------- episodes
 
