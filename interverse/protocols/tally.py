@@ -97,7 +97,7 @@ class Tally:
             if row in self._reasons:
                 out.append(base | {"refused": True, "reason": self._reasons[row]})
                 continue
-            scored = {name: float(values[row]) for name, values in scores.items()}
+            scored: dict[str, Any] = {name: float(v[row]) for name, v in scores.items()}
             scored |= {"return": float(total[row]), "trace": self._trace.word(row)}
             if not np.isnan(self._success[row]):
                 scored["score:success"] = float(self._success[row])

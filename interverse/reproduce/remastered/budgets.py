@@ -16,7 +16,7 @@ _SWEEPS = {5: (0.0, 0.25, 0.5, 0.75, 0.9, 1.0), 6: (0.0, 1e-5, 1e-4, 1.5e-3, 1e-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class DmcrBudget:
     """Sizes of everything a number depends on.
 
     Attributes:
@@ -48,10 +48,10 @@ class Budget:
     world: Mapping[str, Any] = field(default_factory=dict)
 
 
-BUDGETS: Mapping[str, Budget] = MappingProxyType(
+BUDGETS: Mapping[str, DmcrBudget] = MappingProxyType(
     {
-        "full": Budget(preset="paper"),
-        "reduced": Budget(
+        "full": DmcrBudget(preset="paper"),
+        "reduced": DmcrBudget(
             preset="small",
             runs=2,
             looks=25,
@@ -61,7 +61,7 @@ BUDGETS: Mapping[str, Budget] = MappingProxyType(
             trained_looks=(3, 0),
             sweeps={5: (0.0, 0.5, 1.0), 6: (0.0, 1e-4, 1e-2)},
         ),
-        "smoke": Budget(
+        "smoke": DmcrBudget(
             preset="small",
             steps=24,
             runs=1,

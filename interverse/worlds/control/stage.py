@@ -201,12 +201,20 @@ class Stage:
             self._now[kind] = self.picture(self._options.size, self._options.quality, KINDS[kind])
         return self._now[kind]
 
-    def picture(self, size: tuple[int, int], quality: str, kind: Kind = "rgb") -> NDArray[Any]:
-        """Returns a picture of this moment, (rows, columns[, 3])."""
+    def picture(
+        self,
+        size: tuple[int, int],
+        quality: str,
+        kind: Kind = "rgb",
+        *,
+        camera: int | None = None,
+    ) -> NDArray[Any]:
+        """Returns a picture of this moment, (rows, columns[, 3]), through the task's camera."""
         model = self.physics.model.ptr
         drawing = self._drawing(size, quality)
         self._paint.show(self.values, drawing)
-        return drawing.picture(model, self.physics.data.ptr, self._paint.camera, kind)
+        seen_by = self._paint.camera if camera is None else camera
+        return drawing.picture(model, self.physics.data.ptr, seen_by, kind)
 
     def shapes(self) -> tuple[Shape, ...]:
         """Returns the solids of this moment."""

@@ -15,13 +15,16 @@ from interverse.scm import table, with_defaults
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
 from interverse.sim.threads import Crew, cores
+from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.gallery import open_gallery
 from interverse.worlds.control.looks import draw_look, factors, with_switches
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
-from interverse.worlds.control.original import original_draws
+from interverse.worlds.control.original import original_draws, with_pictures
+from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.pictures import (
+    COLOR_MODES,
     difficulty,
     first,
     folder_videos,
@@ -49,7 +52,7 @@ Values = dict[str, NDArray[Any]]
 
 
 @final
-class Control(World):
+class ControlWorld(World):
     """A task of the control suite; worlds that are drawn are stepped and drawn side by side."""
 
     options_type: ClassVar[type[WorldOptions]] = ControlOptions
@@ -117,6 +120,8 @@ class Control(World):
         }
         values |= self._look(int(values["visual_seed"]))
         values |= self._dynamics(int(values["dynamics_seed"]))
+        if self.options.mode in COLOR_MODES:
+            values |= episode_colors(self.options.mode, noise, self.options.domain)
         if self._distraction is not None:
             values |= self._distraction.start(noise)
         return values | fixed
@@ -130,8 +135,8 @@ class Control(World):
     def _look(self, seed: int) -> Values:
         options, gallery = self.options, self._gallery
         if options.legacy_draws and seed != 0:
-            counts = {"floors": gallery.floor_count, "backgrounds": gallery.background_count}
-            look = original_draws(seed, options.domain, poles=options.poles, **counts)
+            look = original_draws(seed, options.domain, poles=options.poles)
+            look = with_pictures(look, gallery.floor_count, gallery.background_count)
         else:
             look = draw_look(options.domain, seed, gallery, options.poles)
         return with_switches(look, options.domain, options.vary, options.poles)
@@ -270,6 +275,15 @@ class Control(World):
     def shapes(self, world: int) -> tuple[Shape, ...]:
         """Returns the solids that can be seen of one world."""
         return self._stages[world].shapes()
+
+    def stage(self, world: int) -> Stage:
+        """Returns one of the worlds by itself."""
+        return self._stages[world]
+
+    @property
+    def physics(self) -> DrawnPhysics:
+        """dm_control's physics of the first world, for code written against dm_control."""
+        return DrawnPhysics(self)
 
     def close(self) -> None:
         """Releases what the worlds draw with."""

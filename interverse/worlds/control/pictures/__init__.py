@@ -1,6 +1,14 @@
 """Pictures behind and below the robots: painted ones, a user's own, and moving ones."""
 
-from interverse.worlds.control.pictures.difficulty import LEVELS, SCALES, Difficulty, difficulty
+from interverse.worlds.control.pictures.difficulty import (
+    COLOR_MODES,
+    LEVELS,
+    SCALES,
+    VIDEO_MODES,
+    VIDEO_PLACES,
+    Difficulty,
+    difficulty,
+)
 from interverse.worlds.control.pictures.folder import Folder, folder, folder_state, images
 from interverse.worlds.control.pictures.procedural import (
     Procedural,
@@ -17,8 +25,11 @@ from interverse.worlds.control.pictures.video import (
 )
 
 __all__ = [
+    "COLOR_MODES",
     "LEVELS",
     "SCALES",
+    "VIDEO_MODES",
+    "VIDEO_PLACES",
     "Difficulty",
     "Drifting",
     "Folder",
