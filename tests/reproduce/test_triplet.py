@@ -200,13 +200,6 @@ def test_figures_show_what_is_on_disk(tmp_path):
     assert ours["object told from action embedding"] == [0.5, 0.5]
 
 
-def test_verdicts_need_seeds():
-    assert compare._verdict({"1": 0.2, "2": 0.3})["verdict"] == "too few seeds"
-    assert compare._verdict({"1": 0.2, "2": 0.3, "3": 0.1})["verdict"] == "confirmed"
-    assert compare._verdict({"1": -0.2, "2": -0.3, "3": -0.1})["verdict"] == "contradicted"
-    assert compare._verdict({"1": -0.2, "2": 0.3, "3": -0.1})["verdict"] == "open"
-
-
 def test_summaries_over_seeds():
     found = compare.summary({"1": 0.2, "2": 0.4, "3": 0.6})
     assert found["mean"] == pytest.approx(0.4)

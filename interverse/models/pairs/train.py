@@ -42,9 +42,10 @@ class TrainPairs:
     """How many pairs to draw, where no data are given."""
     workers: int = 1
     """Processes that draw them."""
-    model: str = "vanilla"
-    """A recipe: vanilla, icm, sms, oracle-mask, slot-avg, slot-dense, slot-match, resnet-frozen,
-    clip, group-avg, group-dense, group-token, group-token-mean, slot-match-mean."""
+    model: str = "lite0"
+    """A recipe: lite0, lite0-icm, lite0-sms, lite0-mask (EfficientNet-Lite0, frozen), vanilla, icm,
+    sms, oracle-mask, slot-avg, slot-dense, slot-match, resnet-frozen, clip, group-avg, group-dense,
+    group-token, group-token-mean, slot-match-mean."""
     source: Source = "code"
     """Hyper-parameters as in the authors' code, or as in the paper."""
     shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp"

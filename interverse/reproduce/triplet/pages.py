@@ -1,4 +1,4 @@
-"""The comparison as people read it: one Markdown file, one HTML page, figures."""
+"""Pages of the comparison: one Markdown file, one HTML page, figures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from interverse.models.pairs.selection import RULES
 from interverse.reproduce.pages import Grid, write_text, written_page
 from interverse.reproduce.triplet.figures import write_figures
 from interverse.reproduce.triplet.settings import TripletSettings
+from interverse.reproduce.triplet.verdicts import LEAST_SEEDS
 
 Say = Callable[[str], None]
 _LEGEND = (
@@ -22,8 +23,9 @@ _SMALL = (
     " alone."
 )
 _ORDER_LEGEND = (
-    "OOD accuracy of the first minus the second, by seed. Confirmed or contradicted: the 95%"
-    " bootstrap interval of the mean leaves zero out."
+    "OOD accuracy of the first minus the second, by seed, with its 95% t interval. Confirmed or"
+    f" contradicted: a paired t-test over at least {LEAST_SEEDS} seeds, corrected by Holm's rule"
+    " for all claims of the column, finds p below 0.05."
 )
 _HELD_LEGEND = (
     "Of the last epoch's features: object is how often a network tells the object class from the"
