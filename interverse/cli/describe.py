@@ -23,6 +23,7 @@ from rich.text import Text
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
+from interverse.scm.variable import Bounds
 
 _NUMBER = re.compile(r"\d+")
 _MOST_PAIRS = 10
@@ -46,7 +47,7 @@ def describe(config: Describe) -> None:
     env.reset(seed=0)
     try:
         if config.mermaid:
-            sys.stdout.write(env.unwrapped.graph.to_mermaid())
+            sys.stdout.write(env.graph.to_mermaid())
         elif config.json:
             json.dump(_finite(document(env)), sys.stdout, indent=1, allow_nan=False)
             sys.stdout.write("\n")
@@ -182,8 +183,8 @@ def _joint_name(names: list[str]) -> str:
     return _NUMBER.sub(lambda _: next(spans), names[0])
 
 
-def _range(space: Space | None) -> str:
-    if space is None:
+def _range(space: Bounds | None) -> str:
+    if not isinstance(space, Space):
         return ""
     if isinstance(space, Box):
         left, right = "(" if space.open_low else "[", ")" if space.open_high else "]"
