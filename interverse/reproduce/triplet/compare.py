@@ -9,9 +9,18 @@ import numpy as np
 
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.selection import RULES
+from interverse.reproduce.triplet.chosen import chosen_weights
 from interverse.reproduce.triplet.published import TITLES, Printed, logged, object_accuracy, printed
 from interverse.reproduce.triplet.settings import TripletSettings
-from interverse.reproduce.triplet.variants import SHIFTS, TABLES, Variant, row_file, table_variant
+from interverse.reproduce.triplet.variants import (
+    SHIFTS,
+    TABLES,
+    Variant,
+    answers_file,
+    baseline_variants,
+    row_file,
+    table_variant,
+)
 from interverse.reproduce.triplet.verdicts import judge, summary
 
 _SETS = {"ID": "test_id", "OOD": "test_ood"}
@@ -51,9 +60,11 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
         "cells": cells,
         **_claims(settings, number),
         "representations": _representations(settings, number),
+        "baselines": _baselines(settings, number),
     }
     if number == 2:
         content["published_object_accuracy"] = object_accuracy()
+        content["chosen"] = chosen_weights(settings, records)
     write_json(settings.out / f"table-{number}.json", content)
     return content
 
@@ -99,6 +110,30 @@ def _comparable(settings: TripletSettings, cells: Sequence[Mapping[str, Any]]) -
     """Whether numbers may be held against the paper's: its budget, and no random encoder."""
     pretrained = all(not name.endswith("random") for c in cells for name in c["weights"])
     return settings.budget == "full" and settings.epochs is None and bool(cells) and pretrained
+
+
+def _baselines(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
+    """Returns the baselines of a table by shift: answers without looking, then trained ones."""
+    out = []
+    for crop, shift in dict.fromkeys((v.crop, v.shift) for v in baseline_variants(table).values()):
+        seeds = range(1, settings.sizes().seeds + 1)
+        files = [answers_file(settings.out, crop, shift, seed) for seed in seeds]
+        answers = [read_json(path) for path in files if path.exists()]
+        for name in ("constant answer", "object only") if answers else ():
+            rows = {str(found["seed"]): found[name] for found in answers}
+            out.append({"shift": shift, "name": name, **_both(rows)})
+    for (shift, name), variant in baseline_variants(table).items():
+        rows = {str(r["seed"]): r["selection"]["best_valid"] for r in records(settings, variant)}
+        if rows:
+            out.append({"shift": shift, "name": name, **_both(rows)})
+    return out
+
+
+def _both(rows: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    return {
+        told: summary({seed: row[name] for seed, row in rows.items()})
+        for told, name in _SETS.items()
+    }
 
 
 def _claims(settings: TripletSettings, table: int) -> dict[str, list[dict[str, Any]]]:
