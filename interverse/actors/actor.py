@@ -1,4 +1,4 @@
-"""Who chooses the next intervention: a pure function of the present values and addressed noise."""
+"""Actors choose the next intervention from the present values and addressed noise."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Moment:
 
     def values(self, name: str) -> NDArray[Any]:
         """Returns a variable's present value in these worlds, (n, *shape)."""
-        return self.driver.values[name][self.worlds]
+        return self.driver.host_values[name][self.worlds]
 
     def draw(self, names: Iterable[str], space: SpaceName | None = None) -> dict[str, Any]:
         """Returns uniform draws of some variables from one region; see `draw_each`."""
@@ -57,12 +57,14 @@ class Moment:
         """Returns uniform draws of variables, each from its region, in declared order.
 
         A bound that depends on another variable (a height on a size) sees the value drawn for it
-        just before. Variables without a published space are left out.
+        just before. Variables without a published space are left out, and of two descriptions of
+        one thing (the size of a block and of its goal) the first is drawn.
         """
+        graph = self.driver.world.graph
         given: dict[str, Any] = {}
-        now = Overlay(self.driver.values, given, self.worlds)
+        now = Overlay(self.driver.host_values, given, self.worlds)
         for name, declared in self.variables.items():
-            if name not in regions:
+            if name not in regions or graph.twins(name) & given.keys():
                 continue
             region = declared.resolve(now).space(regions[name])
             if region is not None:
@@ -78,14 +80,14 @@ class Actor(ABC):
     def act(self, moment: Moment) -> Assignment:
         """Returns the values to set, one row per world; empty to leave the worlds alone."""
 
-    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
-        """Hears how the episodes of some worlds ended; most actors need not know."""
+    def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
+        """Receives how episodes of some worlds ended; most actors ignore it."""
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Returns what it has learned from episodes, as arrays; a checkpoint keeps it."""
         return {}
 
-    def remember(self, held: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+    def set_memory(self, held: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
         """Takes back what `memory` returned."""
 
 
@@ -107,7 +109,7 @@ def apply(
         chosen = {}
         for name, on in zip(names, key, strict=True):
             if on:
-                chosen[name] = driver.values[name]
+                chosen[name] = driver.host_values[name]
                 chosen[name][worlds[rows]] = np.asarray(values[name])[rows]
         if chosen:
             refused |= driver.do(chosen, worlds=worlds[rows], check=check).reasons

@@ -43,7 +43,7 @@ class Adaptive(Actor):
             out[name] = np.rint(pulled).astype(np.int64) if variable.domain.integral else pulled
         return out
 
-    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:
+    def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
         """Counts successes and moves the share when a window is full."""
         self._recent += success.tolist()
         while len(self._recent) >= self.window:
@@ -56,6 +56,6 @@ class Adaptive(Actor):
         """Returns the present share and the successes not yet counted."""
         return {"share": np.array(self.share), "recent": np.array(self._recent, dtype=np.float64)}
 
-    def remember(self, held: Mapping[str, NDArray[Any]]) -> None:
+    def set_memory(self, held: Mapping[str, NDArray[Any]]) -> None:
         """Takes back what `memory` returned."""
         self.share, self._recent = float(held["share"]), held["recent"].tolist()

@@ -53,7 +53,7 @@ class AgentDriven(Actor):
     def _spaces(self, moment: Moment) -> list[tuple[str, Any]]:
         out = []
         for name in matching(moment.variables, self.patterns):
-            declared = moment.variables[name].resolve(moment.driver.values)
+            declared = moment.variables[name].resolve(moment.driver.host_values)
             region = declared.space(self.space or moment.space)
             if isinstance(region, Box) or region is not None:
                 out.append((name, region))

@@ -1,4 +1,4 @@
-"""Which actor acts in which episodes and at which step."""
+"""Curricula: stages that say which actor acts in which episodes and at which step."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ class Curriculum:
         moment = Moment(driver, index, noise, driver.world.options.space, tag)
         return dict(self.stages[number].actor.act(moment))
 
-    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:
-        """Tells every actor how episodes ended."""
+    def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
+        """Informs every actor how episodes ended."""
         for stage in self.stages:
-            stage.actor.heard(success, worlds)
+            stage.actor.on_episode_end(success, worlds)
 
 
 def paper_curriculum(number: int) -> Curriculum:
