@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from interverse.envs.driver import Driver
 from interverse.envs.values import Overlay, to_numpy
-from interverse.errors import UnknownNameError, unknown
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
+from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
@@ -30,8 +31,9 @@ class Moment:
     Attributes:
         driver: the environment's driver.
         worlds: which worlds, (n,).
-        noise: their addresses, n rows; `tag` makes this actor's draws its own.
-        space: the region to draw from.
+        noise: their addresses, n rows.
+        space: the region to draw from where an actor names none; A in training.
+        tag: makes this actor's draws its own.
     """
 
     driver: Driver
@@ -53,8 +55,8 @@ class Moment:
         """Returns uniform draws of some variables from one region; see `draw_each`."""
         return self.draw_each(dict.fromkeys(names, space or self.space))
 
-    def draw_each(self, regions: Mapping[str, SpaceName]) -> dict[str, Any]:
-        """Returns uniform draws of variables, each from its region, in declared order.
+    def draw_each(self, regions: Mapping[str, SpaceName | Space]) -> dict[str, Any]:
+        """Returns uniform draws of variables, each from its region or space, in declared order.
 
         A bound that depends on another variable (a height on a size) sees the value drawn for it
         just before. Variables without a published space are left out, and of two descriptions of
@@ -66,7 +68,8 @@ class Moment:
         for name, declared in self.variables.items():
             if name not in regions or graph.twins(name) & given.keys():
                 continue
-            region = declared.resolve(now).space(regions[name])
+            asked = regions[name]
+            region = asked if isinstance(asked, Space) else declared.resolve(now).space(asked)
             if region is not None:
                 uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
                 given[name] = region.from_uniform(to_numpy(uniform))
@@ -75,6 +78,14 @@ class Moment:
 
 class Actor(ABC):
     """Chooses an intervention for each world, or none."""
+
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:  # noqa: B027
+        """Raises if it has nothing to choose among these variables; called before any episode.
+
+        Args:
+            variables: of the world, as declared.
+            space: the region to draw from where the actor names none.
+        """
 
     @abstractmethod
     def act(self, moment: Moment) -> Assignment:
@@ -120,6 +131,43 @@ def _asked(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Returns (n,): which rows are values and not masked."""
     masked = np.ma.getmaskarray(rows)
     return ~np.any(masked.reshape(len(masked), -1), axis=1)
+
+
+def drawable(
+    variables: Mapping[str, Variable],
+    patterns: Iterable[str],
+    region: SpaceName = "A",
+    kinds: Collection[str] = (),
+) -> list[str]:
+    """Returns the variables that match and have a space; a pattern without any raises.
+
+    Args:
+        variables: of the world, as declared.
+        patterns: names such as `block_*/mass`.
+        region: the space that they must have; B is drawn from A where a variable has no B.
+        kinds: only variables of these kinds; empty takes all.
+    """
+    out: list[str] = []
+    for pattern in patterns:
+        found = matching(variables, [pattern])
+        kept = [n for n in found if not kinds or variables[n].kind in kinds]
+        spaced = [n for n in kept if _has(variables[n], region)]
+        if not spaced:
+            what = f"{pattern} ({', '.join(found[:3])})" if found != [pattern] else pattern
+            raise InvalidValueError(
+                explain(
+                    f"{what} has no space {region}" if kept else f"{what} has no kind {kinds}",
+                    allowed="variables with that space: see `interverse describe`",
+                    fix="Give a range of your own: Uniform(ranges={name: (low, high)})",
+                )
+            )
+        out += [name for name in spaced if name not in out]
+    return out
+
+
+def _has(variable: Variable, region: SpaceName) -> bool:
+    space = variable.space_b if region == "B" else variable.space_a
+    return space is not None
 
 
 def matching(variables: Mapping[str, Variable], patterns: Iterable[str]) -> list[str]:

@@ -131,5 +131,6 @@ def attach_curriculum(env: Any, curriculum: Curriculum) -> CurriculumHook:
         raise InvalidValueError(
             explain("the environment has a curriculum already", fix="Combine their stages in one")
         )
+    curriculum.check(driver)
     driver.hook = CurriculumHook(curriculum, driver.world.num_worlds)
     return driver.hook

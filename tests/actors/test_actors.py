@@ -125,7 +125,7 @@ def test_the_agent_chooses():
 def test_a_curriculum_acts_when_its_stages_say():
     stages = (
         Stage(actor=Uniform(patterns=("gain",)), first=1, last=3, period=2),
-        Stage(actor=Uniform(patterns=("fence",), space=None), step=2),
+        Stage(actor=Uniform(ranges={"fence": (4, 6)}), step=2),
     )
     env = CurriculumEnv(iv.make(ID), Curriculum(stages=stages))
     changed = []

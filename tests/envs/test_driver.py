@@ -267,7 +267,7 @@ def test_worlds_on_another_device_keep_their_tensors():
     seen, _ = venv.reset(seed=0)
     assert isinstance(seen["state"], torch.Tensor)
     actions = torch.tensor([0, 1, 2, 3])
-    seen, reward, terminated, truncated, info = venv.step(actions)
+    seen, reward, terminated, truncated, _ = venv.step(actions)
     for part in (seen["state"], reward, terminated, truncated, *venv.values.values()):
         assert isinstance(part, torch.Tensor)
     plain = iv.make_vec("blocks/observed-3-v1", 4)
