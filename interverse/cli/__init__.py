@@ -34,6 +34,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "evaluate",
         "score a policy under protocols",
     ),
+    "explain": (
+        "interverse.cli.explain",
+        "Explain",
+        "explain",
+        "what each factor costs a policy",
+    ),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),

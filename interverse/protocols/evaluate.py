@@ -35,6 +35,7 @@ from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import pack_policy
+from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 
 _RUN_FILE = "run.json"
@@ -184,6 +185,8 @@ def _ranges(variable: Variable) -> dict[str, Any]:
         space = getattr(variable, name)
         if space is not None:
             out[name] = [space.low.tolist(), space.high.tolist()]
+        if isinstance(space, Choice):
+            out[name.replace("space", "options")] = list(space.options)
     return out
 
 

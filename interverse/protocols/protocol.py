@@ -51,6 +51,8 @@ class Protocol:
     """Options of the world that hold under this protocol, as for make."""
     ranges: Ranges = field(default_factory=dict)
     """Components drawn from a range of their own, outside the space: an original's quirk."""
+    by_name: bool = False
+    """Whether "all" leaves it out, so that it is run where it is asked for."""
     legacy: bool = False
     """Whether it follows a quirk of an original; "all" leaves such protocols out."""
     note: str = ""

@@ -23,6 +23,7 @@ _SPECIAL = (
     "paired",
     "options",
     "ranges",
+    "by_name",
     "legacy",
 )  # written where they are set
 

@@ -9,6 +9,7 @@ A policy is trained on visual seed 0, the default look (zero-shot), or on looks 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from interverse.protocols.protocol import Protocol
 
@@ -59,3 +60,30 @@ REMASTERED = (
     _tested("few_shot_valid", _VALID_LOOKS, note="looks to choose a model by"),
     _tested("few_shot_test", note="the same looks as under all"),
 )
+
+
+def _shifted(name: str, note: str, **more: Any) -> Protocol:
+    """Returns a test in the default look but for one shift, 300 starting states, by name only."""
+    grid = {"visual_seed": (DEFAULT_LOOK,), "dynamics_seed": range(300)}
+    return Protocol(name=name, grid=grid, paired=True, by_name=True, note=note, **more)
+
+
+def _distracted(name: str, level: str, note: str) -> Protocol:
+    return _shifted(name, note, options={"distraction": level})
+
+
+PICTURES = (
+    _shifted("pictures_a", "floors and skies to train with", variables={"*/texture": "A"}),
+    _shifted("pictures_b", "floors and skies held out", variables={"*/texture": "B"}),
+)
+DISTRACTIONS = (
+    _distracted("color_easy", "color_easy", "DMC-GB: colours near the default ones"),
+    _distracted("color_hard", "color_hard", "DMC-GB: colours farther from them"),
+    _distracted("video_easy", "video_easy", "DMC-GB: ten videos behind the robot"),
+    _distracted("video_hard", "video_hard", "DMC-GB: videos behind and below it"),
+    _distracted("distracting_easy", "easy", "Distracting Control, scale 0.1"),
+    _distracted("distracting_medium", "medium", "Distracting Control, scale 0.2"),
+    _distracted("distracting_hard", "hard", "Distracting Control, scale 0.3"),
+)
+CONTROL = (*REMASTERED, *PICTURES, *DISTRACTIONS)
+"""Every protocol of a control task; "all" means DMC Remastered's."""

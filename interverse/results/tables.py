@@ -277,7 +277,10 @@ def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
     labels = np.full(len(values), "", dtype="<U1")
     for name in ("B", "A"):  # A last: the shared bound of two touching spaces belongs to A
         bounds = spaces.get(f"space_{name.lower()}")
-        if bounds is not None:
+        options = spaces.get(f"options_{name.lower()}")
+        if options is not None:  # a list of values, between which others may lie
+            labels[np.isin(values, options).all(axis=1)] = name
+        elif bounds is not None:
             low, high = (np.ravel(np.asarray(b, dtype=np.float64)) for b in bounds)
             inside = (values >= low - _ROUNDING) & (values <= high + _ROUNDING)
             labels[np.all(inside, axis=1)] = name

@@ -10,7 +10,14 @@ import pytest
 import interverse as iv
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
-from interverse.protocols.remastered import REMASTERED, TEST_SEEDS, TRAIN_SEEDS, VALID_SEEDS
+from interverse.protocols.remastered import (
+    CONTROL,
+    REMASTERED,
+    TEST_SEEDS,
+    TRAIN_SEEDS,
+    VALID_SEEDS,
+)
+from interverse.protocols.select import select_protocols
 from interverse.results import Results, tables
 from interverse.worlds import WORLDS
 
@@ -22,7 +29,8 @@ FACTORS = ("none", "light", "camera", "body", "floor", "background", "all")
 def test_every_control_task_has_the_table():
     control = [task for task in WORLDS if task.startswith("control/")]
     assert len(control) == 24
-    assert all(PROTOCOLS.load(task) is REMASTERED for task in control)
+    assert all(PROTOCOLS.load(task) is CONTROL for task in control)
+    assert select_protocols(TASK, "all") == REMASTERED, "others are asked for by name"
 
 
 def test_seed_ranges_are_disjoint_and_leave_the_default_look_out():

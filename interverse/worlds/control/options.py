@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
 from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
@@ -61,6 +62,8 @@ class ControlOptions(WorldOptions):
     """default, fast (rougher edges and shadows) or full (as the stock suite draws)."""
     textures: str | os.PathLike[str] | None = None
     """A folder of pictures to use for floors and backgrounds instead of the generated ones."""
+    pictures: str = "A_B"
+    """Which pictures a visual seed draws: of space A (training), of B (held out), or all."""
     legacy_draws: bool = False
     """Whether a visual seed means the original's correlated numbers, to compare with it."""
     distraction: str | float | None = None
@@ -97,6 +100,11 @@ class ControlOptions(WorldOptions):
         _check_names("vary_dynamics", self.vary_dynamics, self.dynamics_names)
         _check_names("quality", (self.quality,), tuple(QUALITIES))
         _check_names("distract", self.distract, KINDS)
+        _check_names("pictures", (self.pictures,), SPACE_NAMES)
+        if self.legacy_draws and self.pictures != "A_B":
+            raise InvalidValueError(
+                explain(f"pictures is {self.pictures!r} with legacy_draws", allowed="A_B")
+            )
         if self.distraction is not None:
             difficulty(self.distraction)
         if self.mode is not None and self.distract != DISTRACTIONS:

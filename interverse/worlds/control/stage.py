@@ -131,6 +131,8 @@ class Stage:
         if moved:
             settle(model, data)
         self._write_look()
+        if self.ticks == 0:
+            self._past = {}  # before the first step nothing has been seen in another way
 
     def _dynamics_values(self) -> dict[str, float]:
         return {name: float(self.values[name]) for name in self._options.dynamics_names}

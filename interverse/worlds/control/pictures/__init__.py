@@ -10,6 +10,7 @@ from interverse.worlds.control.pictures.difficulty import (
     difficulty,
 )
 from interverse.worlds.control.pictures.folder import Folder, folder, folder_state, images
+from interverse.worlds.control.pictures.held_out import HELD_OUT_KINDS, Shelf, shelf
 from interverse.worlds.control.pictures.procedural import (
     Procedural,
     procedural_backgrounds,
@@ -26,6 +27,7 @@ from interverse.worlds.control.pictures.video import (
 
 __all__ = [
     "COLOR_MODES",
+    "HELD_OUT_KINDS",
     "LEVELS",
     "SCALES",
     "VIDEO_MODES",
@@ -37,6 +39,7 @@ __all__ = [
     "Picture",
     "Pictures",
     "Procedural",
+    "Shelf",
     "Videos",
     "difficulty",
     "first",
@@ -47,4 +50,5 @@ __all__ = [
     "procedural_backgrounds",
     "procedural_floors",
     "procedural_videos",
+    "shelf",
 ]
