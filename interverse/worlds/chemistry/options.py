@@ -13,7 +13,7 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.rng import Noise, check_seed
 from interverse.worlds import palette
 from interverse.worlds.chemistry import graphs
-from interverse.worlds.chemistry.cpt import FAMILIES, Family, CptSizes
+from interverse.worlds.chemistry.cpt import FAMILIES, CptSizes, Family
 from interverse.worlds.chemistry.dynamics import DIRECTIONS
 from interverse.worlds.chemistry.screening import LEAST_EFFECT
 from interverse.worlds.grid import CELLS

@@ -1,10 +1,10 @@
 """Screening of drawn networks: every edge of the world's graph must matter.
 
-The *effect* of an edge j -> i is the total variation between the chances of object i's colours under
-two different colours of object j, averaged over all pairs of colours and over the colours of
-the other parents, each equally likely. An object's network is the first of its draws in which every
-parent's effect reaches the least that is asked for; draw number a of `cpt_seed` s has the noise
-address (s, "cpt", a). Where no draw does, it is the one whose weakest edge is the strongest.
+The *effect* of an edge j -> i is the total variation between the chances of object i's colours
+under two different colours of object j, averaged over all pairs of colours and over the colours of
+the other parents, each equally likely. An object's network is the first of its draws in which
+every parent's effect reaches the least that is asked for; draw number a of `cpt_seed` s has the
+noise address (s, "cpt", a). Where no draw does, it is the one whose weakest edge is the strongest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from interverse.rng import generator
 from interverse.worlds.chemistry import cpt
-from interverse.worlds.chemistry.cpt import Family, Mechanisms, CptSizes, Weights
+from interverse.worlds.chemistry.cpt import CptSizes, Family, Mechanisms, Weights
 
 LEAST_EFFECT = 0.2
 """The least effect of every edge in the worlds as registered."""
@@ -93,7 +93,7 @@ class Screen:
         return float(np.mean(distances))
 
     def _contexts(self, parent: int, child: int) -> NDArray[np.int64]:
-        """Returns (C, n) colourings of the child's other parents: all of them, or as many as fit."""
+        """Returns (C, n) colourings of the child's other parents: all, or as many as fit."""
         k = self.sizes.colors
         others = [int(j) for j in np.flatnonzero(self.adjacency[child]) if j != parent]
         count = k ** len(others)
