@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.errors import InterventionError
 import interverse.errors
 import interverse.scm
 
@@ -20,6 +21,7 @@ COMMON = {
     "robot/height",
     "robot/joint_damping",
     "robot/action_delay",
+    "robot/commands",
     "robot/control_period",
     "robot/observation_noise",
     "floor/friction",
@@ -200,9 +202,16 @@ def test_the_shared_bound_belongs_to_a(envs):
     assert not place.space_b.contains((0.11, 0.0, 0.0325))
 
 
-def test_the_goals_size_wins_and_both_stand_on_the_floor(envs):
+def test_two_sizes_of_one_thing_that_disagree_are_refused(envs):
     env = envs("pushing")
-    env.unwrapped.do({"block_0/size": (0.06, 0.06, 0.06), "goal_0/size": (0.08, 0.07, 0.09)})
+    with pytest.raises(InterventionError, match="block_0/size and goal_0/size"):
+        env.unwrapped.do({"block_0/size": (0.06, 0.06, 0.06), "goal_0/size": (0.08, 0.07, 0.09)})
+    np.testing.assert_array_equal(env.unwrapped.values["block_0/size"], (0.065, 0.065, 0.065))
+
+
+def test_block_and_goal_share_a_size_and_both_stand_on_the_floor(envs):
+    env = envs("pushing")
+    env.unwrapped.do({"goal_0/size": (0.08, 0.07, 0.09)})
     values = env.unwrapped.values
     for name in ("block_0", "goal_0"):
         np.testing.assert_array_equal(values[f"{name}/size"], (0.08, 0.07, 0.09))
