@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from interverse.actors.curriculum import Curriculum
-from interverse.actors.wrappers import install
+from interverse.actors.wrappers import attach_curriculum
 from interverse.envs import make_vec
 from interverse.envs.wrappers import GoalDictVector
 from interverse.errors import InvalidValueError, explain, missing_extra
@@ -44,7 +44,7 @@ class WorldVecEnv(VecEnv):
         inner = make_vec(task, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
         self.venv: Any = GoalDictVector(inner) if goals else inner
         self.goals = goals
-        self.meddler = None if curriculum is None else install(inner, curriculum)
+        self.hook = None if curriculum is None else attach_curriculum(inner, curriculum)
         self._seed: int | None = None
         self._actions: Any = None
         self._returns = np.zeros(num_envs)

@@ -140,8 +140,8 @@ def _arrays(model: Any, env: WorldVecEnv) -> dict[str, np.ndarray]:
         out |= {name: array[:rows] for name, array in _buffered(buffer).items()}
         if hasattr(buffer, "_current_ep_start"):
             out["buffer/current"] = buffer._current_ep_start
-    if env.meddler is not None:
-        out |= {f"curriculum/{k}": v for k, v in env.meddler.save().items()}
+    if env.hook is not None:
+        out |= {f"curriculum/{k}": v for k, v in env.hook.save().items()}
     return out
 
 
@@ -178,10 +178,10 @@ def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarra
             held[: len(arrays[name])] = arrays[name]
         if "buffer/current" in arrays:
             buffer._current_ep_start = arrays["buffer/current"]
-    if env.meddler is not None:
+    if env.hook is not None:
         prefix = "curriculum/"
         memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        env.meddler.load(memory)
+        env.hook.load(memory)
 
 
 def _random_states(model: Any) -> dict[str, Any]:

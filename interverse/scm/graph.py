@@ -79,15 +79,13 @@ class CausalGraph(nx.DiGraph):
         inside = self.subgraph(n for n in self if not n.endswith(NEXT))
         return set(nx.descendants(inside, name))
 
+    def twins(self, name: str) -> set[str]:
+        """Returns the other descriptions of the thing that this variable describes."""
+        return {a for a, _, edge in self.in_edges(name, data=True) if edge.get("constraint")}
+
     def updated(self, earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
         """Returns both sets of values; of two descriptions of one thing the later one stands."""
-        twins = {
-            parent
-            for name in later
-            if name in self
-            for parent, _, edge in self.in_edges(name, data=True)
-            if edge.get("constraint")
-        }
+        twins = {twin for name in later if name in self for twin in self.twins(name)}
         return {name: x for name, x in earlier.items() if name not in twins} | dict(later)
 
     def effects_later(self, name: str) -> set[str]:

@@ -138,6 +138,8 @@ def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> Are
                 )
             )
         room = task.room(scene, options.max_blocks)
+    if options.look == "realistic":  # grey to begin with; colours can still be set
+        room["link_colors"] = (((0.2, 0.2, 0.2),) * 4,) * 3
     return replace(
         scene,
         drag=options.drag,

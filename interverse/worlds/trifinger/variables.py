@@ -210,6 +210,7 @@ def robot_variables(scene: ArenaScene, start: tuple[float, ...] = REST) -> list[
         *_hook_variables(start),
     ]
     for f, finger in enumerate(FINGERS):
+        out.append(color(f"{finger}/base/color", scene.link_colors[f][0], TINTS, f"{finger}_base"))
         for j, link in enumerate(LINK_NAMES):
             out += _link_variables(scene, finger, f, link, j)
     return out

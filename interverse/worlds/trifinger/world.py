@@ -26,7 +26,7 @@ from interverse.worlds.trifinger.contacts import force_between, touching
 from interverse.worlds.trifinger.editing import Editor, settle
 from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
 from interverse.worlds.trifinger.graph import causal_graph
-from interverse.worlds.trifinger.objects import to_cylindrical
+from interverse.worlds.trifinger.objects import to_cartesian, to_cylindrical
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
@@ -198,7 +198,7 @@ class TriFinger(World):
             settle(self.task, rows, self.task.generators)
             store.commit(rows, worlds)
         refused: Refusals = {}
-        for values in (self._each_time, self._latched, given):
+        for values in (self._each_time, given):
             if values and not refused:
                 once = values is not given
                 rows = {n: np.repeat(v, len(worlds), 0) if once else v for n, v in values.items()}
@@ -364,6 +364,17 @@ class TriFinger(World):
             for name, value in values.items()
         }
         self._latched = self.graph.updated(self._latched, given)
+
+    @property
+    def starting_values(self) -> Mapping[str, Array]:
+        """What `set_starting_state` was given: every later episode starts with it."""
+        return self._latched
+
+    def same_values(self, name: str, a: Array, b: Array) -> Array:
+        """Returns in which rows two values mean the same; an angle at radius zero means nothing."""
+        if name.endswith("cylindrical_position"):
+            a, b = to_cartesian(a), to_cartesian(b)
+        return super().same_values(name, a, b)
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""

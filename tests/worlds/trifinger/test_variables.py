@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InterventionError
 import interverse.errors
 import interverse.scm
+from interverse.errors import InterventionError
 
 COMMON = {
     "gravity",
@@ -22,6 +22,7 @@ COMMON = {
     "robot/joint_damping",
     "robot/action_delay",
     "robot/commands",
+    *(f"finger_{f}/base/color" for f in range(3)),
     "robot/control_period",
     "robot/observation_noise",
     "floor/friction",
@@ -123,10 +124,10 @@ BOUNDS = {
         (0.15, math.pi, 0.3),
     ),
     ("picking", "goal_0/cylindrical_position"): (
-        (0, -math.pi, 0.08),
-        (0.11, math.pi, 0.2),
-        (0.11, -math.pi, 0.2),
-        (0.15, math.pi, 0.25),
+        (0, 0, 0.08),
+        (0, 0, 0.2),
+        (0, 0, 0.2),
+        (0, 0, 0.25),
     ),
     ("reaching", "goal_2/cylindrical_position"): (
         (0, -math.pi, 0.015),
@@ -235,7 +236,9 @@ def test_a_position_given_with_a_size_is_kept(envs):
 
 def test_pickings_goal_stays_above_the_middle(envs):
     env = envs("picking")
-    env.unwrapped.do({"goal_0/cylindrical_position": (0.1, 1.0, 0.17)})
+    with pytest.raises(InterventionError, match="above the middle"):
+        env.unwrapped.do({"goal_0/cylindrical_position": (0.1, 1.0, 0.17)}, check=False)
+    env.unwrapped.do({"goal_0/cylindrical_position": (0.0, 0.0, 0.17)})
     np.testing.assert_array_equal(
         env.unwrapped.values["goal_0/cartesian_position"], (0.0, 0.0, 0.17)
     )
