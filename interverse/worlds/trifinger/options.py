@@ -10,8 +10,8 @@ import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.worlds.trifinger.drag import Drag
-from interverse.worlds.trifinger.robot import SUBSTEP, Control, Mode, check_mode
-from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS, Scene
+from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl, check_mode
+from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS, ArenaScene
 from interverse.worlds.world import WorldOptions
 
 ObservationMode = Literal["structured", "pixel", "mixed"]
@@ -125,7 +125,7 @@ class TriFingerOptions(WorldOptions):
         return SUBSTEP * self.skip_frame
 
 
-def scene_of(task: Any, options: TriFingerOptions, control: Control) -> Scene:
+def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> ArenaScene:
     """Returns the task's scene with the options' room, drag, looks and motors."""
     scene = task.scene()
     room: dict[str, Any] = {}
@@ -138,6 +138,8 @@ def scene_of(task: Any, options: TriFingerOptions, control: Control) -> Scene:
                 )
             )
         room = task.room(scene, options.max_blocks)
+    if options.look == "realistic":  # grey to begin with; colours can still be set
+        room["link_colors"] = (((0.2, 0.2, 0.2),) * 4,) * 3
     return replace(
         scene,
         drag=options.drag,
