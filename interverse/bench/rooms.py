@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -68,7 +69,7 @@ def _picture() -> Row:
     env = make(_ID, image_size=224)
     env.reset(seed=0)
     both, shape = (
-        best_seconds(lambda parts=parts: env.world.frame(0, 224, parts))
+        best_seconds(functools.partial(env.world.frame, 0, 224, parts))
         for parts in (("rgb", "items"), ("items",))
     )
     env.close()

@@ -59,7 +59,7 @@ class Train:
     evaluate_episodes: int | None = None
     """Episodes of an evaluation; ppo, sac, td3 have one at every checkpoint, 0 for none."""
     evaluate_protocols: str | None = None
-    """ppo, sac, td3: protocols of an evaluation; P0 by default."""
+    """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
     """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
 

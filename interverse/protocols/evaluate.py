@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -34,6 +35,7 @@ from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import pack_policy
+from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 
 _RUN_FILE = "run.json"
@@ -98,7 +100,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
                 explain(f"{name} is {count!r}", allowed="a whole number from 1")
             )
     first = check_seed(seed)
-    about = _check_world(task, options, chosen, policy, measured)
+    about, ends = _check_world(task, options, chosen, policy, measured)
     request = Request(
         task=task,
         options=options,
@@ -109,7 +111,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         policy=policy,
         metrics=measured,
     )
-    plan = _plan(request, None if out is None else Path(out), about)
+    plan = _plan(request, None if out is None else Path(out), {"variables": about, "ranges": ends})
     rows = _collect(plan, policy, workers, cluster, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
     if plan.folder is not None:
@@ -140,9 +142,14 @@ def _check_world(
     chosen: tuple[Protocol, ...],
     policy: PolicyLike,
     metrics: tuple[Metric, ...],
-) -> dict[str, Any]:
-    """Builds each kind of world once, so that every mistake shows before any work starts."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Builds each kind of world once, so that every mistake shows before any work starts.
+
+    Returns:
+        What is known of the variables, and the range of scores by task.
+    """
     about: dict[str, Any] = {}
+    ends: list[tuple[float, float]] = []
     for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
         env = make(task, **settings)
         try:
@@ -154,9 +161,12 @@ def _check_world(
                 _check_names(metric, env.driver.world.variables)
             about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
+            ends.append(env.world.return_range)
         finally:
             env.close()
-    return about
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    known = math.isfinite(low) and math.isfinite(high) and low < high
+    return about, {task: {"return": [low, high]}} if known else {}
 
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
@@ -175,10 +185,12 @@ def _ranges(variable: Variable) -> dict[str, Any]:
         space = getattr(variable, name)
         if space is not None:
             out[name] = [space.low.tolist(), space.high.tolist()]
+        if isinstance(space, Choice):
+            out[name.replace("space", "options")] = list(space.options)
     return out
 
 
-def _plan(request: Request, folder: Path | None, variables: Mapping[str, Any]) -> _Plan:
+def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _Plan:
     units = tuple(
         Unit(
             task=request.task,
@@ -200,7 +212,7 @@ def _plan(request: Request, folder: Path | None, variables: Mapping[str, Any]) -
         "seeds": list(request.seeds),
         "versions": dict(versions()),
         "protocols": {p.name: record.describe(p) for p in request.protocols},
-        "variables": dict(variables),
+        **about,
         "runs": [record.run(request, identity)],
     }
     if folder is not None:

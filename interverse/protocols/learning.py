@@ -24,11 +24,15 @@ class TrainAndEvaluate(Train):
 
     evaluate_episodes: int = 10
     """Episodes per protocol at every checkpoint; 0 scores nothing."""
-    evaluate_protocols: str = "P0"
-    """Under which protocols: names separated by commas, or a range such as P0-P11."""
+    evaluate_protocols: str = ""
+    """Names separated by commas, or a range such as P0-P11; by default the task's first: P0, or
+    train in control."""
 
     def __post_init__(self) -> None:
         Train.__post_init__(self)
+        if not self.evaluate_protocols:
+            first = select_protocols(self.task)[0].name
+            object.__setattr__(self, "evaluate_protocols", first)
         if self.evaluate_episodes < 0:
             raise InvalidValueError(
                 explain(f"evaluate_episodes is {self.evaluate_episodes}", allowed="0 or more")

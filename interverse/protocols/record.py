@@ -11,12 +11,21 @@ from typing import Any, final
 import numpy as np
 
 from interverse._version import __version__
+from interverse.errors import FileFormatError, explain
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
 from interverse.rollouts.policy import PolicyLike
 
-_SPECIAL = ("everything", "grid", "options", "ranges", "legacy")  # written where they are set
+_SPECIAL = (
+    "everything",
+    "grid",
+    "paired",
+    "options",
+    "ranges",
+    "by_name",
+    "legacy",
+)  # written where they are set
 
 
 @final
@@ -65,6 +74,8 @@ def describe(protocol: Protocol) -> dict[str, Any]:
     out |= {n: _plain(getattr(protocol, n)) for n in _SPECIAL if getattr(protocol, n)}
     if protocol.everything is not None:
         out["without"] = list(protocol.without)
+    if len(protocol.grid) > 1:  # JSON sorts names, and the order says which one runs fastest
+        out["grid_order"] = list(protocol.grid)
     return out
 
 
@@ -76,6 +87,16 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
     True
     """
     given = dict(described)
+    order = given.pop("grid_order", list(given.get("grid", {})))
+    if len(order) > 1 and "grid_order" not in described:
+        raise FileFormatError(
+            explain(
+                f"the results do not hold the order of the grid of {name}",
+                fix="Evaluate again: earlier versions wrote the grid's variables sorted",
+            )
+        )
+    if order:
+        given["grid"] = {variable: given["grid"][variable] for variable in order}
     for key in ("at", "without"):
         if key in given:
             given[key] = tuple(given[key])

@@ -93,11 +93,21 @@ def recovered(
     direct = found.total if graph.one_step else found.direct
     return {
         **asdict(scores),
+        "ceiling": ceiling(graph),
         "total_effects": _matrix(found.total),
         "direct_effects": _matrix(direct),
         "true_total_effects": _matrix(graph.truth.total),
         "graph": graph.trials.graph.tolist(),
     }
+
+
+def ceiling(graph: GraphTrials) -> Score:
+    """Returns the scores of the true world in the model's place, on the same trials."""
+    return asdict(
+        score_effects(
+            graph.trials.graph, truth=graph.truth, found=graph.truth, one_step=graph.one_step
+        )
+    )
 
 
 KINDS: Mapping[str, Callable[[WorldModel, Materials, int], Score]] = {

@@ -25,8 +25,8 @@ except ImportError as error:
 
 _FORMAT = "interverse-policy-1"
 WEIGHTS, CARD = "policy.safetensors", "policy.json"
-Activation = Literal["tanh", "relu"]
-_ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+Activation = Literal["tanh", "relu", "elu"]
+_ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "elu": torch.nn.functional.elu}
 
 
 @final
@@ -41,6 +41,7 @@ class Card:
         low: least action; `high`: greatest.
         trained: what trained it, for the record.
         inputs: parts of the observation dict that it sees, side by side; empty for a flat one.
+        clip: observations are limited to [-clip, clip]; None leaves them.
     """
 
     layers: int
@@ -50,6 +51,7 @@ class Card:
     high: list[float]
     trained: dict[str, Any]
     inputs: list[str] = field(default_factory=list)
+    clip: float | None = None
     format: str = _FORMAT
 
 
@@ -69,6 +71,8 @@ class ExportedPolicy:
             seen = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
         with torch.no_grad():
             x = torch.as_tensor(np.asarray(seen), dtype=torch.float32)
+            if self.card.clip is not None:
+                x = torch.nan_to_num(x).clip(-self.card.clip, self.card.clip)
             x = (x - self.weights["obs.mean"]) / self.weights["obs.std"]
             return self.forward(x).numpy()
 

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from interverse.data.pairs.split_config import Labels
 from interverse.errors import FileFormatError, InvalidValueError, explain
 
 Crop = Literal["single", "multi"]
@@ -25,7 +26,7 @@ CROPS: tuple[Crop, ...] = ("single", "multi")
 _NEEDED = ("before", "after", "verb", "noun", "verbs", "nouns", "crop", "coding")
 _HALF = 128  # of an 8-bit mask
 _PROPERTIES = ("open", "on", "dirty", "broken")
-_OPTIONAL = ("boxes", "scenes", "instances")
+_OPTIONAL = ("boxes", "scenes", "instances", "edges")
 
 
 @final
@@ -40,7 +41,8 @@ class PairTensors:
         crop: "single" (the object alone) or "multi" (the whole scene).
         masks: (N, 2, S, S) bool, the object acted on, or None.
         factors: name -> (N, 2) float, true values before and after; may be empty.
-        extra: name -> array with N rows: boxes, scenes, instances, where the source has them.
+        extra: name -> array with N rows: boxes, scenes, instances, and edges (width and height of
+            the pictures that boxes are in), where the source has them.
     """
 
     images: Tensor
@@ -85,6 +87,25 @@ class PairTensors:
     def size(self) -> int:
         """Edge of the pictures in pixels."""
         return int(self.images.shape[-1])
+
+    @property
+    def labels(self) -> Labels:
+        """What `split_pairs` takes."""
+        house = None
+        if "scenes" in self.extra:
+            house = np.unique(self.extra["scenes"], return_inverse=True)[1].astype(np.int64)
+        edges = {}
+        if "edges" in self.extra and len(self):
+            width, height = self.extra["edges"][0].tolist()
+            edges = {"width": width, "height": height}
+        return Labels(
+            verb=self.verb.cpu().numpy(),
+            noun=self.noun.cpu().numpy(),
+            verbs=self.verbs,
+            box=self.extra.get("boxes"),
+            house=house,
+            **edges,
+        )
 
     def to(self, device: str | torch.device) -> PairTensors:
         """Returns the same pairs with pictures, masks and labels on a device."""
@@ -149,6 +170,7 @@ def from_dataset(dataset: Any, *, size: int, crop: Crop) -> PairTensors:
     extra = {"scenes": np.asarray(dataset.scene)}
     if dataset.box_after is not None:
         extra["boxes"] = np.asarray(dataset.box_after)
+        extra["edges"] = np.tile([dataset.width, dataset.height], (len(dataset), 1))
     return PairTensors(
         images=torch.from_numpy(np.stack([arrays.before, arrays.after], axis=1)),
         verb=torch.from_numpy(np.asarray(dataset.verb, dtype=np.int64)),

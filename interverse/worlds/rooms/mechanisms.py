@@ -191,7 +191,7 @@ def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
 
 def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
     """Returns why things cannot stand as they do, where an intervention put one elsewhere."""
-    if row["cut/camera/position"] and not camera.stands_free(room, row["camera/position"]):
+    if row["cut/camera/position"] and not camera.is_possible(room, row["camera/position"]):
         half = (np.array(room.size[:2]) / 2).round(2).tolist()
         return explain(
             f"camera/position is {row['camera/position'].round(3).tolist()}",
@@ -200,7 +200,7 @@ def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
     boxes = _boxes(row, options)
     for slot, box in boxes.items():
         moved = any(row[f"cut/{name_of(slot, field)}"] for field in ("position", "yaw"))
-        if moved and not room.taken.free(box):
+        if moved and not room.allows(CLASS_NAMES[int(row[name_of(slot, "class")])], box):
             return _clash(row, slot, "a wall or a piece of furniture")
         other_item = any(row[f"cut/{name_of(slot, field)}"] for field in ("class", "instance"))
         if moved or other_item:

@@ -131,8 +131,9 @@ class Rooms(World):
         refused = {}
         for i, world in enumerate(worlds.tolist()):
             mine = {name: value[i] for name, value in values.items()}
-            new = [s for s in self._slots if {"room/seed", name_of(s, "class")} & mine.keys()]
             row = self._row(world)
+            other = {name for name, value in mine.items() if not np.array_equal(value, row[name])}
+            new = [s for s in self._slots if {"room/seed", name_of(s, "class")} & other]
             problem = self._impose(row, mine, redraw=new)
             if problem is None:
                 self._write(row, world)
