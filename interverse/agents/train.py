@@ -28,6 +28,7 @@ from interverse.errors import (
 )
 from interverse.rng import check_seed
 from interverse.rollouts.exported import ExportedPolicy
+from interverse.rollouts.policy import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 
 try:
@@ -128,11 +129,6 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     finally:
         env.close()
         torch.set_num_threads(threads)
-
-
-def space_note(space: str) -> str:
-    """Returns the line that says that a policy has seen what protocols test."""
-    return f"Trained in space {space}: scores in space B are not those of an unseen space."
 
 
 def world_options(config: Train) -> dict[str, Any]:

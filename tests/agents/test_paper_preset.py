@@ -132,3 +132,16 @@ def test_returns_and_lengths_of_episodes_reach_the_log(tmp_path):
     assert len(model.ep_info_buffer) >= 6
     assert all(-40 < e["r"] < 0 for e in model.ep_info_buffer)
     env.close()
+
+
+def test_an_evaluation_of_a_policy_that_saw_the_test_says_so(tmp_path, capsys):
+    import interverse as iv
+
+    for space in ("A", "B"):
+        config = small(tmp_path / space, space=space, actor=("uniform:patterns=box/mass",))
+        folder = train(config)
+        capsys.readouterr()
+        found = iv.evaluate(str(folder), "tutorial/slider-v1", "P0", episodes=1, max_steps=3)
+        (run,) = found.provenance["runs"]
+        assert run.get("training_space") == (None if space == "A" else "B")
+        assert ("Trained in space B" in capsys.readouterr().err) == (space == "B")
