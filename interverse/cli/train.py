@@ -13,6 +13,7 @@ from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
+from interverse.scm.variable import SpaceName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class Train:
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
     """ppo, sac, td3: CausalWorld's curriculum: 0 none, 1 goals, 2 everything."""
+    space: SpaceName | None = None
+    """ppo, sac, td3: the space that training draws from; A, unless B or A_B is asked for."""
     actor: tuple[str, ...] = ()
     """ppo, sac, td3: actors of a curriculum, such as visual or physical_properties:group=block."""
     her: bool = False

@@ -33,7 +33,7 @@ from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
-from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
 from interverse.rollouts.policy_files import pack_policy
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
@@ -100,6 +100,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
                 explain(f"{name} is {count!r}", allowed="a whole number from 1")
             )
     first = check_seed(seed)
+    if training_space(policy) != "A":
+        Console(stderr=True).print(space_note(training_space(policy)), soft_wrap=True)
     about, ends = _check_world(task, options, chosen, policy, measured)
     request = Request(
         task=task,

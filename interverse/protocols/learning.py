@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from interverse.agents.train import Train, train
+from interverse.agents.train import Train, train, world_options
 from interverse.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate, write_text
 from interverse.protocols.select import select_protocols
@@ -76,7 +76,7 @@ class _Examiner:
             episodes=config.evaluate_episodes,
             seed=config.seed,
             experiment=config.algorithm + ("+her" if config.her else ""),
-            **config.options,
+            **world_options(config),
         )
         about = {k: v for k, v in found.provenance.items() if k not in ("command", "policy")}
         about["runs"] = [{**run, "policy": None} for run in about["runs"]]

@@ -15,7 +15,7 @@ from interverse.errors import FileFormatError, explain
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
-from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy import PolicyLike, training_space
 
 _SPECIAL = (
     "everything",
@@ -61,7 +61,9 @@ def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what it takes to play an episode of these results again."""
     named = isinstance(request.policy, str | os.PathLike)
     out = {name: known[name] for name in ("experiment", "task", "options", "policy")}
-    return out | {"source": os.fspath(request.policy) if named else None}
+    space = training_space(request.policy)
+    seen = {} if space == "A" else {"training_space": space}
+    return out | {"source": os.fspath(request.policy) if named else None} | seen
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:

@@ -73,6 +73,9 @@ class Tally:
     ) -> None:
         """Takes one step of every row; rows that have ended count no more."""
         alive = ~self.done
+        self._reasons |= self._driver.diverged
+        reward, terminated, truncated = (to_numpy(x) for x in (reward, terminated, truncated))
+        info = {name: to_numpy(value) for name, value in info.items()}
         self._length += alive
         self._reward.append(np.where(alive, reward, 0.0))
         self._trace.step(reward, alive)
