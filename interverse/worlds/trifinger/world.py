@@ -67,10 +67,11 @@ class TriFinger(World):
     clips_actions = True
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
-        self.num_worlds, self.options = num_worlds, options
+        self.num_worlds = num_worlds
         self.task: Task = load_task(options.task)()
         self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
         self.scene = scene_of(self.task, options, self._control)
+        self.options = replace(options, contact=self.scene.contact)
         self._rules = rules_of(self.task, self.scene, options)
         self.max_steps, self.reward_range = self._rules.max_steps, self._rules.reward_range
         declared = _declare(self.task, self.scene)
