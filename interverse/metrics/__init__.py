@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from interverse.registry import Entry, Registry
 
-
 METRICS = Registry(
     "metric",
     {
