@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import h5py
@@ -22,7 +21,13 @@ from numpy.typing import NDArray
 
 from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
 from interverse.errors import FileFormatError, explain
-from interverse.files.atomic import atomic, storage, write_bytes
+from interverse.files.atomic import (
+    atomic,
+    remove_stale,
+    scratch_folder,
+    storage,
+    write_bytes,
+)
 from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
 
 __all__ = ["PIXELS", "atomic", "file_bytes", "locked", "opened", "write_bytes"]
@@ -39,8 +44,8 @@ def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
         name: of the file; a format may tell it in what it writes.
         write: called with a path in a folder that is gone afterwards.
     """
-    with TemporaryDirectory(prefix="interverse-") as folder:
-        path = Path(folder) / name
+    with scratch_folder() as folder:
+        path = folder / name
         write(path)
         return path.read_bytes()
 
@@ -52,6 +57,7 @@ def locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.with_name(f".{path.name}.lock")
         with FileLock(lock):
+            remove_stale(path.parent)
             yield
             lock.unlink(missing_ok=True)
 
@@ -155,12 +161,12 @@ def _copy_pixels(
         out.write_direct_chunk((start + i, *origin), data, mask)
 
 
-def read_small(file: h5py.File) -> dict[str, NDArray[Any]]:
-    """Returns every array of an open file but the pixels, by path."""
+def read_small(file: h5py.File, without: str = "\0") -> dict[str, NDArray[Any]]:
+    """Returns every array of an open file but the pixels and those below a path, by path."""
     arrays: dict[str, NDArray[Any]] = {}
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and name not in PIXELS:
+        if isinstance(item, h5py.Dataset) and name not in PIXELS and not name.startswith(without):
             arrays[name] = item[()]
 
     file.visititems(visit)

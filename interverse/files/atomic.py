@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+import platform
+import re
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from interverse.errors import StorageError, explain
 
+_MARK = re.compile(r"\.([0-9a-f]{6})-(\d+)-[0-9a-f]{8}\.partial")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -27,7 +34,8 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
     Raises:
         StorageError: if the disk is full or a quota is spent; nothing is left behind.
     """
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial{path.suffix}")
+    mark = f"{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    partial = path.with_name(f".{path.name}.{mark}.partial{path.suffix}")
     with storage(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -54,6 +62,41 @@ def write_text(path: Path, text: str) -> Path:
 def write_json(path: Path, value: Any, *, indent: int | None = 1) -> Path:
     """Writes a value as JSON, keys sorted, whole or not at all; returns the path."""
     return write_text(path, json.dumps(value, indent=indent, sort_keys=True))
+
+
+def remove_stale(folder: Path) -> None:
+    """Removes what processes of this machine that were killed left half-written in a folder."""
+    for path in folder.glob(".*.partial*") if folder.is_dir() else ():
+        found = _MARK.search(path.name)
+        if found and found[1] == _host() and not _is_alive(int(found[2])):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yields a folder that is gone afterwards; those of killed processes are removed first."""
+    for path in Path(gettempdir()).glob(f"interverse-{_host()}-*"):
+        pid = path.name.split("-")[2]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(path, ignore_errors=True)
+    with TemporaryDirectory(prefix=f"interverse-{_host()}-{os.getpid()}-") as folder:
+        yield Path(folder)
+
+
+@cache
+def _host() -> str:
+    """Returns a short hash of this machine's name: process ids are its own."""
+    return hashlib.blake2b(platform.node().encode(), digest_size=3).hexdigest()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from interverse.errors import (
     explain,
     unknown,
 )
-from interverse.files.atomic import write_json
+from interverse.files.atomic import remove_stale, write_json
 from interverse.protocols import record
 from interverse.protocols.folder import add_to_index, check_indexed, claim, write_index
 from interverse.protocols.measures import Metric, MetricLike, select_metrics
@@ -122,6 +122,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     plan = _plan(request, None if out is None else Path(out), about)
     if plan.folder is not None:
         claim(plan.folder, plan.identity, allow_other_code=allow_other_code)
+        remove_stale(plan.folder)
+        remove_stale(plan.folder / "units")
     rows = _collect(plan, policy, workers, cluster, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
     if plan.folder is not None:
