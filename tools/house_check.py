@@ -21,6 +21,7 @@ SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
 # __init__ uses the library as its users do.
 IMPORT_ORDER = (
     "_version errors rng registry",
+    "files",
     "scm metrics",
     "sim",
     "worlds",

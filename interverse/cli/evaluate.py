@@ -12,7 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-from interverse.errors import InvalidValueError, explain
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
 
@@ -108,7 +109,7 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
                 explain(f"option {pair!r}", allowed="NAME=VALUE", fix="For instance skip_frame=3")
             )
         try:
-            out[name] = json.loads(text)
-        except ValueError:
+            out[name] = parse_json(text)
+        except FileFormatError:
             out[name] = text
     return out

@@ -13,6 +13,7 @@ from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
+from interverse.files.json_text import read_json_object
 from interverse.scm.variable import SpaceName
 
 
@@ -111,6 +112,6 @@ def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
 
 def _option_words(folder: Path) -> str:
     """Returns the options that an evaluation needs to show the policy what it knows."""
-    options = json.loads((folder / "policy.json").read_text())["trained"]["options"]
+    options = read_json_object(folder / "policy.json")["trained"]["options"]
     pairs = (f"{name}={json.dumps(value)}" for name, value in sorted(options.items()))
     return " --option " + " ".join(pairs) if options else ""

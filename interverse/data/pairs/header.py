@@ -14,6 +14,7 @@ from interverse.data.pairs.shards import FORMAT, ShardInfo
 from interverse.data.pairs.values import Layout
 from interverse.data.store import atomic
 from interverse.errors import FileFormatError, explain
+from interverse.files.json_text import read_json_object
 
 INDEX = "index.json"
 
@@ -103,10 +104,13 @@ class PairHeader:
                 )
             )
         try:
-            data = json.loads(path.read_text())
+            data = read_json_object(path)
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']!r}")
             given = {item.name: data[item.name] for item in fields(cls)}
+            for name in (shard["file"] for shard in given["shards"]):
+                if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
+                    raise ValueError(f"a shard {name!r} outside the folder")
             return cls(
                 **given
                 | {
@@ -116,7 +120,7 @@ class PairHeader:
                     "shards": tuple(ShardInfo(**shard) for shard in given["shards"]),
                 }
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FileFormatError(
                 explain(
                     f"{path} is no index of pairs: {error!r}",

@@ -13,8 +13,8 @@ from interverse.data.pairs.dataset import PairDataset, open_pairs
 from interverse.data.pairs.header import INDEX
 from interverse.data.pairs.official import load_official
 from interverse.data.pairs.splits import SHIFTS
-from interverse.data.splits import default_folder
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.files.cache import datasets_folder
 
 PARTS = ("train", "valid", "test_id", "test_ood", "valid_ood")
 _HOW = ("pairs", "seed", "workers", "depth", "instances")
@@ -58,7 +58,7 @@ def _collected(
     config = CollectPairs(id=id, out=Path(), options=options, progress=progress, **how)
     key = hashlib.blake2b(config.key.encode(), digest_size=5).hexdigest()
     name = f"{id.replace('/', '-')}.{config.pairs}.{key}"
-    place = default_folder() if folder is None else Path(folder)
+    place = datasets_folder() if folder is None else Path(folder)
     return open_pairs(collect_pairs(replace(config, out=place / name)))
 
 

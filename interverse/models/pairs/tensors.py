@@ -6,8 +6,6 @@ simulator and data libraries can read too.
 
 from __future__ import annotations
 
-import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +18,8 @@ from torch import Tensor
 
 from interverse.data.pairs.split_config import Labels
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import atomic
+from interverse.files.npz import read_npz
 
 Crop = Literal["single", "multi"]
 CROPS: tuple[Crop, ...] = ("single", "multi")
@@ -227,11 +227,8 @@ def save(pairs: PairTensors, path: Path) -> None:
         content["masks"] = np.packbits(pairs.masks.cpu().numpy(), axis=-1)
     content |= {f"factor/{name}": values for name, values in pairs.factors.items()}
     content |= {name: pairs.extra[name] for name in _OPTIONAL if name in pairs.extra}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    with open(scratch, "wb") as file:
+    with atomic(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **content)
-    os.replace(scratch, path)
 
 
 def load(path: Path) -> PairTensors:
@@ -240,9 +237,8 @@ def load(path: Path) -> PairTensors:
     A plain file has `coding` "plain" and unpacked bool `masks`; all else is the same.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        held = read_npz(path)
+    except (OSError, ValueError) as error:
         raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
     missing = [name for name in _NEEDED if name not in held]
     if missing:
