@@ -16,6 +16,8 @@ from interverse.data.store import atomic
 from interverse.errors import FileFormatError, explain
 
 INDEX = "index.json"
+PAIRS_OF_A_HOUSE = 25
+"""The most pairs that a house gives, as in the published set."""
 
 
 @final
@@ -32,6 +34,7 @@ class PairHeader:
         graph: the causal graph of the world, as `CausalGraph.to_json` writes it.
         shards: the files, in order. The last may hold more pairs than are counted.
         version: the package version that wrote it.
+        pairs_per_house: the most pairs of a house. first_house: number of the first.
     """
 
     id: str
@@ -47,6 +50,8 @@ class PairHeader:
     graph: str
     shards: tuple[ShardInfo, ...]
     version: str = __version__
+    pairs_per_house: int = PAIRS_OF_A_HOUSE
+    first_house: int = 0
 
     @property
     def key(self) -> str:
@@ -58,6 +63,7 @@ class PairHeader:
             depth=self.depth,
             instances=self.instances,
             version=self.version,
+            pairs_per_house=self.pairs_per_house,
         )
 
     @property
@@ -106,7 +112,7 @@ class PairHeader:
             data = json.loads(path.read_text())
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']!r}")
-            given = {item.name: data[item.name] for item in fields(cls)}
+            given = {item.name: data[item.name] for item in fields(cls) if item.name in data}
             return cls(
                 **given
                 | {
@@ -126,6 +132,8 @@ class PairHeader:
             ) from error
 
 
-def collection_key(**parts: Any) -> str:
+def collection_key(*, pairs_per_house: int = PAIRS_OF_A_HOUSE, **parts: Any) -> str:
     """Returns JSON that stands for what a shard's content depends on, the house apart."""
+    if pairs_per_house != PAIRS_OF_A_HOUSE:
+        parts["pairs_per_house"] = pairs_per_house
     return json.dumps(parts, sort_keys=True)

@@ -87,7 +87,7 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
         if slot in redraw:
             graded = options.states == "graded"
             row[name_of(slot, "state")] = _initial(row, slot, graded=graded)
-    _settle_light(row, room)
+    _settle_light(row, room, options)
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
 
@@ -172,9 +172,9 @@ def _initial(row: Row, slot: int, *, graded: bool) -> NDArray[np.float64]:
     return np.where(heads & held, full, 0.0)
 
 
-def _settle_light(row: Row, room: Room) -> None:
+def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
     hue = float(generator(seed=room.seed, name="rooms/lamps").random())
-    light = lights.draw_light(hue, row["u/light"])
+    light = lights.draw_light(hue, row["u/light"], options.lamps)
     if row["shifted"]:
         light = lights.shift_light(*light, row["u/shift"])
     for name, value in zip(LIGHT, light, strict=True):

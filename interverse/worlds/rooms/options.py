@@ -16,6 +16,8 @@ Quality = Literal["fast", "high"]
 QUALITIES: tuple[Quality, ...] = ("fast", "high")
 View = Literal["multi", "single"]
 VIEWS: tuple[View, ...] = ("multi", "single")
+Lamps = Literal["soft", "original"]
+LAMPS: tuple[Lamps, ...] = ("soft", "original")
 States = Literal["whole", "graded"]
 STATES: tuple[States, ...] = ("whole", "graded")
 MOST_OBJECTS = 8
@@ -36,6 +38,9 @@ class RoomsOptions(WorldOptions):
     """Pixels a side of the picture and the mask. The published pictures have 672."""
     objects: int = MOST_OBJECTS
     """How many objects a room has at most; each room draws its number from 4 up to this."""
+    lamps: Lamps = "soft"
+    """soft: lamp colours of saturation 0.02 to 0.24, as lamps have. original: 0.5 to 1, as in the
+    published set."""
     states: States = "whole"
     """whole: objects are open or closed, on or off, and so on, as in the published set. graded:
     first states and the targets of actions are any value from 0 to 1, such as open to 0.37; then
@@ -50,6 +55,7 @@ class RoomsOptions(WorldOptions):
             "view": VIEWS,
             "pair_nuisance": NUISANCES,
             "quality": QUALITIES,
+            "lamps": LAMPS,
             "states": STATES,
         }
         for name, choices in allowed.items():
