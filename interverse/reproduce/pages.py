@@ -44,6 +44,12 @@ _DISCOVERY_LEGEND = (
     "From the colours at the start of the test episodes; no intervention is seen, so some edges"
     " have no direction."
 )
+_COUNTERFACTUAL_LEGEND = (
+    "Counterfactual trials: the same noise, one object or paint altered. CF-H@1 and CF-MRR rank the"
+    " true counterfactual among other outcomes; the effect error is how far the model's effect of"
+    " the alteration on the other objects is from the world's. The true world with the facts' noise"
+    " is the ceiling; with other noise it is what perfect mechanisms alone can give."
+)
 _GRAPH_FIELDS = (
     ("f1", "F1 / ceiling"),
     ("shd", "SHD / ceiling"),
@@ -83,6 +89,9 @@ def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
     for world in dict.fromkeys(entry["world"] for entry in content["recovery"]):
         found = [entry for entry in content["recovery"] if entry["world"] == world]
         yield f"What was learned of the graph of {world}", [_GRAPH_LEGEND], _graph_grid(found)
+        if any(entry["counterfactual"] for entry in found):
+            title = f"What would have happened in {world}"
+            yield title, [_COUNTERFACTUAL_LEGEND], _counterfactual_grid(found)
     if content["discovery"]:
         head = ["method", "F1", "SHD", "F1 of the skeleton"]
         rows = [
@@ -102,6 +111,20 @@ def _graph_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
         for e in found
     ]
     return [head, *rows]
+
+
+def _counterfactual_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
+    head = ["model", "CF-H@1", "CF-MRR", "effect error"]
+    known = [entry for entry in found if entry["counterfactual"]]
+    rows = {f"{e['model']} {e['loss']}": e["counterfactual"]["model"] for e in known}
+    rows |= {name: own for name, own in known[0]["counterfactual"].items() if name != "model"}
+    return [
+        head,
+        *(
+            [name, f"{s['hits']:.1f}", f"{s['mrr']:.1f}", f"{s['effect_error']:.3f}"]
+            for name, s in rows.items()
+        ),
+    ]
 
 
 def _graph_value(entry: Mapping[str, Any], field: str) -> str:
