@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, explain
 from interverse.metrics import bootstrap, generalisation, statistics
-from interverse.results.labels import component_names
+from interverse.results.labels import component_names, is_share
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rng import generator
 
@@ -28,7 +28,8 @@ _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _NOTES = {
-    "episode": "mean [95% bootstrap interval over the scored episodes]",
+    "episode": "mean [95% interval over the scored episodes: bootstrap, or Wilson's where every "
+    "score is 0 or 1]",
     "seed": "mean [95% bootstrap interval over seeds]",
 }
 _AGGREGATES = {
@@ -70,6 +71,9 @@ def aggregates(results: Results, metric: str) -> TextTable:
             continue
         cells = []
         for name, statistic in _AGGREGATES.items():
+            if name == "mean" and are_successes(metric, matrix):
+                cells.append(_wilson(matrix))
+                continue
             rng = interval_rng(f"{experiment}|{task}|{metric}|{name}")
             cells.append(_estimate(matrix, statistic, rng))
         rows.append((experiment, task, int(np.sum(~np.isnan(matrix))), *cells))
@@ -213,9 +217,30 @@ def estimates(
     """Returns (experiment, task, protocol) -> the mean score with its interval."""
     values, seeds = results.scores(metric), results.column("seed")
     return {
-        key: _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
+        key: _wilson(values[at])
+        if unit == "episode" and are_successes(metric, values[at])
+        else _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
         for key, at in groups(results).items()
     }
+
+
+def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
+    """Returns whether scores are successes and failures alone: 0 or 1 each, of a share."""
+    known = values[~np.isnan(values)]
+    share = metric == "success" or is_share(metric)
+    return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
+
+
+def _wilson(values: NDArray[np.float64]) -> Estimate:
+    """Returns the share of successes with Wilson's interval.
+
+    Draws from eight successes of eight are all successes, so a bootstrap would claim certainty.
+    """
+    from scipy.stats import binomtest  # slow to load
+
+    known = values[~np.isnan(values)]
+    found = binomtest(int(known.sum()), known.size).proportion_ci(method="wilson")
+    return Estimate(float(known.mean()), float(found.low), float(found.high))
 
 
 def _mean_interval(
