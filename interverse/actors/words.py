@@ -15,17 +15,20 @@ from interverse.actors.actor import Actor
 from interverse.actors.curriculum import Curriculum, Stage, Start
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
 from interverse.files.json_text import parse_json
+from interverse.scm.variable import SpaceName
 
 _STAGE = ("first", "last", "period", "step")
 
 
-def curriculum_from_words(words: Iterable[str], start: Start = "per_episode") -> Curriculum:
+def curriculum_from_words(
+    words: Iterable[str], start: Start = "per_episode", space: SpaceName | None = None
+) -> Curriculum:
     """Returns the curriculum of some words, one stage each.
 
     >>> curriculum_from_words(["goals", "visual:space=A@first=10"]).stages[1].first
     10
     """
-    return Curriculum(stages=tuple(map(_stage, words)), start=start)
+    return Curriculum(stages=tuple(map(_stage, words)), start=start, space=space)
 
 
 def actor_from_word(word: str) -> Actor:

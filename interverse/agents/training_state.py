@@ -1,4 +1,4 @@
-"""Everything a training run needs to go on as if it had never stopped.
+"""Checkpoints of a training run: all it needs to go on as if it had never stopped.
 
 Weights, optimisers, counters, every random state, the replay buffer and the worlds themselves, as
 safetensors, npz and JSON: nothing is pickled, so nothing in a checkpoint can run code.
@@ -10,6 +10,7 @@ import json
 import os
 import random
 import shutil
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,8 @@ def _arrays(model: Any, env: WorldVecEnv) -> dict[str, np.ndarray]:
     out = {
         "last_episode_starts": model._last_episode_starts,
         "returns": env._returns,
+        "lengths": env._lengths,
+        "episodes": np.array([[e["r"], e["l"]] for e in model.ep_info_buffer or ()]),
     }
     out |= dict(_leaves("last_obs", model._last_obs))
     buffer = getattr(model, "replay_buffer", None)
@@ -151,8 +154,8 @@ def _arrays(model: Any, env: WorldVecEnv) -> dict[str, np.ndarray]:
         out |= {name: array[:rows] for name, array in _buffered(buffer).items()}
         if hasattr(buffer, "_current_ep_start"):
             out["buffer/current"] = buffer._current_ep_start
-    if env.meddler is not None:
-        out |= {f"curriculum/{k}": v for k, v in env.meddler.save().items()}
+    if env.hook is not None:
+        out |= {f"curriculum/{k}": v for k, v in env.hook.save().items()}
     return out
 
 
@@ -180,7 +183,8 @@ def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarra
     parts = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     model._last_obs = parts or arrays["last_obs"]
     model._last_episode_starts = arrays["last_episode_starts"]
-    env._returns[:] = arrays["returns"]
+    env._returns[:], env._lengths[:] = arrays["returns"], arrays["lengths"]
+    _restore_episodes(model, arrays["episodes"])
     if "buffer/position" in arrays:
         buffer = model.replay_buffer
         position, full = arrays["buffer/position"].tolist()
@@ -189,10 +193,17 @@ def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarra
             held[: len(arrays[name])] = arrays[name]
         if "buffer/current" in arrays:
             buffer._current_ep_start = arrays["buffer/current"]
-    if env.meddler is not None:
+    if env.hook is not None:
         prefix = "curriculum/"
         memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        env.meddler.load(memory)
+        env.hook.load(memory)
+
+
+def _restore_episodes(model: Any, rows: np.ndarray) -> None:
+    """Puts back the returns and lengths of recent episodes, whose means SB3 logs."""
+    window = model._stats_window_size
+    model.ep_info_buffer, model.ep_success_buffer = deque(maxlen=window), deque(maxlen=window)
+    model.ep_info_buffer.extend({"r": float(r), "l": int(n)} for r, n in rows.reshape(-1, 2))
 
 
 def _random_states(model: Any) -> dict[str, Any]:

@@ -109,8 +109,14 @@ def without_pairs(config: Any) -> dict[str, Any]:
     return given | {"options": {**given["options"], **parse_pairs(given.pop("option"))}}
 
 
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
 def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Returns options from NAME=VALUE words; a value that is no JSON is taken as text."""
+    """Returns options from NAME=VALUE words; a value that is no JSON is taken as text.
+
+    True, False and None may be written as in Python.
+    """
     out: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -119,7 +125,7 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
                 explain(f"option {pair!r}", allowed="NAME=VALUE", fix="For instance skip_frame=3")
             )
         try:
-            out[name] = parse_json(text)
+            out[name] = parse_json(_WORDS.get(text, text))
         except FileFormatError:
             out[name] = text
     return out

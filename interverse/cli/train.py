@@ -14,6 +14,7 @@ from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
 from interverse.files.json_text import read_json_object
+from interverse.scm.variable import SpaceName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class Train:
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
     """ppo, sac, td3: CausalWorld's curriculum: 0 none, 1 goals, 2 everything."""
+    space: SpaceName | None = None
+    """ppo, sac, td3: the space that training draws from; A, unless B or A_B is asked for."""
     actor: tuple[str, ...] = ()
     """ppo, sac, td3: actors of a curriculum, such as visual or physical_properties:group=block."""
     her: bool = False
@@ -57,7 +60,7 @@ class Train:
     evaluate_episodes: int | None = None
     """Episodes of an evaluation; ppo, sac, td3 have one at every checkpoint, 0 for none."""
     evaluate_protocols: str | None = None
-    """ppo, sac, td3: protocols of an evaluation; P0 by default."""
+    """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
     """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
 

@@ -130,7 +130,8 @@ def load_dataset(
                 explain(f"{id} has pairs, not episodes: episodes and images cannot be chosen")
             )
         return load_pairs(id, split, folder=folder, progress=progress, **options)
-    config = _config(id, "train" if split is None else split, options)
+    split = "train" if split is None else split
+    config = _config(id, split, options)
     config = replace(
         config,
         images=images,

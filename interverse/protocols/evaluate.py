@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -35,8 +36,9 @@ from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
-from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
 from interverse.rollouts.policy_files import pack_policy
+from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 
 _LOG = logging.getLogger(__name__)
@@ -107,6 +109,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)
+    if training_space(policy) != "A":
+        Console(stderr=True).print(space_note(training_space(policy)), soft_wrap=True)
     about, engine = _check_world(task, options, chosen, policy, measured)
     request = Request(
         task=task,
@@ -177,9 +181,11 @@ def _check_world(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Builds each kind of world once, so that every mistake shows before any work starts.
 
-    Returns what the record says of variables, and the engine.
+    Returns:
+        What the record says of variables and of the range of scores by task; and the engine.
     """
     about: dict[str, Any] = {}
+    ends: list[tuple[float, float]] = []
     engine: dict[str, str] = {}
     for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
         env = make(task, **settings)
@@ -192,10 +198,14 @@ def _check_world(
                 _check_names(metric, env.driver.world.variables)
             about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
+            ends.append(env.world.return_range)
             engine |= record.engine_of(env.world)
         finally:
             env.close()
-    return about, engine
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    known = math.isfinite(low) and math.isfinite(high) and low < high
+    ranges = {task: {"return": [low, high]}} if known else {}
+    return {"variables": about, "ranges": ranges}, engine
 
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
@@ -214,10 +224,12 @@ def _ranges(variable: Variable) -> dict[str, Any]:
         space = getattr(variable, name)
         if space is not None:
             out[name] = [space.low.tolist(), space.high.tolist()]
+        if isinstance(space, Choice):
+            out[name.replace("space", "options")] = list(space.options)
     return out
 
 
-def _plan(request: Request, folder: Path | None, variables: Mapping[str, Any]) -> _Plan:
+def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _Plan:
     units = tuple(
         Unit(
             task=request.task,
@@ -240,7 +252,7 @@ def _plan(request: Request, folder: Path | None, variables: Mapping[str, Any]) -
         "versions": dict(versions()),
         "code": record.code(),
         "protocols": {p.name: record.describe(p) for p in request.protocols},
-        "variables": dict(variables),
+        **about,
         "runs": [record.run(request, identity)],
     }
     return _Plan(units=units, folder=folder, identity=identity, provenance=provenance)

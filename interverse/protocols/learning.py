@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from interverse.agents.train import Train, train
+from interverse.agents.train import Train, train, world_options
 from interverse.errors import InvalidValueError, explain
 from interverse.files.atomic import write_json
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate
@@ -24,11 +24,15 @@ class TrainAndEvaluate(Train):
 
     evaluate_episodes: int = 10
     """Episodes per protocol at every checkpoint; 0 scores nothing."""
-    evaluate_protocols: str = "P0"
-    """Under which protocols: names separated by commas, or a range such as P0-P11."""
+    evaluate_protocols: str = ""
+    """Names separated by commas, or a range such as P0-P11; by default the task's first: P0, or
+    train in control."""
 
     def __post_init__(self) -> None:
         Train.__post_init__(self)
+        if not self.evaluate_protocols:
+            first = select_protocols(self.task)[0].name
+            object.__setattr__(self, "evaluate_protocols", first)
         if self.evaluate_episodes < 0:
             raise InvalidValueError(
                 explain(f"evaluate_episodes is {self.evaluate_episodes}", allowed="0 or more")
@@ -72,7 +76,7 @@ class _Examiner:
             episodes=config.evaluate_episodes,
             seed=config.seed,
             experiment=config.algorithm + ("+her" if config.her else ""),
-            **config.options,
+            **world_options(config),
         )
         about = {k: v for k, v in found.provenance.items() if k not in ("command", "policy")}
         about["runs"] = [{**run, "policy": None} for run in about["runs"]]

@@ -47,10 +47,14 @@ class Protocol:
     """Before which actions it acts; 0 is the start of the episode."""
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Values an episode starts with, by its number: their product, the first variable fastest."""
+    paired: bool = False
+    """Whether the grid's lists run side by side, each begun again at its end: not a product."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the world that hold under this protocol, as for make."""
     ranges: Ranges = field(default_factory=dict)
     """Components drawn from a range of their own, outside the space: an original's quirk."""
+    by_name: bool = False
+    """Whether "all" leaves it out, so that it is run where it is asked for."""
     legacy: bool = False
     """Whether it follows a quirk of an original; "all" leaves such protocols out."""
     note: str = ""
@@ -104,11 +108,14 @@ class Protocol:
         >>> protocol = Protocol(name="looks", grid={"look": (7, 8), "body": (0, 1, 2)})
         >>> [rows.tolist() for rows in protocol.start(np.arange(4)).values()]
         [[7, 8, 7, 8], [0, 0, 1, 1]]
+        >>> protocol = Protocol(name="looks", grid=protocol.grid, paired=True)
+        >>> [rows.tolist() for rows in protocol.start(np.arange(4)).values()]
+        [[7, 8, 7, 8], [0, 1, 2, 0]]
         """
         out, rest = {}, np.asarray(episodes)
         for name, values in self.grid.items():
             out[name] = np.array([values[i] for i in (rest % len(values)).tolist()])
-            rest = rest // len(values)
+            rest = rest if self.paired else rest // len(values)
         return out
 
     @property

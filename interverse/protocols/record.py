@@ -11,16 +11,25 @@ from typing import Any, final
 import numpy as np
 
 from interverse._version import __version__
+from interverse.errors import FileFormatError, explain
 from interverse.protocols.fingerprint import code_hash, fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
 from interverse.results.provenance import versions
-from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy import PolicyLike, training_space
 from interverse.worlds.world import World
 
 _LIBRARIES = ("dm_control", "mujoco", "mujoco-warp", "numpy", "torch")
 _ENGINE = ("engine", "device", "contact", "contacts", "contact_mode")  # options, where they exist
-_SPECIAL = ("everything", "grid", "options", "ranges", "legacy")  # written where they are set
+_SPECIAL = (
+    "everything",
+    "grid",
+    "paired",
+    "options",
+    "ranges",
+    "by_name",
+    "legacy",
+)  # written where they are set
 
 
 @final
@@ -89,7 +98,9 @@ def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what it takes to play an episode of these results again."""
     named = isinstance(request.policy, str | os.PathLike)
     out = {name: known[name] for name in ("experiment", "task", "options", "policy")}
-    return out | {"source": os.fspath(request.policy) if named else None}
+    space = training_space(request.policy)
+    seen = {} if space == "A" else {"training_space": space}
+    return out | {"source": os.fspath(request.policy) if named else None} | seen
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:
@@ -102,6 +113,8 @@ def describe(protocol: Protocol) -> dict[str, Any]:
     out |= {n: _plain(getattr(protocol, n)) for n in _SPECIAL if getattr(protocol, n)}
     if protocol.everything is not None:
         out["without"] = list(protocol.without)
+    if len(protocol.grid) > 1:  # JSON sorts names, and the order says which one runs fastest
+        out["grid_order"] = list(protocol.grid)
     return out
 
 
@@ -113,6 +126,16 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
     True
     """
     given = dict(described)
+    order = given.pop("grid_order", list(given.get("grid", {})))
+    if len(order) > 1 and "grid_order" not in described:
+        raise FileFormatError(
+            explain(
+                f"the results do not hold the order of the grid of {name}",
+                fix="Evaluate again: earlier versions wrote the grid's variables sorted",
+            )
+        )
+    if order:
+        given["grid"] = {variable: given["grid"][variable] for variable in order}
     for key in ("at", "without"):
         if key in given:
             given[key] = tuple(given[key])

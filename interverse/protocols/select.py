@@ -18,9 +18,9 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
 
     Args:
         task: a world's id.
-        given: "all", "legacy" (those that follow an original's quirks; "all" leaves them out), a
-            name, a range such as "P0-P11" (those that exist for the task), names separated by
-            commas, protocols of your own, or a list of these.
+        given: "all", "legacy" (those that follow an original's quirks; "all" leaves them out, and
+            those that are asked for by name alone), a name, a range such as "P0-P11" (those that
+            exist for the task), names separated by commas, protocols of your own, or a list.
 
     >>> [p.name for p in select_protocols("trifinger/stacking2-v1", "P2-P5")]
     ['P2', 'P4', 'P5']
@@ -44,7 +44,8 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
 
 def _by_name(text: str, table: dict[str, Protocol]) -> list[Protocol]:
     if text in ("all", "legacy"):
-        return [p for p in table.values() if p.legacy == (text == "legacy")]
+        listed = [p for p in table.values() if not p.by_name]
+        return [p for p in listed if p.legacy == (text == "legacy")]
     out = []
     for part in (p.strip() for p in text.split(",")):
         span = _RANGE.match(part)

@@ -22,7 +22,6 @@ from interverse.protocols.tally import Tally
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import unpacked_policy
 from interverse.rollouts.seats import Seated
-from interverse.sim import SimulationError
 from interverse.worlds.world import World
 
 ROWS = 50
@@ -61,48 +60,19 @@ def play(
 ) -> list[dict[str, Any]]:
     """Returns the results rows of the episodes with these numbers, played side by side.
 
-    An episode whose physics diverges is a row with the reason and without a score; the others are
-    played again without it, which changes nothing in them.
-
     Args:
         unit: task, options, protocol, seed and metrics.
         policy: what acts.
         numbers: of the episodes, all of one block of fifty.
         look: called with the world and the step before each action and after the last.
     """
-    rows: dict[int, dict[str, Any]] = {}
-    left = np.asarray(numbers)
-    while len(left):
-        try:
-            rows |= {row["episode"]: row for row in _play(unit, policy, left, look)}
-            break
-        except SimulationError as error:
-            lost = left[[world for world in error.worlds if 0 <= world < len(left)]]
-            if not len(lost):
-                raise
-            rows |= {number: _diverged(unit, number, error) for number in lost.tolist()}
-            left = left[~np.isin(left, lost)]
-    return [rows[number] for number in numbers.tolist()]
-
-
-def _diverged(unit: Unit, number: int, error: SimulationError) -> dict[str, Any]:
-    address = {"task": unit.task, "protocol": unit.protocol.name, "seed": unit.seed}
-    reason = f"diverged: {' '.join(str(error).split())}"
-    return {**address, "episode": number, "refused": True, "reason": reason}
-
-
-def _play(
-    unit: Unit,
-    policy: PolicyLike,
-    numbers: NDArray[np.int64],
-    look: Callable[[World, int], None] | None,
-) -> list[dict[str, Any]]:
     count = len(numbers)
     settings = {"threads": 1, **unit.options, **unit.protocol.options}
     picture = {} if look is None else {"render_mode": "rgb_array"}
     venv = make_vec(unit.task, num_envs=count, autoreset_mode="disabled", **settings, **picture)
     try:
         world, driver = venv.unwrapped.world, venv.unwrapped.driver
+        driver.skips_diverged = True  # its row says so; the others go on
         unit.protocol.check(driver)
         given = unit.protocol.start(numbers)
         begin = {"episode": numbers.tolist(), **({"do": given} if given else {})}

@@ -132,7 +132,8 @@ def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...])
         Section(
             title="Over all protocols",
             text="Aggregates with intervals that resample episodes within each protocol. IQM is "
-            "the mean of the middle half; the optimality gap is what is missing to 1. "
+            "the mean of the middle half; the optimality gap is the share of the score's range "
+            "that is missing to its top, where that range is known. "
             "The profile shows which share of episodes scores above each level.",
             plots=("radar", "profiles") if several else ("profiles",),
             tables={"aggregates": tables.aggregates(results, metric)},

@@ -51,7 +51,7 @@ class Episode:
 
     Attributes:
         id: the world's id; `options`: what `make` was given.
-        seed: the seed; `episode`: its how-manieth episode.
+        seed: the seed; `episode`: the number of the episode under that seed, from 0.
         observations: (T+1, ...) or a dict of such.
         actions: (T, ...). rewards, terminated, truncated: (T,).
         values: every variable, (T+1, *shape).

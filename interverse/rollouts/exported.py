@@ -34,8 +34,8 @@ except ImportError as error:
     raise missing_extra("torch", "torch") from error
 
 _FORMAT = "interverse-policy-1"
-Activation = Literal["tanh", "relu"]
-_ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+Activation = Literal["tanh", "relu", "elu"]
+_ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "elu": torch.nn.functional.elu}
 
 
 @final
@@ -50,6 +50,7 @@ class Card:
         low: least action; `high`: greatest.
         trained: what trained it, for the record.
         inputs: parts of the observation dict that it sees, side by side; empty for a flat one.
+        clip: observations are limited to [-clip, clip]; None leaves them.
     """
 
     layers: int
@@ -59,6 +60,7 @@ class Card:
     high: list[float]
     trained: dict[str, Any]
     inputs: list[str] = field(default_factory=list)
+    clip: float | None = None
     format: str = _FORMAT
 
 
@@ -76,6 +78,8 @@ class ExportedPolicy:
         check_seen(seen.shape, len(self.weights["obs.mean"]))
         with torch.no_grad():
             x = torch.as_tensor(seen, dtype=torch.float32)
+            if self.card.clip is not None:
+                x = torch.nan_to_num(x).clip(-self.card.clip, self.card.clip)
             x = (x - self.weights["obs.mean"]) / self.weights["obs.std"]
             return self.forward(x).numpy()
 

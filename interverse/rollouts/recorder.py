@@ -105,11 +105,21 @@ class EpisodeFolder(Sequence[Episode]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         wanted = index + len(self) if index < 0 else index
+        path = self.file_of(wanted)
+        with _opened(path) as file:
+            return _read(file, wanted, path)
+
+    def file_of(self, index: int) -> Path:
+        """Returns the file an episode lies in."""
         for first, last, path in self._files:
-            if first <= wanted <= last:
-                with _opened(path) as file:
-                    return _read(file, wanted, path)
+            if first <= index <= last:
+                return path
         raise IndexError(explain(f"there is no episode {index}", allowed=f"0 to {len(self) - 1}"))
+
+    @staticmethod
+    def file_name(first: int, last: int) -> str:
+        """Returns the name of the file that holds some episodes."""
+        return _NAME.format(first, last)
 
     def __iter__(self) -> Iterator[Episode]:
         for first, last, path in self._files:
