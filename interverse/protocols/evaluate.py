@@ -94,7 +94,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         episodes: how many per protocol and seed.
         seed: the first seed; `seeds` counts on from it.
         seeds: how many seeds.
-        workers: how many units run at a time; more than one needs a policy that can be pickled.
+        workers: how many units run at a time; more than one sends the policy to other
+            processes.
         out: a folder for the results; None keeps them in memory.
         experiment: the name the rows carry; the policy's by default.
         metrics: further scores of an episode's steps: functions of `Steps`, `Metric`s, or names of
