@@ -242,7 +242,7 @@ class _Replays:
 
     def draw_and_play(self, factor: str, regions: Mapping[str, Any]) -> None:
         """Draws a factor's values for every episode, keeps them, and plays under them."""
-        protocol = Protocol(name=f"attribute/{factor}", variables=regions)
+        protocol = Protocol(name=f"attribute-{factor}".replace("/", "-"), variables=regions)
         held = self._drawn.setdefault(factor, [])
         for numbers in self._blocks():
             self._start(numbers)
