@@ -240,10 +240,10 @@ class Observer:
     def _numbers(self, tips: Array) -> Array:
         """Returns the structured observations, (N, width)."""
         store, rows, options = self._store, self._store.rows, self._options
-        left = (self._seconds - rows[CLOCK] * options.step_time)[:, None]
-        parts = [left, rows["joint_positions"], rows["joint_velocities"], tips]
-        parts += [_object_numbers(store, *objects) for objects in self._objects]
         xp = namespace(tips)
+        left = self._seconds - xp.astype(rows[CLOCK], tips.dtype) * options.step_time
+        parts = [left[:, None], rows["joint_positions"], rows["joint_velocities"], tips]
+        parts += [_object_numbers(store, *objects) for objects in self._objects]
         if options.max_blocks is not None:
             parts.append(xp.astype(rows["block/used"], tips.dtype))
         if options.custom_observations:

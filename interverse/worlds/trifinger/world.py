@@ -184,8 +184,8 @@ class TriFinger(World):
     def _begin(self, worlds: Index) -> None:
         """Puts the start of an episode, before any draw, into some worlds."""
         n = len(worlds)
-        xp = namespace(next(iter(self._start.values())))
-        self.load({name: xp.repeat(rows, n, axis=0) for name, rows in self._start.items()}, worlds)
+        start = {k: namespace(rows).repeat(rows, n, axis=0) for k, rows in self._start.items()}
+        self.load(start, worlds)
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: defaults, given causes, the task's draws, then given state."""
