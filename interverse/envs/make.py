@@ -47,7 +47,10 @@ def make_vec(id: str, num_envs: int = 1, **options: Any) -> WorldVectorEnv:
 
 def _spec(id: str, options: Mapping[str, Any]) -> EnvSpec:
     """Returns Gymnasium's specification with these options, so that `gym.make` rebuilds it."""
-    spec = copy.deepcopy(gym.spec(id))
+    name = id.rpartition(":")[2]
+    if name not in gym.registry:  # a world that another package adds
+        register_with_gymnasium(name)
+    spec = copy.deepcopy(gym.spec(name))
     spec.kwargs = {**spec.kwargs, **options}
     return spec
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +128,7 @@ class CausalGraph(nx.DiGraph):
     def from_json(cls, text: str) -> CausalGraph:
         """Returns the graph that `to_json` wrote."""
         try:
-            data = json.loads(text)
+            data = parse_json(text, "the graph")
             graph = cls()
             graph.add_nodes_from(data["nodes"])
             for parent, child, constraint in data["edges"]:
@@ -148,6 +149,26 @@ class CausalGraph(nx.DiGraph):
             style = " [style=dashed]" if data.get("constraint") else ""
             lines.append(f'  "{parent}" -> "{child}"{style};')
         return "\n".join([*lines, "}"]) + "\n"
+
+    def to_mermaid(self) -> str:
+        """Returns Mermaid text; next-slice nodes are boxes, constraints are dotted.
+
+        >>> print(CausalGraph.build(["a"], [("a", "a'")]).to_mermaid())
+        flowchart LR
+          n0(["a"])
+          n1["a'"]
+          n0 --> n1
+        <BLANKLINE>
+        """
+        number = {node: f"n{i}" for i, node in enumerate(self.nodes)}
+        lines = ["flowchart LR"]
+        for node in self.nodes:
+            shape = '["{}"]' if node.endswith(NEXT) else '(["{}"])'
+            lines.append(f"  {number[node]}{shape.format(node)}")
+        for parent, child, data in self.edges(data=True):
+            arrow = "-.->" if data.get("constraint") else "-->"
+            lines.append(f"  {number[parent]} {arrow} {number[child]}")
+        return "\n".join(lines) + "\n"
 
     def plot(self, ax: Axes, positions: Mapping[str, tuple[float, float]] | None = None) -> None:
         """Draws the graph on matplotlib axes, causes to the left of their effects."""

@@ -282,10 +282,12 @@ def hull(a: Space, b: Space | None) -> Space:
         return Integers(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.shape)
     if isinstance(a, Box) and isinstance(b, Box):
         return Box(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.shape)
+    if isinstance(a, Choice) and isinstance(b, Choice):
+        return Choice(tuple(sorted({*a.options, *b.options})), a.shape)
     raise InvalidValueError(
         explain(
             f"no hull of a {type(a).__name__} and a {type(b).__name__}",
-            allowed="two Box or two Integers spaces",
+            allowed="two Box, two Integers or two Choice spaces",
         )
     )
 

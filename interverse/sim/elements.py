@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.inertia import SOLIDS, ScaledInertia, Solid
+from interverse.sim.inertia import SOLIDS, ScaledInertia, Solid, scaled_inertia
 
 Columns = NDArray[np.int64]
 
@@ -115,7 +116,7 @@ class Rule:
 
     body: int
     arguments: tuple[tuple[str, int], ...]
-    inertia: Callable[..., NDArray[np.float64]]
+    inertia: Callable[..., Any]
 
     @property
     def causes(self) -> set[tuple[str, int]]:
@@ -127,8 +128,7 @@ def find_rule(model: mujoco.MjModel, rule: Solid | ScaledInertia) -> Rule:
     """Returns a scene's inertia rule resolved to indices, or raises if it cannot hold."""
     body = element_id(model, "body", rule.body)
     if isinstance(rule, ScaledInertia):
-        mass, inertia = rule.mass, np.array(rule.inertia)
-        return Rule(body, (("body_mass", body),), lambda m: inertia * (m / mass)[:, None])
+        return Rule(body, (("body_mass", body),), functools.partial(scaled_inertia, rule))
     geom = element_id(model, "geom", rule.geom)
     kind = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_").lower()
     if kind not in SOLIDS or model.body_geomnum[body] != 1 or model.geom_bodyid[geom] != body:

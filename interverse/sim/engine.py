@@ -53,6 +53,14 @@ class Scene:
     """MJCF text, a `mujoco.MjSpec` or a `mujoco.MjModel`."""
     inertia: tuple[Solid | ScaledInertia, ...] = ()
     """Bodies whose inertia must follow an edit of their mass or size."""
+    contacts: int | None = None
+    """Room for contacts, per world on average; GPU engines only. None: by the free bodies."""
+    constraints: int | None = None
+    """Room for constraint rows in each world; GPU engines only. None: four a contact."""
+
+
+class CapacityError(InterverseError, RuntimeError):
+    """More contacts or constraints than a GPU engine has room for; some were left out."""
 
 
 class Engine(ABC):
@@ -262,12 +270,17 @@ ENGINES = Registry(
     {
         "cpu": Entry("interverse.sim.mujoco:MujocoEngine"),
         "torch": Entry("interverse.sim.mujoco:MujocoEngine"),
+        "cuda": Entry("interverse.sim.warp:WarpEngine"),
+        "warp": Entry("interverse.sim.warp:WarpEngine"),
     },
 )
 
 
 def make_engine(scene: Scene, *, num_worlds: int, device: str = "cpu", threads: int = 0) -> Engine:
-    """Returns the engine of a device: "cpu" (NumPy arrays) or "torch" (Torch on the CPU).
+    """Returns the engine of a device.
+
+    "cpu" is MuJoCo with NumPy arrays, "torch" the same with Torch tensors, "cuda" MuJoCo Warp on a
+    GPU, "warp" MuJoCo Warp on the CPU, slow and for tests.
 
     Args:
         scene: what to simulate.

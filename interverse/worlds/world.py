@@ -122,6 +122,12 @@ class World(ABC):
     max_steps: int
     reward_range: tuple[float, float]
 
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """The least and the greatest sum of rewards of an episode."""
+        low, high = self.reward_range
+        return low * self.max_steps, high * self.max_steps
+
     @abstractmethod
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts a new episode in some worlds: defaults, then `given`, then the initial draws.

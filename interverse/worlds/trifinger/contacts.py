@@ -1,4 +1,4 @@
-"""Contact settings of the TriFinger scene: the pairs that may touch, and their friction.
+"""Contact settings of the TriFinger scene: pairs that may touch, frictions, how they are solved.
 
 The original multiplies the frictions of the two surfaces, MuJoCo takes the larger: so every pair
 that may touch is written out, with its product. The one exception is finger against wall, found by
@@ -16,8 +16,8 @@ from typing import Any, final
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm import Binding
-from interverse.sim import Engine
-from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene
+from interverse.sim import Engine, coulomb
+from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene, ContactMode
 
 Array = Any  # a NumPy array or a Torch tensor
 _LEAST_FRICTION = 1e-5  # MuJoCo's least
@@ -64,6 +64,29 @@ _PILE = 10  # blocks; more of them are a pile
 def solving(scene: ArenaScene) -> Solving:
     """Returns how the contacts of a scene are solved."""
     return PILE if scene.block_count > _PILE else FEW_BLOCKS
+
+
+def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> ContactMode:
+    """Returns how sliding contacts of a world are solved.
+
+    Args:
+        asked: the option; None takes `exact` where that can be had and is not slow.
+        device: where the world runs; a GPU has `convex` only.
+        blocks: how many blocks the scene has; `exact` costs the cube of it where all touch.
+    """
+    if asked == "convex":
+        return asked
+    cannot = coulomb.missing() if device.partition(":")[0] != "cuda" else "it runs on CPUs only"
+    if asked is None:
+        return "convex" if cannot or blocks > _PILE else "exact"
+    if cannot:
+        raise InvalidValueError(
+            explain(
+                f'contact is "exact", which cannot be had on {device}: {cannot}',
+                allowed='"convex", or None for the best there is',
+            )
+        )
+    return asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
+from interverse.sim import coulomb
 from interverse.worlds.trifinger.arena import add_arena
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
@@ -70,6 +71,8 @@ def build(scene: ArenaScene) -> mujoco.MjSpec:
     add_actuators(spec, scene)
     if scene.sensors:
         _add_sensors(spec, scene)
+    if scene.contact == "exact":
+        coulomb.attach(spec)
     return spec
 
 

@@ -31,6 +31,8 @@ FINGER_FRICTION = 0.5
 FINGER_COLORS: tuple[Vector, ...] = ((0.6, 0.0, 0.0), (0.0, 0.6, 0.0), (0.0, 0.0, 0.6))
 FLOOR_TEXTURES = ("plain", "checker", "wood", "felt", "tiles")
 LOOKS = ("default", "realistic")
+ContactMode = Literal["exact", "convex"]
+CONTACTS: tuple[ContactMode, ...] = ("exact", "convex")
 _IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 
@@ -229,6 +231,8 @@ class ArenaScene:
     drag: Drag = "exact"
     """`exact` leaves the drag to `drag.add_drag`, substep by substep; `joint_damping` puts a
     stand-in into the model."""
+    contact: ContactMode = "convex"
+    """`exact` is Coulomb friction; `convex` is MuJoCo's own, by which sliding things hop."""
     gravity: float = -9.81
     robot_height: float = HEIGHT
     joint_damping: float = 0.0
@@ -258,6 +262,8 @@ class ArenaScene:
             raise UnknownNameError(unknown("floor texture", self.floor_texture, FLOOR_TEXTURES))
         if self.drag not in ("exact", "joint_damping"):
             raise UnknownNameError(unknown("drag", self.drag, ("exact", "joint_damping")))
+        if self.contact not in CONTACTS:
+            raise UnknownNameError(unknown("contact", self.contact, CONTACTS))
         for name, held in (("max_blocks", self.blocks), ("max_goals", self.goals)):
             room = getattr(self, name)
             if room is not None and room < len(held):

@@ -66,11 +66,12 @@ class TriFinger(World):
     clips_actions = True
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
-        self.num_worlds, self.options = num_worlds, options
+        self.num_worlds = num_worlds
         self.task: Task = load_task(options.task)()
         mode, normalized = options.action_mode, options.normalize_actions
         self._control = RobotControl(mode=mode, normalized=normalized)
         self.scene = scene_of(self.task, options, self._control)
+        self.options = replace(options, contact=self.scene.contact)
         self._set_up_rewards()
         self._physics = Physics(
             self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
