@@ -20,11 +20,11 @@ from interverse.errors import InvalidValueError, explain
 from interverse.learning.starts import Starts
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
+from interverse.sim.arrays import from_mujoco, rotate
 from interverse.worlds.trifinger.drag import add_drag, drag_law
-from interverse.worlds.trifinger.overlap import aabb_score, bounds
 from interverse.worlds.trifinger.physics import JOINTS
+from interverse.worlds.trifinger.rewards import aabb_score, bounds
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
-from interverse.worlds.trifinger.rotation import from_mujoco, rotate
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
 
