@@ -234,6 +234,10 @@ class WarpEngine(Engine):
                     mujoco_warp.step(self._warp_model, self._data)
                 self._graph = capture.graph
 
+    def bare_step(self) -> None:
+        """Advances every world by one time step and looks after nothing; for measurements."""
+        self._substep()
+
     def _forget_graph(self) -> None:
         self._graph = None
 

@@ -120,6 +120,7 @@ def hinge_origins() -> np.ndarray:
 
 
 _FRAMES = np.stack([np.cos(FINGER_YAWS), np.sin(FINGER_YAWS), *hinge_origins().T])
+_TABLES: dict[Any, Any] = {}  # the same on other devices, by dtype and device
 
 
 def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
@@ -215,7 +216,10 @@ def _frames(xp: Any, like: Array) -> tuple[Array, Array, Array, Array]:
     """Returns cos yaw, sin yaw, base x, base y of the finger frames, each (3,)."""
     if is_numpy_array(like) and like.dtype == _FRAMES.dtype:
         return tuple(_FRAMES)
-    table = xp.asarray(_FRAMES, dtype=like.dtype, device=device(like))
+    where = (like.dtype, device(like))
+    if where not in _TABLES:  # put on a device once, not at every step
+        _TABLES[where] = xp.asarray(_FRAMES, dtype=like.dtype, device=device(like))
+    table = _TABLES[where]
     return table[0], table[1], table[2], table[3]
 
 
