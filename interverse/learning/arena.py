@@ -131,7 +131,10 @@ class DeviceArena:
         self._set_starts(starts)
         count = max(1, min(groups, num_worlds))
         self._groups = np.array_split(np.arange(num_worlds), count)
-        self._held = {name: self._starts[f"store/{name}"][:1].repeat_interleave(num_worlds, 0) for name in _HELD}
+        self._held = {
+            name: self._starts[f"store/{name}"][:1].repeat_interleave(num_worlds, 0)
+            for name in _HELD
+        }
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)

@@ -95,7 +95,12 @@ class DevicePpo:
             return torch.zeros(shape, device=where)
 
         return Rollout(
-            empty(t, n, width), empty(t, n, 9), empty(t, n), empty(t + 1, n), empty(t, n), empty(t, n)
+            empty(t, n, width),
+            empty(t, n, 9),
+            empty(t, n),
+            empty(t + 1, n),
+            empty(t, n),
+            empty(t, n),
         )
 
     # ------------------------------------------------------------------- acting
@@ -206,7 +211,12 @@ class DevicePpo:
             self.network.log_std.clip_(min=self.settings.least_std)
 
     def learn(
-        self, steps: int, *, report: Callable[[dict[str, Any]], None], every: int = 25, seconds: float = 0.0
+        self,
+        steps: int,
+        *,
+        report: Callable[[dict[str, Any]], None],
+        every: int = 25,
+        seconds: float = 0.0,
     ) -> None:
         """Learns until so many steps are done in all, or for so many seconds.
 
@@ -230,7 +240,10 @@ class DevicePpo:
             round_ += 1
             if round_ % every == 0:
                 spent = time.perf_counter() - begun
-                report(self._row(kl) | {"seconds": round(spent, 1), "rate": round((self.steps - first) / spent)})
+                report(
+                    self._row(kl)
+                    | {"seconds": round(spent, 1), "rate": round((self.steps - first) / spent)}
+                )
 
     def _row(self, kl: float) -> dict[str, Any]:
         fraction, solved, returned, count = (float(v) for v in self._tally)

@@ -72,7 +72,12 @@ def curriculum_starts(
 
 
 def protocol_starts(
-    task: str, protocol: Protocol, numbers: NDArray[np.int64], *, seed: int, options: Mapping[str, Any]
+    task: str,
+    protocol: Protocol,
+    numbers: NDArray[np.int64],
+    *,
+    seed: int,
+    options: Mapping[str, Any],
 ) -> Starts:
     """Returns the starts of some episodes of a protocol, as `iv.evaluate` has them.
 

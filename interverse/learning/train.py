@@ -86,7 +86,11 @@ def train_on_device(
             options=options,
         )
     arena = DeviceArena(
-        config.task, num_worlds=config.num_worlds, device=config.device, starts=starts, options=options
+        config.task,
+        num_worlds=config.num_worlds,
+        device=config.device,
+        starts=starts,
+        options=options,
     )
     try:
         return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)

@@ -445,9 +445,7 @@ class WarpEngine(Engine):
         self._write_columns("ctrl", self._named("actuator", actuators), values, worlds, "control")
         self._stale = True
 
-    def _write_columns(
-        self, field: str, ids: Any, values: Array, worlds: Index, name: str
-    ) -> None:
+    def _write_columns(self, field: str, ids: Any, values: Array, worlds: Index, name: str) -> None:
         rows, columns = self._rows(worlds), self._column(ids)
         given = as_tensor_rows(values, (len(worlds), len(ids)), name, self._where)
         where = (rows, columns) if isinstance(rows, slice) else (rows[:, None], columns)

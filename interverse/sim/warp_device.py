@@ -35,7 +35,9 @@ def find_device(device: str) -> Any:
         return warp.get_device("cpu")
     if not warp.is_cuda_available():
         raise InvalidValueError(
-            explain(f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch, warp")
+            explain(
+                f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch, warp"
+            )
         )
     known = [f"cuda:{i}" for i in range(warp.get_cuda_device_count())]
     name = "cuda:0" if device == "cuda" else device

@@ -179,4 +179,3 @@ def _tensor(values: Any, where: torch.device) -> Tensor:
     if not isinstance(values, torch.Tensor):
         values = torch.as_tensor(np.asarray(values))
     return values.to(device=where, dtype=torch.float32)
-

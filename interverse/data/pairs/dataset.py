@@ -28,6 +28,7 @@ from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, Shape, load_tensors
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.graph import CausalGraph
+from interverse.worlds.rooms.pair import Address, Origin, Pair
 
 Rows = Any  # a slice, a mask, an index array or None for all
 _BY_ROW = (
@@ -104,6 +105,7 @@ class PairDataset:
             verbs=self.verbs,
             width=self.width,
             height=self.height,
+            house=np.unique(self.scene, return_inverse=True)[1].astype(np.int64),
         )
 
     def split(
@@ -150,6 +152,36 @@ class PairDataset:
         data = self.pictures.read(kind, chosen)
         where = (self.pictures.where(kind, row) for row in chosen.tolist())
         return [decode(kind, item, name) for item, name in zip(data, where, strict=True)]
+
+    def pair(self, row: int) -> Pair:
+        """Returns one pair of a collected data set, which `counterfactual` takes."""
+        if self.header is None or self.address is None:
+            raise InvalidValueError(
+                explain(
+                    f"{self.path} does not tell how its pairs were drawn",
+                    allowed="data sets that `interverse collect` wrote",
+                )
+            )
+        (at,) = self._choose(row).tolist()
+        kinds = [kind for kind in _KINDS if kind in self.pictures.kinds]
+        pictures = {kind: self.images(kind, [at])[0] for kind in kinds}
+        if "instances_before" not in pictures:
+            for when in ("before", "after"):
+                pictures[f"instances_{when}"] = np.where(pictures[f"mask_{when}"], 0, -1)
+        boxes = {
+            name: tuple(getattr(self, name)[at].tolist()) for name in ("box_before", "box_after")
+        }
+        return Pair(
+            **pictures,
+            **boxes,
+            verb=int(self.verb[at]),
+            cls=int(self.noun[at]),
+            factors_before={name: values[at] for name, values in self.factors_before.items()},
+            factors_after={name: values[at] for name, values in self.factors_after.items()},
+            nuisance=tuple(name for name, changed in self.nuisance.items() if changed[at]),
+            address=Address(*self.address[at].tolist()),
+            origin=Origin(world_id=self.header.id, options=self.header.options),
+        )
 
     def take(self, rows: Rows) -> PairDataset:
         """Returns the data set of some pairs; its tensors are decoded and kept on their own."""

@@ -15,6 +15,7 @@ from interverse.worlds.control.pictures import (
     folder_state,
     procedural_backgrounds,
     procedural_floors,
+    shelf,
 )
 from interverse.worlds.control.scene import PICTURE_SIZE
 
@@ -26,6 +27,7 @@ class Gallery:
     def __init__(self, floors: Pictures, backgrounds: Pictures) -> None:
         self._floors, self._backgrounds = floors, backgrounds
         self.floor_count, self.background_count = floors.count, backgrounds.count
+        self.shelves = {"floor": shelf(floors), "background": shelf(backgrounds)}
         self.digest = f"{floors.digest}-{backgrounds.digest}"
         self._colours: dict[tuple[str, int], NDArray[np.float64]] = {}
 

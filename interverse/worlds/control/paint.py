@@ -16,6 +16,7 @@ from interverse.worlds.control.distraction import (
     COLOR,
     FRAME,
     MATERIALS,
+    OPACITY,
     VIDEO,
     Distraction,
     moved_camera,
@@ -83,6 +84,7 @@ class Paint:
         if COLOR in look:
             self._drift_colours(look[COLOR].reshape(-1, 3))
         model.mat_reflectance[self._floor_material] = look["reflectance"]
+        model.mat_rgba[self._floor_material, 3] = look.get(OPACITY, 1.0)
         model.cam_pos[self.camera], model.cam_quat[self.camera] = self._pose(look)
         model.light_pos[self._lamp] = look["light/position"]
         head = model.vis.headlight

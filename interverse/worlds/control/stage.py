@@ -131,6 +131,8 @@ class Stage:
         if moved:
             settle(model, data)
         self._write_look()
+        if self.ticks == 0:
+            self._past = {}  # before the first step nothing has been seen in another way
 
     def _dynamics_values(self) -> dict[str, float]:
         return {name: float(self.values[name]) for name in self._options.dynamics_names}
@@ -201,12 +203,20 @@ class Stage:
             self._now[kind] = self.picture(self._options.size, self._options.quality, KINDS[kind])
         return self._now[kind]
 
-    def picture(self, size: tuple[int, int], quality: str, kind: Kind = "rgb") -> NDArray[Any]:
-        """Returns a picture of this moment, (rows, columns[, 3])."""
+    def picture(
+        self,
+        size: tuple[int, int],
+        quality: str,
+        kind: Kind = "rgb",
+        *,
+        camera: int | None = None,
+    ) -> NDArray[Any]:
+        """Returns a picture of this moment, (rows, columns[, 3]), through the task's camera."""
         model = self.physics.model.ptr
         drawing = self._drawing(size, quality)
         self._paint.show(self.values, drawing)
-        return drawing.picture(model, self.physics.data.ptr, self._paint.camera, kind)
+        seen_by = self._paint.camera if camera is None else camera
+        return drawing.picture(model, self.physics.data.ptr, seen_by, kind)
 
     def shapes(self) -> tuple[Shape, ...]:
         """Returns the solids of this moment."""

@@ -55,6 +55,17 @@ def stands_free(room: Room, place: Floats) -> bool:
     return not bool(np.any(np.all((place > lows) & (place < highs), axis=1)))
 
 
+def is_possible(room: Room, place: Floats) -> bool:
+    """Returns whether a camera may be set to a place: it is free, or one that views are drawn from.
+
+    Views are drawn from where a person can stand: the box of a high cupboard may reach there.
+    """
+    if stands_free(room, place):
+        return True
+    on_grid = np.any(np.all(_places(room) == place[:2], axis=1))
+    return bool(on_grid and _EYE[0] <= place[2] <= _EYE[1])
+
+
 def choose_view(
     room: Room, boxes: Sequence[Bounds], target: int, numbers: Floats, *, close: bool
 ) -> View:

@@ -88,6 +88,14 @@ class Room:
     taken: Occupancy
     """Boxes of props and openings, not of items."""
 
+    def allows(self, cls: str, box: Bounds) -> bool:
+        """Returns whether an item of a class may fill a box; blinds hang before windows."""
+        taken = self.taken
+        if cls == "Blinds":
+            windows = [_kept_clear(self.size, o) for o in self.openings if o.low > 0]
+            taken = taken.without(windows)
+        return taken.free(box)
+
 
 @functools.lru_cache(maxsize=512)
 def made(cls: str, instance: int) -> Item:

@@ -272,7 +272,7 @@ def test_without_dm_control_the_extra_is_named(monkeypatch):
 def test_divergence_is_an_error_and_leaves_the_world_alone(make):
     env = make("control/walker_walk-v1", observation="state")
     env.reset(seed=0)
-    with pytest.raises(iv.InterventionError, match="qvel reaches"):
+    with pytest.raises(iv.InterventionError, match="qvel"):
         env.do({"qvel": np.full(9, 1e12)})
     env.do({"qvel": np.full(9, 9e5)})
     before = env.values["qvel"]
