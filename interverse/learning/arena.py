@@ -22,10 +22,10 @@ from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
 from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
-from interverse.worlds.trifinger.overlap import aabb_score, bounds
-from interverse.worlds.trifinger.physics import JOINTS
+from interverse.worlds.trifinger.rewards import aabb_score, bounds
+from interverse.worlds.trifinger.variables import JOINTS
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
-from interverse.worlds.trifinger.rotation import from_mujoco, rotate
+from interverse.sim.arrays import from_mujoco, rotate
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
 
@@ -94,7 +94,7 @@ class DeviceArena:
             groups: how many groups of worlds start one after the other.
             options: of the world, as for `make`.
         """
-        settings = dict(options or {})
+        settings = {"contact": "convex", **(options or {})}
         env = make(task, **settings)
         world = env.unwrapped.world
         if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
@@ -105,9 +105,9 @@ class DeviceArena:
                 )
             )
         self.task, self.num_worlds, self.max_steps = world.task.name, num_worlds, world.max_steps
-        self.options, self._seconds = world.options, world._rules.seconds
-        self.layout = world._senses.layout
-        types = world.task.types(world.scene)
+        self.options, self._seconds = world.options, world._seconds
+        self.layout = world._observer.layout
+        types = {kind: numbers for kind, _, numbers in world.task.observed(world.scene)}
         self._exact_drag = world.options.drag == "exact"
         self.engine = make_engine(
             EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
@@ -121,7 +121,10 @@ class DeviceArena:
             torch.as_tensor(a, device=self.device, dtype=kind)
             for a in (self.layout.low, self.layout.high)
         )
-        self._kinds = [torch.as_tensor(t, device=self.device, dtype=kind) for t in types]
+        self._kinds = {
+            name: torch.as_tensor(numbers, device=self.device, dtype=kind)
+            for name, numbers in types.items()
+        }
         self._floor = torch.tensor((0.0, 0.0, DATUM), device=self.device, dtype=kind)
         self._least, self._most = (
             torch.as_tensor(b, device=self.device, dtype=kind)
@@ -267,9 +270,9 @@ class DeviceArena:
                 self._qpos[:, :9],
                 self._qvel[:, :9],
                 tips,
-                self._numbers(self._kinds[0], blocks),
-                self._numbers(self._kinds[1], goals),
-                self._numbers(self._kinds[2], fixed),
+                *self._numbers("block", blocks),
+                *self._numbers("goal", goals),
+                *self._numbers("obstacle", fixed),
             ],
             dim=1,
         )[:, self._order]
@@ -277,9 +280,12 @@ class DeviceArena:
             raw = 2.0 * (raw - self._low) / (self._high - self._low) - 1.0
         return raw.to(torch.float32)
 
-    def _numbers(self, kinds: Tensor, parts: list[Tensor]) -> Tensor:
-        first = kinds[None, :, None].expand(self.num_worlds, -1, 1)
-        return torch.cat([first, *parts], dim=-1).reshape(self.num_worlds, -1)
+    def _numbers(self, name: str, parts: list[Tensor]) -> list[Tensor]:
+        """Returns the numbers of all objects of a kind, side by side; none where none is seen."""
+        if name not in self._kinds:
+            return []
+        kinds = self._kinds[name][None, :, None].expand(self.num_worlds, -1, 1)
+        return [torch.cat([kinds, *parts], dim=-1).reshape(self.num_worlds, -1)]
 
     @staticmethod
     def solved(view: ArenaView) -> Tensor:
