@@ -67,6 +67,7 @@ class ControlWorld(World):
         self._gallery = open_gallery(options.textures)
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
+        self._look_info: Mapping[str, Array] | None = None  # until something of a look changes
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
         self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
@@ -101,6 +102,7 @@ class ControlWorld(World):
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: seeds, look and dynamics, the task's own draws, then given state."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen = {name: np.asarray(value)[row] for name, value in given.items()}
             stage = self._stages[world]
@@ -153,6 +155,7 @@ class ControlWorld(World):
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables; a visual seed redraws every factor that is not set beside it."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
@@ -186,8 +189,9 @@ class ControlWorld(World):
         def advance(world: int) -> None:
             stage, row = self._stages[world], rows[world]
             marks[world] = stage.mark()
+            own = noise if self._distraction is None else noise.take(np.array([row]))
             try:
-                stage.step(np.asarray(actions[row], np.float64), noise.take(np.array([row])))
+                stage.step(np.asarray(actions[row], np.float64), own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
@@ -208,10 +212,20 @@ class ControlWorld(World):
     def observe(self) -> Any:
         """Returns every world's observation."""
         kinds = self.options.kinds
+        if kinds == ("state",) and not self._is_dict:
+            return self._states()
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
         self._crew.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
+
+    def _states(self) -> NDArray[np.float64]:
+        """Returns every world's state, laid side by side as `layout` says."""
+        out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
+        for row, stage in zip(out, self._stages, strict=True):
+            for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
+                row[place] = part if np.ndim(part) < 2 else np.ravel(part)
+        return out
 
     @property
     def _is_dict(self) -> bool:
@@ -257,10 +271,11 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        names = ["visual_seed", "dynamics_seed"]
-        names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
-        info = {name: self.read(name) for name in names}
-        return Score(reward, np.zeros(self.num_worlds, dtype=bool), info)
+        if self._look_info is None:  # a look lasts: gathering it at every step cost most of one
+            names = ["visual_seed", "dynamics_seed"]
+            names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
+            self._look_info = {name: self.read(name) for name in names}
+        return Score(reward, np.zeros(self.num_worlds, dtype=bool), self._look_info)
 
     # --------------------------------------------------------------- snapshots
 
@@ -271,6 +286,7 @@ class ControlWorld(World):
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             self._stages[world].load({name: np.asarray(v)[row] for name, v in state.items()})
 
