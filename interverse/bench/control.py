@@ -82,7 +82,7 @@ def _steps(domain: str, quality: str) -> Row:
     stock = suite.load(domain, task, task_kwargs={"random": 0})
     stock.reset()
     rng = np.random.default_rng(0)
-    actions = rng.uniform(-1.0, 1.0, (_STEPS, *env.action_space.shape)).astype(np.float32)
+    actions = rng.uniform(-1.0, 1.0, (_STEPS, *(env.action_space.shape or ()))).astype(np.float32)
     ours, theirs = best_pair(_ours(env, actions), _theirs(stock, actions), repeats=_REPEATS)
     env.close()
     return Row(
@@ -152,7 +152,7 @@ def _batch(name: str) -> Row:
     pair = [make_vec(f"control/{name}-v1", _WORLDS, threads=threads) for threads in (0, 1)]
     for venv in pair:
         venv.reset(seed=0)
-    still = np.zeros(pair[0].action_space.shape, np.float32)
+    still = np.zeros(pair[0].action_space.shape or (), np.float32)
     plays = [_ours(venv, [still]) for venv in pair]
     ours, theirs = best_pair(*plays, repeats=_REPEATS, clock=WALL)  # CPU time stays the same
     for venv in pair:

@@ -30,6 +30,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "report": ("matplotlib", "jinja2", "pandas", "imageio"),
     "rl": ("stable_baselines3",),
+    "rooms": ("transformers", "sklearn", "PIL"),
     "torch": ("torch", "safetensors", "tensorboard"),
     "view": ("viser",),
 }

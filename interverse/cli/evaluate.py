@@ -12,7 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-from interverse.errors import InvalidValueError, explain
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
 
@@ -98,8 +99,14 @@ def without_pairs(config: Any) -> dict[str, Any]:
     return given | {"options": {**given["options"], **parse_pairs(given.pop("option"))}}
 
 
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
 def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Returns options from NAME=VALUE words; a value that is no JSON is taken as text."""
+    """Returns options from NAME=VALUE words; a value that is no JSON is taken as text.
+
+    True, False and None may be written as in Python.
+    """
     out: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -108,7 +115,7 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
                 explain(f"option {pair!r}", allowed="NAME=VALUE", fix="For instance skip_frame=3")
             )
         try:
-            out[name] = json.loads(text)
-        except ValueError:
+            out[name] = parse_json(_WORDS.get(text, text))
+        except FileFormatError:
             out[name] = text
     return out

@@ -13,6 +13,8 @@ from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
+from interverse.files.json_text import read_json_object
+from interverse.scm.variable import SpaceName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,8 @@ class Train:
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
     """ppo, sac, td3: CausalWorld's curriculum: 0 none, 1 goals, 2 everything."""
+    space: SpaceName | None = None
+    """ppo, sac, td3: the space that training draws from; A, unless B or A_B is asked for."""
     actor: tuple[str, ...] = ()
     """ppo, sac, td3: actors of a curriculum, such as visual or physical_properties:group=block."""
     her: bool = False
@@ -108,6 +112,6 @@ def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
 
 def _option_words(folder: Path) -> str:
     """Returns the options that an evaluation needs to show the policy what it knows."""
-    options = json.loads((folder / "policy.json").read_text())["trained"]["options"]
+    options = read_json_object(folder / "policy.json")["trained"]["options"]
     pairs = (f"{name}={json.dumps(value)}" for name, value in sorted(options.items()))
     return " --option " + " ".join(pairs) if options else ""

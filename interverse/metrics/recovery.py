@@ -60,8 +60,8 @@ class RecoveryScores:
 
     @property
     def shd(self) -> int:
-        """Structural Hamming distance of the direct edges."""
-        return self.edges.shd
+        """Structural Hamming distance of the direct edges, at the threshold fixed beforehand."""
+        return self.fixed.shd
 
 
 def total_variation(p: Floats, q: Floats) -> Floats:

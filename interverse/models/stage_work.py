@@ -72,7 +72,7 @@ class StageWork:
     def _train(self) -> tuple[float, ...]:
         order = batch_order(
             self.train_feed.count,
-            seed=self.how.order_seed,
+            seed=self.seeds[0] if self.how.order_seed is None else self.how.order_seed,
             stage=self.stage.name,
             epoch=self.epoch,
         )
@@ -85,7 +85,7 @@ class StageWork:
         order = torch.arange(count)
         if self.how.validation_order == "shuffled":
             order = torch.as_tensor(
-                batch_order(count, seed=self.how.order_seed, stage="validation", epoch=0)
+                batch_order(count, seed=self.how.order_seed or 0, stage="validation", epoch=0)
             )
         self.objective.eval()
         return self._pass(self._valid_step, order, epoch=None)

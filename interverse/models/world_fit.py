@@ -21,10 +21,10 @@ from interverse.models.learner import Learner, member
 from interverse.models.run import Diary, Run
 from interverse.models.source import TransitionSource
 from interverse.models.stages import STAGES, TRAINED, Objective
+from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
 
-STACKABLE = ("ae", "gnn", "modular", "vae")
-"""Models whose seeds can train as stacked weights."""
+_SHARE = "Pass order_seed=0, which all seeds then share, or at_once='auto'"
 
 
 @final
@@ -163,16 +163,20 @@ def _stage(
 
 def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
     """Returns which seeds train at once."""
-    able = config.model in STACKABLE
+    able = config.entry.stacks
     if how.at_once == "always" and not able:
         raise InvalidValueError(
             explain(
                 f"seeds of model {config.model!r} cannot train at once",
-                allowed=", ".join(STACKABLE),
+                allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
                 fix="Pass at_once='auto'",
             )
         )
-    on_gpu = torch.device(how.device).type == "cuda"
+    if how.at_once == "always" and how.order_seed is None:
+        raise InvalidValueError(
+            explain("seeds with sample orders of their own cannot train at once", fix=_SHARE)
+        )
+    on_gpu = torch.device(how.device).type == "cuda" and how.order_seed is not None
     pays = on_gpu and able and how.precision != "bf16"  # its path over cells fills a GPU alone
     together = how.at_once == "always" or (how.at_once == "auto" and pays)
     return [how.seeds] if together else [(seed,) for seed in how.seeds]

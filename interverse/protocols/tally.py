@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
-from interverse.metrics import success as success_metrics
+from interverse.metrics import METRICS
 from interverse.protocols.measures import Metric, Steps
 from interverse.protocols.protocol import Protocol
+from interverse.results.schema import SCORES
 
 _FRACTION = "fractional_success"
 
@@ -73,6 +74,9 @@ class Tally:
     ) -> None:
         """Takes one step of every row; rows that have ended count no more."""
         alive = ~self.done
+        self._reasons |= self._driver.diverged
+        reward, terminated, truncated = (to_numpy(x) for x in (reward, terminated, truncated))
+        info = {name: to_numpy(value) for name, value in info.items()}
         self._length += alive
         self._reward.append(np.where(alive, reward, 0.0))
         self._trace.step(reward, alive)
@@ -118,11 +122,8 @@ class Tally:
         if not self._fraction:
             return {}
         steps = np.nan_to_num(np.stack(self._fraction, axis=1))
-        return {
-            "last_fractional_success": success_metrics.last(steps, self._length),
-            "mean_fractional_success": success_metrics.mean(steps, self._length),
-            "last20_fractional_success": success_metrics.last_20(steps, self._length),
-        }
+        names = [name for name in SCORES if "success" in METRICS[name].tags]
+        return {name: METRICS.load(name)(steps, self._length) for name in names}
 
 
 def _plain(value: NDArray[Any]) -> float | list[float]:

@@ -72,6 +72,7 @@ def play(
     venv = make_vec(unit.task, num_envs=count, autoreset_mode="disabled", **settings, **picture)
     try:
         world, driver = venv.unwrapped.world, venv.unwrapped.driver
+        driver.skips_diverged = True  # its row says so; the others go on
         unit.protocol.check(driver)
         given = unit.protocol.start(numbers)
         begin = {"episode": numbers.tolist(), **({"do": given} if given else {})}

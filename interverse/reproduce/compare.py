@@ -1,4 +1,4 @@
-"""Our numbers beside the printed ones: means over seeds, differences, and which are far off."""
+"""Our numbers beside the printed ones: means over seeds, differences and their intervals."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from typing import Any
 import numpy as np
 
 from interverse.models.checkpoint import read_json, write_json
+from interverse.reproduce.intervals import welch
 from interverse.reproduce.published import Printed, printed, table
 from interverse.reproduce.rows import Record, Row, baselines_name, discovery_file, row_file
 from interverse.reproduce.settings import Settings
 from interverse.reproduce.train import asked
 
-Records = Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]]
+Key = tuple[str, str, str]  # world, loss, model
+Records = Mapping[Key, Sequence[Mapping[str, Any]]]
 
 _HALF_DIGIT = 0.005  # printed numbers have two decimals (Tables 17 and 18: three)
 _FIELDS = {
-    "H@1": "hits",
-    "MRR": "mrr",
+    "H@1": "published_hits",
+    "MRR": "published_mrr",
     "Rec": "reconstruction",
     "Reward": "reward",
     "Success": "success",
 }
-_GUARDED = {"H@1": "guarded_hits", "MRR": "guarded_mrr"}
+_OWN_RULE = {"H@1": "hits", "MRR": "mrr"}
 
 
 def compare(settings: Settings, number: int) -> dict[str, Any]:
@@ -59,14 +61,17 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
 
 def load_records(settings: Settings) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     """Returns the records on disk by (world, loss, model); baselines have loss "Baseline"."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    found: dict[Key, list[dict[str, Any]]] = {}
+    baselines: dict[str, Mapping[str, Any]] = {}
     for row in settings.rows():
         own = _read(settings, row.name, asked(settings, row))
-        found[row.world, row.loss, row.model] = own
+        found.setdefault((row.world, row.loss, row.model), []).extend(own)
         episodes = settings.budget_of(row).episodes
-        found[row.world, "Baseline", ""] = _read(
-            settings, baselines_name(row.world), {"world": row.world, "episodes": episodes}
-        )
+        made_with = {"world": row.world, "episodes": episodes, **row.options}
+        baselines[baselines_name(row.world, row.cpt_seed)] = made_with
+    for name, made_with in baselines.items():
+        key = (made_with["world"], "Baseline", "")
+        found.setdefault(key, []).extend(_read(settings, name, made_with))
     return found
 
 
@@ -96,25 +101,36 @@ def _cell(entry: Printed, kind: str, records: Records) -> dict[str, Any] | None:
         "ours": ours,
         "ours_deviation": spread,
         "seeds": seeds,
-        **_published(entry, ours),
+        **_published(entry, seeds),
     }
-    if entry.metric in _GUARDED:
-        cell["ours_guarded"] = _mean(_values(entry, kind, _GUARDED[entry.metric], records))[0]
+    if entry.metric in _OWN_RULE:
+        own = _values(entry, kind, _OWN_RULE[entry.metric], records)
+        if own:
+            cell |= {"ours_own_rule": _mean(own)[0], "seeds_own_rule": own}
     return cell
 
 
-def _published(entry: Printed, ours: float) -> dict[str, Any]:
+def _published(entry: Printed, seeds: Mapping[str, float]) -> dict[str, Any]:
     """Returns the printed number and how far ours is from it; None where nothing is printed."""
-    told = not math.isnan(entry.mean)
-    deviation, difference = entry.deviation, ours - entry.mean
-    far = None if deviation is None else abs(difference) > 2 * deviation + _HALF_DIGIT
+    printed_at_all = not math.isnan(entry.mean)
+    deviation, values = entry.deviation, list(seeds.values())
+    interval = None
+    if printed_at_all and deviation is not None:
+        interval = welch(values, entry.mean, deviation)
+    difference = float(np.mean(values)) - entry.mean
     return {
-        "published": entry.mean if told else None,
+        "published": entry.mean if printed_at_all else None,
         "published_plus_minus": entry.plus_minus,
+        "published_plus_minus_is": entry.plus_minus_is,
         "published_deviation": deviation,
-        "difference": round(difference, 4) if told else None,
-        "beyond_two_deviations": far,
+        "difference": round(difference, 4) if printed_at_all else None,
+        "difference_interval": None if interval is None else [round(v, 4) for v in interval],
+        "differs": None if interval is None else _excludes_zero(*interval),
     }
+
+
+def _excludes_zero(low: float, high: float) -> bool:
+    return low > _HALF_DIGIT or high < -_HALF_DIGIT
 
 
 def _values(entry: Printed, kind: str, field: str, records: Records) -> dict[str, float]:
@@ -130,8 +146,16 @@ def _values(entry: Printed, kind: str, field: str, records: Records) -> dict[str
         score = record["scores"].get(variant, {}).get(kind)
         if score is not None:
             at = score[str(entry.steps)]
-            out[str(record["seed"])] = at.get("open", at)[field]
+            value = at.get("open", at).get(field)
+            if value is not None:
+                out[_seed_name(record)] = value
     return out
+
+
+def _seed_name(record: Mapping[str, Any]) -> str:
+    """Returns a record's seed, with the draw of the world's mechanisms where there is one."""
+    draw = record.get("cpt_seed")
+    return str(record["seed"]) if draw is None else f"{draw}/{record['seed']}"
 
 
 def _unprinted(number: int) -> list[Printed]:
@@ -156,7 +180,9 @@ def _recovery(worlds: Sequence[str], records: Records) -> list[dict[str, Any]]:
         if loss == "Baseline" or world not in worlds:
             continue
         for variant in Row(world=world, loss=loss, model=model).variants:
-            scores = [r["scores"][variant]["recovery"] for r in found if _has(r, variant)]
+            scores = {
+                _seed_name(r): r["scores"][variant]["recovery"] for r in found if _has(r, variant)
+            }
             if scores:
                 out.append({"world": world, "loss": variant, "model": model, **_graph(scores)})
     return out
@@ -166,10 +192,11 @@ def _discovery(settings: Settings, number: int) -> list[dict[str, Any]]:
     """Returns what PC and GES found, where they were run."""
     out = []
     for world in settings.worlds(number):
-        path = discovery_file(settings.out, world)
-        if path.exists():
-            scores = read_json(path)["scores"]
-            out += [{"world": world, "method": m, **scores[m]} for m in scores]
+        for draw in settings.draws(world):
+            path = discovery_file(settings.out, world, draw)
+            if path.exists():
+                scores = read_json(path)["scores"]
+                out += [{"world": world, "draw": draw, "method": m, **scores[m]} for m in scores]
     return out
 
 
@@ -177,22 +204,47 @@ def _has(record: Mapping[str, Any], variant: str) -> bool:
     return "recovery" in record["scores"].get(variant, {})
 
 
-def _graph(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    def mean(part: str, name: str) -> float:
-        return round(float(np.mean([score[part][name] for score in scores])), 4)
+def _graph(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns means over seeds, the world's own scores (the ceiling), and F1 seed by seed."""
 
+    def mean(*path: str) -> float:
+        return round(float(np.mean([_at(score, path) for score in scores.values()])), 4)
+
+    ceilings = all("ceiling" in score for score in scores.values())
     return {
         "average_precision": mean("edges", "average_precision"),
         "f1_best_threshold": mean("edges", "f1"),
         "shd_best_threshold": mean("edges", "shd"),
         "f1": mean("fixed", "f1"),
         "shd": mean("fixed", "shd"),
+        "f1_ceiling": mean("ceiling", "fixed", "f1") if ceilings else None,
+        "shd_ceiling": mean("ceiling", "fixed", "shd") if ceilings else None,
         "ancestors_f1": mean("ancestors", "f1"),
-        "total_effect_error": round(
-            float(np.mean([score["total_effect_error"] for score in scores])), 4
-        ),
-        "seeds": len(scores),
+        "total_effect_error": mean("total_effect_error"),
+        "counterfactual": _counterfactual(list(scores.values())),
+        "seeds": {name: round(score["fixed"]["f1"], 4) for name, score in scores.items()},
     }
+
+
+def _counterfactual(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]] | None:
+    """Returns counterfactual scores of the model and of its yardsticks, means over seeds."""
+    if not all("counterfactual" in score for score in scores):
+        return None
+    each = [{"model": s["counterfactual"], **s["counterfactual_ceilings"]} for s in scores]
+    return {
+        name: {
+            field: round(float(np.mean([one[name][field] for one in each])), 4)
+            for field in ("hits", "mrr", "effect_error")
+        }
+        for name in each[0]
+    }
+
+
+def _at(score: Mapping[str, Any], path: Sequence[str]) -> float:
+    found: Any = score
+    for name in path:
+        found = found[name]
+    return float(found)
 
 
 def _mean(values: Mapping[str, float]) -> tuple[float, float]:

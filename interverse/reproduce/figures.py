@@ -1,4 +1,4 @@
-"""Scatter figures: do models that know the graph predict and plan better?
+"""Scatter figures: prediction, planning and graph recovery of every seed against each other.
 
 The paper's figures 21, 22 and 27 set prediction against planning. With the true graph at hand a
 third axis is possible: how much of it the model has.
@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from interverse.reproduce.published import FIGURES
 
 Say = Callable[[str], None]
+_LEAST_SEEDS = 10  # below, a correlation says nothing
 _PANELS = (
     ("hits", "success", "H@1 (percent)", "planning success"),
     ("graph", "hits", "graph recovery (F1)", "H@1 (percent)"),
@@ -23,7 +25,7 @@ _PANELS = (
 
 
 class Point(NamedTuple):
-    """One model: means over seeds, NaN where a score is missing."""
+    """One seed of one model at one horizon; NaN where a score is missing."""
 
     label: str
     steps: int
@@ -33,37 +35,42 @@ class Point(NamedTuple):
 
 
 def points(tables: Sequence[Mapping[str, Any]], worlds: Sequence[str]) -> list[Point]:
-    """Returns a point per model, loss and horizon that has at least two of the three scores."""
-    found: dict[tuple[str, str, str, int], dict[str, float]] = {}
+    """Returns a point per model, loss, horizon and seed."""
+    found: dict[tuple[str, str, str, int, str], dict[str, float]] = {}
     for content in tables:
+        if content["kind"] == "zero_shot":
+            continue
         for cell in content["cells"]:
             name = {"H@1": "hits", "Success": "success"}.get(cell["metric"])
-            if name and cell["world"] in worlds and content["kind"] != "zero_shot":
-                if cell["loss"] == "Baseline":
-                    continue
-                key = (cell["world"], cell["model"], cell["loss"], cell["steps"])
-                found.setdefault(key, {})[name] = cell["ours"]
+            if name and cell["world"] in worlds and cell["loss"] != "Baseline":
+                for seed, value in cell.get("seeds_own_rule", cell["seeds"]).items():
+                    key = (cell["world"], cell["model"], cell["loss"], cell["steps"], seed)
+                    found.setdefault(key, {})[name] = value
     graphs = {
-        (entry["world"], entry["model"], entry["loss"]): entry["f1"]
+        (entry["world"], entry["model"], entry["loss"], seed): f1
         for content in tables
         for entry in content["recovery"]
+        for seed, f1 in entry["seeds"].items()
     }
-    nan = float("nan")
-    out = []
-    for (world, model, loss, steps), scores in found.items():
-        graph = graphs.get((world, model.lower(), loss), nan)
-        label = f"{model} {loss}" if len(worlds) == 1 else f"{model} {world.split('/')[1]}"
+    nan, out = float("nan"), []
+    for (world, model, loss, steps, seed), scores in found.items():
+        graph = graphs.get((world, model.lower(), loss, seed), nan)
+        where = "" if len(worlds) == 1 else f" {world.split('/')[1].removesuffix('-v1')}"
+        label = f"{model} {loss}{where}"
         out.append(Point(label, steps, scores.get("hits", nan), scores.get("success", nan), graph))
     return out
 
 
-def correlation(found: Sequence[Point], x: str, y: str, steps: int) -> float:
-    """Returns Pearson's correlation over models; NaN for fewer than three or no variation."""
+def correlation(found: Sequence[Point], x: str, y: str, steps: int) -> tuple[float, int]:
+    """Returns Spearman's rank correlation over seeds of all models, and how many there are.
+
+    It is NaN for fewer than ten seeds or where a score does not vary.
+    """
     pairs = np.array([(getattr(p, x), getattr(p, y)) for p in found if p.steps == steps])
     pairs = pairs[np.isfinite(pairs).all(1)] if len(pairs) else pairs
-    if len(pairs) < 3 or (pairs.std(0) == 0).any():
-        return float("nan")
-    return float(np.corrcoef(pairs.T)[0, 1])
+    if len(pairs) < _LEAST_SEEDS or (pairs.std(0) == 0).any():
+        return float("nan"), len(pairs)
+    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]), len(pairs)
 
 
 def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> list[str]:
@@ -95,23 +102,33 @@ def draw(found: Sequence[Point]) -> Any:
         figure = style.new_figure(3.8)
         axes = figure.subplots(1, len(_PANELS))
         for panel, (x, y, x_title, y_title) in zip(axes, _PANELS, strict=True):
+            listed: set[str] = set()
             for point, look in zip(found, _looks(found), strict=True):
                 panel.scatter(
                     getattr(point, x),
                     getattr(point, y),
                     s=70 / np.sqrt(point.steps),
-                    label=point.label if point.steps == 1 else None,
+                    label=None if point.label in listed else point.label,
                     **look,
                 )
-            told = (f"{correlation(found, x, y, k):.2f}" for k in (1, 5, 10))
-            panel.set_title("r: " + ", ".join(told), fontsize=8.5)
+                listed.add(point.label)
+            panel.set_title(_correlated(found, x, y), fontsize=8.5, fontweight="normal")
             panel.set_xlabel(x_title)
             panel.set_ylabel(y_title)
-        figure.supxlabel("marks: 1, 5, 10 steps from large to small; r at each", fontsize=8.5)
+        figure.supxlabel("one mark per seed; 1, 5, 10 steps from large to small", fontsize=8.5)
         style.legend_above(figure, axes[0], len({point.label for point in found}))
         return figure
 
     return drawn()
+
+
+def _correlated(found: Sequence[Point], x: str, y: str) -> str:
+    """Returns the correlations at each horizon in words, or that there are too few seeds."""
+    each = [correlation(found, x, y, steps) for steps in (1, 5, 10)]
+    if all(np.isnan(value) for value, _ in each):
+        return f"{max(count for _, count in each)} seeds: no correlation is given"
+    shown = ", ".join("-" if np.isnan(value) else f"{value:.2f}" for value, _ in each)
+    return f"rank correlation {shown} over {max(count for _, count in each)} seeds"
 
 
 def _looks(found: Sequence[Point]) -> list[dict[str, str]]:

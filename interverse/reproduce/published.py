@@ -100,13 +100,21 @@ class Printed:
     def deviation(self) -> float | None:
         """The standard deviation over seeds that the printed +- stands for.
 
-        In Tables 17 and 18 the +- must be variances. One of Table 17 exceeds the largest deviation
-        its mean allows. In Table 18 a success of 0.123 is printed +- 0.000, but 1000 episodes
-        alone scatter it by 0.010.
+        In Tables 17 and 18 the +- must be variances, see `plus_minus_is`; this is their root.
         """
-        if self.plus_minus is None or self.table not in (17, 18):
+        if self.plus_minus is None or self.plus_minus_is == "deviation":
             return self.plus_minus
         return math.sqrt(self.plus_minus)
+
+    @property
+    def plus_minus_is(self) -> Literal["deviation", "variance"]:
+        """What the printed +- is taken for.
+
+        One +- of Table 17 exceeds the largest deviation its mean allows. In Table 18 a success of
+        0.123 is printed +- 0.000, but 1000 episodes alone scatter it by 0.010. So both tables are
+        taken to print variances; the paper does not say so.
+        """
+        return "variance" if self.table in (17, 18) else "deviation"
 
 
 def table(number: int) -> Table:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, final
 
-from interverse._version import __version__
 from interverse.errors import InvalidValueError, explain
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.world_model import Loss
+from interverse.reproduce.provenance import versions
 
 MODELS = ("ae", "gnn", "modular", "vae")
 LOSSES: tuple[Loss, ...] = ("contrastive", "nll")
@@ -22,22 +20,27 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
     "nll": {"NLL": "transition", "NLL Finetuned": "finetune"},
 }
 """By loss: the printed name of each result, and the training stage whose weights it has."""
-_PACKAGES = ("gymnasium", "h5py", "numpy", "torch")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A model, its loss, its world."""
+    """A model, its loss, its world, and in chemistry the draw of the world's mechanisms."""
 
     world: str
     model: str
     loss: Loss
+    cpt_seed: int = 0
 
     @property
     def name(self) -> str:
         """For files and logs."""
-        return f"{self.world.replace('/', '-')}.{self.model}.{self.loss}"
+        return f"{world_name(self.world, self.cpt_seed)}.{self.model}.{self.loss}"
+
+    @property
+    def options(self) -> dict[str, int]:
+        """Options of its world."""
+        return {"cpt_seed": self.cpt_seed} if self.world.startswith("chemistry/") else {}
 
     @property
     def variants(self) -> Mapping[str, str]:
@@ -45,19 +48,29 @@ class Row:
         return VARIANTS[self.loss]
 
 
+def world_name(world: str, cpt_seed: int = 0) -> str:
+    """Returns a world's name in files and logs; chemistry's has the draw of its mechanisms.
+
+    >>> world_name("chemistry/chain-v1", 2), world_name("blocks/observed-3-v1")
+    ('chemistry-chain-v1.draw-2', 'blocks-observed-3-v1')
+    """
+    draw = f".draw-{cpt_seed}" if world.startswith("chemistry/") else ""
+    return world.replace("/", "-") + draw
+
+
 def row_file(out: Path, name: str, seed: int) -> Path:
     """Returns where the results of a row and seed lie."""
     return out / "rows" / f"{name}.seed-{seed}.json"
 
 
-def baselines_name(world: str) -> str:
+def baselines_name(world: str, cpt_seed: int = 0) -> str:
     """Returns the name under which a world's baselines are kept, as `Row.name` is for models."""
-    return f"{world.replace('/', '-')}.baselines"
+    return f"{world_name(world, cpt_seed)}.baselines"
 
 
-def discovery_file(out: Path, world: str) -> Path:
+def discovery_file(out: Path, world: str, cpt_seed: int = 0) -> Path:
     """Returns where a world's causal discovery lies, which has no seed."""
-    return out / "rows" / f"{world.replace('/', '-')}.discovery.json"
+    return out / "rows" / f"{world_name(world, cpt_seed)}.discovery.json"
 
 
 @final
@@ -85,6 +98,18 @@ class Record:
         self.content["scores"].setdefault(variant, {})[kind] = dict(score)
         self.write()
 
+    def made_by_run(self, run: Mapping[str, Any]) -> None:
+        """Adds the run (commit, command, device) that the next scores come from, once."""
+        runs = self.content.setdefault("runs", [])
+        if dict(run) not in runs:
+            runs.append(dict(run))
+
+    def trained_as(self, training: Mapping[str, Any]) -> None:
+        """Notes the training that the scores are of; scores of another training are dropped."""
+        if self.content.get("training", training) != training:
+            self.content["scores"] = {}
+        self.content["training"] = dict(training)
+
     def note(self, name: str, value: Any) -> None:
         """Adds something else worth knowing and writes the file."""
         self.content[name] = value
@@ -93,17 +118,6 @@ class Record:
     def write(self) -> None:
         """Writes the file, all or nothing."""
         write_json(self.path, self.content)
-
-
-def versions() -> dict[str, str]:
-    """Returns what made a number, as far as names and versions tell."""
-    found = {"interverse": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _check_same(path: Path, found: Mapping[str, Any], asked: Mapping[str, Any]) -> None:

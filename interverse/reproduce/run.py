@@ -1,8 +1,9 @@
-"""The whole of it: fit, score, compare, write; rows that are done are not done again."""
+"""Reproduction of the tables: fit, score, compare, write; finished rows are not done again."""
 
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable
 from typing import Any, final
 
@@ -14,10 +15,17 @@ from interverse.reproduce.clock import Clock
 from interverse.reproduce.compare import compare
 from interverse.reproduce.materials import Materials
 from interverse.reproduce.pages import write_pages
-from interverse.reproduce.rows import Record, Row, baselines_name, discovery_file, row_file
+from interverse.reproduce.rows import (
+    VARIANTS,
+    Record,
+    Row,
+    baselines_name,
+    discovery_file,
+    row_file,
+)
 from interverse.reproduce.scores import KINDS, baselines
 from interverse.reproduce.settings import Settings
-from interverse.reproduce.train import Trainer, asked, training_record
+from interverse.reproduce.train import Trainer, asked, run_stamp, training_record
 
 
 def reproduce(settings: Settings) -> dict[str, Any]:
@@ -29,7 +37,7 @@ def reproduce(settings: Settings) -> dict[str, Any]:
     _check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _Work(settings, clock)
-    complete = clock.ends(work.everything)
+    complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings.out, tables, clock.say)
     if work.failures:
@@ -44,12 +52,14 @@ class _Work:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.trainer = Trainer(settings, clock)
+        self.stamp = run_stamp(settings)
         self.failures: list[Exception] = []
 
-    def everything(self) -> None:
+    def run_all(self) -> None:
         """Does all that is not done yet, world by world: their data are held one at a time."""
         rows = self.settings.rows()
-        for _, group in itertools.groupby(rows, key=lambda row: (row.world, row.loss)):
+        shared = operator.attrgetter("world", "cpt_seed", "loss")
+        for _, group in itertools.groupby(rows, key=shared):
             self._group(list(group))
 
     def _group(self, rows: list[Row]) -> None:
@@ -60,6 +70,7 @@ class _Work:
             self.settings.budget_of(rows[0]),
             device=self.settings.device,
             folder=self.settings.out / "work" / "data",
+            options=rows[0].options,
         )
         kinds = (*self.settings.kinds(world), "recovery")
         if "planning" in kinds:
@@ -80,18 +91,18 @@ class _Work:
             return
         seeds = [seed for seed, missing in todo.items() if missing]
         for seed, fitted in self.trainer.models(row, materials, seeds).items():
-            for variant, kind in todo[seed]:
+            records[seed].made_by_run(self.stamp)
+            records[seed].trained_as(training_record(fitted))
+            for variant, kind in list(_missing(row, records[seed], kinds)):
                 self.clock.check()
                 self._score(records[seed], fitted, materials, variant, kind)
 
     def _score(
         self, record: Record, fitted: Fitted, materials: Materials, variant: str, kind: str
     ) -> None:
-        row = Row(world=materials.world, model=fitted.config.model, loss=fitted.config.loss)
-        record.content.setdefault("training", training_record(fitted))
-        record.content.setdefault("device", _device_name(self.settings.device))
-        model = fitted.model(row.variants[variant], device=self.settings.device)
-        told = f"{row.name} seed {fitted.seed}: {variant} {kind}"
+        stage = VARIANTS[fitted.config.loss][variant]
+        model = fitted.model(stage, device=self.settings.device)
+        told = f"{record.path.stem}: {variant} {kind}"
         try:
             with self.clock.timed(told):
                 record.put(variant, kind, KINDS[kind](model, materials, fitted.seed))
@@ -100,14 +111,19 @@ class _Work:
             self.failures.append(error)
 
     def _baselines(self, materials: Materials) -> None:
-        name = baselines_name(materials.world)
+        name = baselines_name(materials.world, materials.options.get("cpt_seed", 0))
         # Baselines have no training: what they depend on is the number of episodes.
-        settings = {"world": materials.world, "episodes": materials.budget.episodes}
+        settings = {
+            "world": materials.world,
+            "episodes": materials.budget.episodes,
+            **materials.options,
+        }
         for seed in range(1, self.settings.seeds + 1):
             record = self._record(name, settings, seed)
             if record.content["scores"]:
                 continue
             self.clock.check()
+            record.made_by_run(self.stamp)
             with self.clock.timed(f"{name} seed {seed}"):
                 found = baselines(materials, seed)
                 record.note("scores", {name: {"planning": found[name]} for name in found})
@@ -115,10 +131,16 @@ class _Work:
     def _discovery(self, materials: Materials) -> None:
         from interverse.reproduce import discovery  # an extra, loaded when asked for
 
-        settings = {"world": materials.world, "episodes": materials.budget.test}
-        record = Record(discovery_file(self.settings.out, materials.world), settings)
+        draw = materials.options.get("cpt_seed", 0)
+        settings = {
+            "world": materials.world,
+            "episodes": materials.budget.test,
+            **materials.options,
+        }
+        record = Record(discovery_file(self.settings.out, materials.world, draw), settings)
         if record.content["scores"]:
             return
+        record.made_by_run(self.stamp)
         states = discovery.start_states(materials.test_set)
         graph = materials.graph.trials.graph
         with self.clock.timed(f"{materials.world}: PC and GES on {len(states)} true states"):
@@ -136,10 +158,6 @@ def _missing(row: Row, record: Record, kinds: Iterable[str]) -> Iterable[tuple[s
         for kind in kinds:
             if not record.has(variant, kind):
                 yield variant, kind
-
-
-def _device_name(device: str) -> str:
-    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
 
 
 def _check_device(device: str) -> None:

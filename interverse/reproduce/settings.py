@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+import shlex
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
@@ -49,6 +51,9 @@ class Settings:
     """Some of nll (both its NLL rows) and contrastive; all that the tables have by default."""
     graphs: tuple[str, ...] = ()
     """Tables 17 and 18: some of chain, full, collider; all by default."""
+    cpt_seeds: int = 1
+    """Tables 17 and 18: draws 0 to N - 1 of each world's mechanisms, each with all seeds. One draw
+    is one sample of difficulty."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
     device: str = "cpu"
@@ -76,11 +81,13 @@ class Settings:
             for name in given:
                 if name not in names:
                     raise UnknownNameError(unknown(kind, name, names))
-        if not self.table or self.seeds < 1 or (self.epochs is not None and self.epochs < 1):
+        counts = {"seeds": self.seeds, "cpt_seeds": self.cpt_seeds, "epochs": self.epochs}
+        if not self.table or any(n is not None and n < 1 for n in counts.values()):
             raise InvalidValueError(
                 explain(
-                    f"table {self.table}, seeds {self.seeds}, epochs {self.epochs}",
-                    allowed="at least one table, one seed, one epoch",
+                    f"table is {self.table}, "
+                    + ", ".join(f"{name} is {n}" for name, n in counts.items()),
+                    allowed="at least one table, one seed, one draw, one epoch",
                 )
             )
         if not self.rows():
@@ -119,11 +126,29 @@ class Settings:
             if entry.loss != "Baseline" and entry.world in self.worlds(number)
         }
         kept = [
-            row
+            replace(row, cpt_seed=draw)
             for row in found
             if row.model in (self.models or MODELS) and row.loss in (self.losses or LOSSES)
+            for draw in self.draws(row.world)
         ]
-        return tuple(sorted(kept, key=lambda row: (row.world, row.loss, row.model)))
+        key = operator.attrgetter("world", "cpt_seed", "loss", "model")
+        return tuple(sorted(kept, key=key))
+
+    def draws(self, world: str) -> range:
+        """Returns the draws of a world's mechanisms; worlds without any have one."""
+        return range(self.cpt_seeds if world.startswith("chemistry/") else 1)
+
+    def command(self) -> str:
+        """Returns the command line that asks for this, but for where it writes and its clock."""
+        words = ["interverse", "reproduce", "--table", *map(str, self.table)]
+        for field in fields(Settings):
+            value = getattr(self, field.name)
+            if value == field.default or field.name in ("table", "time_limit", "out"):
+                continue
+            flag = "--" + field.name.replace("_", "-")
+            listed = value if isinstance(value, tuple) else (value,)
+            words += [flag] if value is True else [flag, *map(str, listed)]
+        return shlex.join(words)
 
     def kinds(self, world: str) -> tuple[str, ...]:
         """Returns the kinds of score that the tables need in a world."""

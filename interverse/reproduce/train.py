@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
+
+import torch
+from torch import Tensor
 
 from interverse.models.fit import Fit
 from interverse.models.world_fit import Fitted, fit_world_model
@@ -13,6 +17,7 @@ from interverse.models.world_model import WorldModelConfig
 from interverse.reproduce.budgets import Budget
 from interverse.reproduce.clock import Clock
 from interverse.reproduce.materials import Materials
+from interverse.reproduce.provenance import commit, source_digest
 from interverse.reproduce.rows import Record, Row
 from interverse.reproduce.settings import Settings
 
@@ -82,7 +87,23 @@ def asked(settings: Settings, row: Row) -> dict[str, Any]:
         "budget": settings.budget,
         "sizes": settings.budget_of(row).record(),
         "precision": settings.training_precision,
+        **row.options,
     }
+
+
+def run_stamp(settings: Settings) -> dict[str, str]:
+    """Returns what says where a run's numbers come from."""
+    return {
+        "commit": commit(),
+        "source": source_digest(),
+        "command": settings.command(),
+        "device": device_name(settings.device),
+    }
+
+
+def device_name(device: str) -> str:
+    """Returns the name of the machine part that computes."""
+    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
 
 
 def training_record(fitted: Fitted) -> dict[str, Any]:
@@ -97,8 +118,17 @@ def training_record(fitted: Fitted) -> dict[str, Any]:
             "best_epoch": best["epoch"],
             "best_valid": best["valid"],
             "last_valid": rows[-1]["valid"],
+            "weights": weights_digest(fitted.weights[stage]),
         }
     return out
+
+
+def weights_digest(weights: Mapping[str, Tensor]) -> str:
+    """Returns a short fingerprint of weights, by which scores of two trainings are told apart."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        digest.update(name.encode() + weights[name].detach().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _saved(folder: Path, seed: int) -> Path:

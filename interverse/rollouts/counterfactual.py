@@ -1,13 +1,14 @@
-"""The third rung: the same noise and the same actions in a world that was changed."""
+"""Counterfactuals: the same noise and the same actions in a world that was changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, overload
 
 from interverse.envs import Snapshot, make
 from interverse.errors import InvalidValueError, explain
-from interverse.rollouts.episode import AppliedDo, Episode
+from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention
 from interverse.worlds.rooms.pair import Pair
@@ -35,8 +36,8 @@ def counterfactual(
     """Returns the episode that would have been, had `do` been done before action `at`.
 
     The seed, hence all noise, and the actions are the fact's. The fact's own interventions replay,
-    except on the variables of `do` from `at` on: there `do` wins. With an empty `do` the result is
-    the fact, bit for bit.
+    except on the variables of `do` from `at` on: there `do` wins. Its refused interventions stay
+    refused. With an empty `do` the result is the fact, bit for bit.
 
     Args:
         episode: the fact; or a before/after pair of rooms, whose counterfactual is a pair.
@@ -89,7 +90,16 @@ def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bo
             if step == len(episode) or recorder.ended:
                 break
             env.step(episode.actions[step])
-        return recorder.episode()
+        return replace(recorder.episode(), refusals=_refusals(episode, change, at))
+
+
+def _refusals(episode: Episode, change: Intervention, at: int) -> tuple[Refusal, ...]:
+    """Returns the fact's refusals, but for those that `change` stands in for."""
+    return tuple(
+        item
+        for item in episode.refusals
+        if item.step < at or not set(item.variables) & set(change.variables)
+    )
 
 
 def _absolute(change: Intervention) -> dict[str, Any]:

@@ -20,37 +20,16 @@ from functools import cache
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, TypeVar, final
 
 from interverse.errors import InterverseError, InvalidValueError, explain
+from interverse.rollouts.pool import LostError, Pool
 
 UnitT = TypeVar("UnitT")
 SharedT = TypeVar("SharedT")
 ResultT = TypeVar("ResultT")
 TRIES = 3  # of a unit whose workers die: a machine may fail, a unit that kills must not go on
 _LOG = logging.getLogger(__name__)
-
-
-class LostError(Exception):
-    """A worker, or the machine it ran on, went away before its unit was done."""
-
-
-class Pool(Protocol):
-    """Where units run. A ticket stands for a unit that was started; it can be hashed."""
-
-    at_once: int
-
-    def start(self, unit: Any) -> Any:
-        """Starts a unit; returns its ticket."""
-
-    def wait(self, tickets: Collection[Any]) -> Any:
-        """Returns a ticket whose unit has ended, well or not."""
-
-    def result(self, ticket: Any) -> Any:
-        """Returns what the unit gave, or raises what it raised; `LostError` if it may be redone."""
-
-    def close(self) -> None:
-        """Gives up what still runs and leaves no process behind."""
 
 
 def run_units(

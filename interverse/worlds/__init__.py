@@ -74,4 +74,5 @@ WORLDS = Registry(
         "trifinger/towers-v1": Entry(_TRIFINGER, {"task": "towers"}),
         "tutorial/slider-v1": Entry(_SLIDER, {}),
     },
+    group="interverse.worlds",
 )

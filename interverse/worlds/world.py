@@ -179,6 +179,15 @@ class World(ABC):
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world for people."""
 
+    @property
+    def starting_values(self) -> Mapping[str, Array]:
+        """Values that every episode starts with beside the defaults, (1, *shape) each."""
+        return {}
+
+    def same_values(self, name: str, a: Array, b: Array) -> NDArray[np.bool_]:
+        """Returns in which rows two values of a variable, (n, *shape), mean the same."""
+        return self.variables[name].domain.same(a, b)
+
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""
         raise InvalidValueError(

@@ -42,7 +42,8 @@ def test_chemistry_baselines_match_the_original(graph, horizon):
     recorded = RECORDED["chemistry_baselines"]["values"][f"{graph}5|{horizon}"]
     found = []
     for cpt_seed in range(20):  # one draw of mechanisms is one sample of difficulty
-        world = GridPlanning(f"chemistry/{graph}-v1", seed=0, cpt_seed=cpt_seed)
+        options = {"cpt_seed": cpt_seed, "least_effect": 0}  # the original screens no draw
+        world = GridPlanning(f"chemistry/{graph}-v1", seed=0, **options)
         scores = [
             plan(BASELINES[name](cpt_seed), world, horizon=horizon, episodes=100)
             for name in ("random", "replay", "nothing")

@@ -121,3 +121,11 @@ def test_sets_of_another_palette_or_graph_are_told_apart(tmp_path, mine, theirs,
 def test_another_mode_is_the_same_world(tmp_path):
     train, zero = (loaded(tmp_path, "blocks/observed-3-v1", s) for s in ("test", "zero-shot"))
     train.header.check_same_world(zero.header)
+
+
+def test_without_a_split_the_file_is_named_after_the_one_that_is_taken(tmp_path):
+    load_dataset("blocks/observed-3-v1", folder=tmp_path, episodes=2)
+    (path,) = tmp_path.glob("*.h5")
+    assert ".train." in path.name
+    load_dataset("blocks/observed-3-v1", "train", folder=tmp_path, episodes=2)
+    assert list(tmp_path.glob("*.h5")) == [path]

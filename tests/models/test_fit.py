@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from interverse.errors import FileFormatError, InvalidValueError
+from interverse.models import stage_work
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
 from interverse.models.fit import Epoch, Fit, Stage
@@ -20,7 +21,7 @@ from interverse.models.learner import Learner
 from interverse.models.run import Run
 from interverse.models.source import ArraySource
 from interverse.models.stages import STAGES
-from interverse.models.world_fit import STACKABLE, Fitted, fit_world_model
+from interverse.models.world_fit import Fitted, fit_world_model
 
 TWO = Fit(epochs=2, batch_size=16)
 
@@ -214,7 +215,10 @@ def test_seeds_trained_at_once_equal_seeds_trained_alone(model, loss, encoder, s
     config = tiny(model, loss, encoder=encoder)
     runs = {
         mode: fit_world_model(
-            config, Fit(epochs=2, batch_size=4, seeds=(1, 2), at_once=mode), train, valid
+            config,
+            Fit(epochs=2, batch_size=4, seeds=(1, 2), at_once=mode, order_seed=0),
+            train,
+            valid,
         )
         for mode in ("never", "always")
     }
@@ -226,9 +230,27 @@ def test_seeds_trained_at_once_equal_seeds_trained_alone(model, loss, encoder, s
     assert first != second
 
 
+def test_every_seed_visits_the_samples_in_an_order_of_its_own(train, valid, tiny, monkeypatch):
+    seen = []
+    real = stage_work.batch_order
+    monkeypatch.setattr(
+        stage_work, "batch_order", lambda *a, **k: seen.append(real(*a, **k)) or seen[-1]
+    )
+    fit_world_model(tiny(), Fit(epochs=1, batch_size=8, seeds=(1, 2)), train, valid)
+    assert not np.array_equal(*seen)
+    seen.clear()
+    fit_world_model(tiny(), Fit(epochs=1, batch_size=8, seeds=(1, 2), order_seed=0), train, valid)
+    assert np.array_equal(*seen)
+
+
+def test_seeds_with_orders_of_their_own_cannot_train_at_once(train, valid, tiny):
+    with pytest.raises(InvalidValueError, match="order_seed=0"):
+        fit_world_model(tiny(), Fit(epochs=1, seeds=(1, 2), at_once="always"), train, valid)
+
+
 def test_models_that_cannot_train_at_once_say_so(train, valid, tiny):
-    how = Fit(epochs=1, seeds=(1, 2), at_once="always")
-    with pytest.raises(InvalidValueError, match=f"cannot train at once.*{', '.join(STACKABLE)}"):
+    how = Fit(epochs=1, seeds=(1, 2), at_once="always", order_seed=0)
+    with pytest.raises(InvalidValueError, match=r"cannot train at once.*ae, gnn, modular, vae"):
         fit_world_model(tiny("lstm", "nll"), how, train, valid)
 
 

@@ -51,7 +51,7 @@ def test_reduced_precision_learns(choices, squares, tiny):
     how = Fit(epochs=30, batch_size=32, learning_rate=2e-3, device="cuda", **choices)
     (fitted,) = fit_world_model(tiny(embedding=8, hidden=96), how, train, valid)
     score = evaluate_ranking(fitted.model(device="cuda"), valid, horizons=(1,))[1]
-    assert score.guarded_hits > 80.0
+    assert score.hits > 80.0
 
 
 def test_compiled_training_equals_plain(squares, tiny):

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from interverse.reproduce.compare import compare
-from interverse.reproduce.figures import Point, correlation, points
+from interverse.reproduce.figures import Point, correlation, draw, points
+from interverse.reproduce.intervals import welch
 from interverse.reproduce.pages import numbers, write_pages
 from interverse.reproduce.rows import Record, Row, row_file
 from interverse.reproduce.settings import Settings
-from interverse.reproduce.train import asked
+from interverse.reproduce.train import asked, run_stamp
 
 ROW = Row(world="blocks/observed-3-v1", model="modular", loss="contrastive")
 
 
 def ranked(hits: float) -> dict:
     one = {
-        "hits": hits,
-        "mrr": hits,
-        "guarded_hits": hits - 1,
-        "guarded_mrr": hits - 1,
+        "hits": hits - 1,
+        "mrr": hits - 1,
+        "published_hits": hits,
+        "published_mrr": hits,
         "reconstruction": None,
     }
     return {"1": one, "5": one, "10": one}
@@ -42,10 +45,11 @@ def test_mean_deviation_difference_and_flag(settings):
     cells = compare(settings, 3)["cells"]
     assert {(c["model"], c["loss"]) for c in cells} == {("Modular", "Contrastive")}
     (cell,) = [c for c in cells if c["metric"] == "H@1" and c["steps"] == 1]
-    assert (cell["ours"], cell["ours_deviation"], cell["ours_guarded"]) == (91.0, 1.0, 90.0)
+    assert (cell["ours"], cell["ours_deviation"], cell["ours_own_rule"]) == (91.0, 1.0, 90.0)
     assert cell["difference"] == pytest.approx(91.0 - cell["published"])
-    far = abs(cell["difference"]) > 2 * cell["published_deviation"] + 0.005
-    assert cell["beyond_two_deviations"] is far
+    low, high = cell["difference_interval"]
+    assert low < cell["difference"] < high
+    assert cell["differs"] is (low > 0.005 or high < -0.005)
     assert (settings.out / "table-03.json").exists()
 
 
@@ -79,9 +83,15 @@ def test_points_join_what_tables_say_of_one_model():
             "steps": 1,
             "metric": metric,
             "ours": value,
+            "seeds": {"1": value},
         }
 
-    graph = {"world": ROW.world, "model": "modular", "loss": "Contrastive", "f1": 0.8}
+    graph = {
+        "world": ROW.world,
+        "model": "modular",
+        "loss": "Contrastive",
+        "seeds": {"1": 0.8},
+    }
     tables = [
         {"kind": "ranking", "cells": [cell("H@1", 90.0)], "recovery": [graph], "discovery": []},
         {"kind": "planning", "cells": [cell("Success", 0.5)], "recovery": [graph], "discovery": []},
@@ -89,9 +99,59 @@ def test_points_join_what_tables_say_of_one_model():
     assert points(tables, [ROW.world]) == [Point("Modular Contrastive", 1, 90.0, 0.5, 0.8)]
 
 
-def test_correlation_needs_three_models_that_differ():
-    line = [Point(str(i), 1, float(i), 2.0 * i, 1.0) for i in range(3)]
-    assert correlation(line, "hits", "success", 1) == pytest.approx(1.0)
-    assert math.isnan(correlation(line, "hits", "graph", 1))
-    assert math.isnan(correlation(line[:2], "hits", "success", 1))
-    assert math.isnan(correlation(line, "hits", "success", 5))
+def test_a_correlation_needs_ten_seeds_that_differ():
+    line = [Point(str(i), 1, float(i), 2.0 * i, 1.0) for i in range(10)]
+    assert correlation(line, "hits", "success", 1) == (pytest.approx(1.0), 10)
+    assert math.isnan(correlation(line, "hits", "graph", 1)[0])
+    assert math.isnan(correlation(line[:9], "hits", "success", 1)[0])
+    assert correlation(line, "hits", "success", 5)[1] == 0
+
+
+def test_welch_is_scipys_test_for_the_same_numbers():
+    """Three printed seeds with a population deviation d are those of a sample d * sqrt(3 / 2)."""
+    ours = [90.0, 94.0, 97.0, 91.0]
+    low, high = welch(ours, 85.0, 4.0)
+    found = stats.ttest_ind_from_stats(
+        np.mean(ours), np.std(ours, ddof=1), 4, 85.0, 4.0 * math.sqrt(1.5), 3, equal_var=False
+    )
+    reach, error = (high - low) / 2, (np.mean(ours) - 85.0) / found.statistic
+    freedom = found.df if hasattr(found, "df") else None
+    assert (low + high) / 2 == pytest.approx(np.mean(ours) - 85.0)
+    if freedom is not None:
+        assert reach == pytest.approx(stats.t.ppf(0.975, freedom) * error)
+    assert (low > 0) == (found.pvalue < 0.05)
+    assert welch([1.0], 2.0, 1.0) is None
+
+
+def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):
+    chosen = Settings(
+        table=(17,), models=("ae",), graphs=("chain",), seeds=1, out=tmp_path / "chain"
+    )
+    row = Row(world="chemistry/chain-v1", model="ae", loss="nll")
+    record = Record(row_file(chosen.out, row.name, 1), {**asked(chosen, row), "seed": 1})
+    record.put("NLL", "ranking", ranked(12.0))
+    content = compare(chosen, 17)
+    assert {cell["published_plus_minus_is"] for cell in content["cells"]} == {"variance"}
+    write_pages(chosen.out, [content], lambda text: None)
+    assert "taken for variances" in (chosen.out / "summary.md").read_text()
+
+
+def test_a_legend_lists_each_model_once():
+    found = [Point("AE NLL", 1, float(i), float(i), 0.5) for i in range(4)]
+    found += [Point("AE NLL Finetuned", 1, float(i), float(i), 0.5) for i in range(4)]
+    labels = draw(found).axes[0].get_legend_handles_labels()[1]
+    assert sorted(labels) == ["AE NLL", "AE NLL Finetuned"]
+
+
+def test_a_row_of_scores_names_its_run_and_drops_scores_of_another_training(settings, tmp_path):
+    record = Record(row_file(tmp_path, "row", 1), {"seed": 1})
+    stamp = run_stamp(settings)
+    assert stamp["command"].startswith("interverse reproduce --table 3 --seeds 2 --models modular")
+    assert len(stamp["source"]) == 16
+    for weights, kinds in (("a", {"ranking", "planning"}), ("b", {"recovery"})):
+        record.made_by_run(stamp)
+        record.trained_as({"contrastive": {"weights": weights}})
+        for kind in kinds:
+            record.put("Contrastive", kind, {})
+        assert set(record.content["scores"]["Contrastive"]) == kinds
+    assert record.content["runs"] == [stamp]

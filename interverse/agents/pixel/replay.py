@@ -10,8 +10,6 @@ whole, and a checkpoint writes only what is new.
 
 from __future__ import annotations
 
-import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -22,9 +20,11 @@ from numpy.typing import NDArray
 
 from interverse.agents.pixel.agent import Batch
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import atomic
+from interverse.files.npz import read_npz
 
 _PATIENCE = 1000  # rounds of drawing until a buffer counts as empty
-_TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile)
+_TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError)
 _ROWS = ("ages", "actions", "rewards", "ends")
 
 
@@ -159,12 +159,8 @@ class Replay:
             slots = np.arange(start, self.time) % self.slots
             frames = self._frames[torch.from_numpy(slots).to(self._frames.device)].cpu().numpy()
             rows = {row: getattr(self, f"_{row}")[slots] for row in _ROWS}
-            scratch = folder / f"{name}.part"
-            with scratch.open("wb") as file:
+            with atomic(folder / name, durable=True) as scratch, scratch.open("wb") as file:
                 np.savez(file, allow_pickle=False, frames=frames, **rows)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(scratch, folder / name)
             self._files.append({"name": name, "start": start, "stop": self.time})
         self._files = [file for file in self._files if file["stop"] > oldest]
         return {"time": self.time, "files": [dict(file) for file in self._files]}
@@ -181,8 +177,8 @@ class Replay:
         for file in record["files"]:
             path = folder / file["name"]
             try:
-                with np.load(path, allow_pickle=False) as held:
-                    arrays = {name: held[name] for name in ("frames", *_ROWS)}
+                held = read_npz(path)
+                arrays = {name: held[name] for name in ("frames", *_ROWS)}
                 self._put(arrays, file["start"], file["stop"])
             except _TORN as error:
                 raise FileFormatError(

@@ -105,6 +105,7 @@ class PairDataset:
             verbs=self.verbs,
             width=self.width,
             height=self.height,
+            house=np.unique(self.scene, return_inverse=True)[1].astype(np.int64),
         )
 
     def split(

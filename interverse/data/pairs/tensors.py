@@ -132,7 +132,7 @@ def load_tensors(job: Job, cache: Path) -> PairArrays:
     if not all(file.exists() for file in files.values()):
         with _created(files, job.shapes()) as arrays:
             _fill(job, arrays)
-    read = {name: np.load(file) for name, file in files.items()}
+    read = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
     return PairArrays(read["before"], read["after"], read.get("masks"))
 
 

@@ -14,6 +14,7 @@ from torch.nn import functional
 from interverse.errors import InvalidValueError, explain
 from interverse.models.checkpoint import read_tensors
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
+from interverse.models.pairs.lite0 import Lite0Tokens
 from interverse.models.pairs.slots import SlotEncoder
 from interverse.rng import Noise
 
@@ -34,7 +35,7 @@ class PairEncoder(nn.Module):
         self.config = config
         self.network = build_encoder(config.encoder)
         self.width: int = self.network.width
-        self.source = config.encoder.weights or "random"
+        self.source: str = getattr(self.network, "source", config.encoder.weights or "random")
 
     def forward(self, images: Tensor, masks: Tensor | None, noise: Tensor | None) -> Tensor:
         """Returns the tokens of a batch.
@@ -73,6 +74,8 @@ def build_encoder(config: EncoderConfig) -> nn.Module:
         if config.weights is not None:
             _load_slots(network, Path(config.weights))
         return network
+    if config.name == "lite0":
+        return Lite0Tokens(config)
     from interverse.models.pairs.backbones import BACKBONES  # transformers, only where used
 
     return BACKBONES[config.name](config)

@@ -1,4 +1,4 @@
-"""The whole of it: train, measure, compare, write; what is done is not done again."""
+"""Reproduction of Causal Triplet: train, measure, compare, write; finished rows are kept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch.nn import functional
 from interverse.errors import InterverseError, InvalidValueError, explain
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
+from interverse.models.pairs.baselines import constant_answer, object_only
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
@@ -26,7 +27,7 @@ from interverse.reproduce.triplet.materials import Materials
 from interverse.reproduce.triplet.pages import write_pages
 from interverse.reproduce.triplet.settings import TripletSettings
 from interverse.reproduce.triplet.slot_pictures import slot_pictures
-from interverse.reproduce.triplet.variants import Variant, row_file
+from interverse.reproduce.triplet.variants import Variant, answers_file, row_file
 
 _SAVED_EVERY = 5
 
@@ -73,6 +74,21 @@ class _Work:
         for seed in seeds:
             for variant in self.settings.variants():
                 self._one(variant, seed)
+            for crop, shift in self.settings.answers():
+                self._answer(crop, shift, seed)
+
+    def _answer(self, crop: str, shift: str, seed: int) -> None:
+        """Writes what answers without looking give under a shift."""
+        path = answers_file(self.settings.out, crop, shift, seed)
+        if path.exists():
+            return
+        pairs, split = self.materials.pairs(crop), self.materials.split(crop, shift, seed)
+        record = Record(path, {"seed": seed, "split": self.settings.split})
+        record.content |= {
+            "constant answer": constant_answer(pairs, split),
+            "object only": object_only(pairs, split),
+        }
+        record.write()
 
     def _one(self, variant: Variant, seed: int) -> None:
         path = row_file(self.settings.out, variant, seed)
@@ -96,6 +112,7 @@ class _Work:
             "seed": seed,
             "source": settings.source,
             "split": settings.split,
+            **({"test_houses": settings.test_houses} if settings.test_houses else {}),
             "budget": settings.sizes().record(),
             "model": _plain(settings.model(variant).record()),
             "fit": settings.fit(variant).decides(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, final
 
 from interverse.models.pairs.config import PairModelConfig
 from interverse.models.pairs.recipes import Recipe, Source, recipe
@@ -45,18 +45,23 @@ _FIELDS = {6: ("vanilla", "independence"), 7: ("vanilla", "sparsity"), 10: ("van
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A model under a shift: a recipe, some fields of it changed, a shift, a crop."""
+    """A model under a shift: a recipe, some fields of it changed, a shift, a crop.
+
+    `pictures` may be cut to the pixels that changed.
+    """
 
     recipe: str
     shift: str
     crop: Crop
     changes: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Literal["whole", "changed"] = "whole"
 
     @property
     def name(self) -> str:
         """For files and logs; equal for equal work."""
         told = [f"{key}={value:g}" for key, value in sorted(self.changes.items()) if key in _SHOWN]
-        return ".".join([self.crop, self.shift, self.recipe, *told])
+        cut = ["changed"] if self.pictures == "changed" else []
+        return ".".join([self.crop, self.shift, self.recipe, *told, *cut])
 
     def settings(self, source: Source) -> Recipe:
         """Returns the model and how it trains."""
@@ -72,6 +77,24 @@ def table_variant(table: int, method: str, shift: str) -> Variant:
     return Variant(
         recipe=TABLES[table][method], shift=shift, crop="single" if table == 2 else "multi"
     )
+
+
+def baseline_variants(table: int) -> dict[tuple[str, str], Variant]:
+    """Returns the trained baselines that stand beside a table, by shift and name."""
+    if table == 4:
+        return {}
+    found = {}
+    crop: Crop = "single" if table == 2 else "multi"
+    for shift in SHIFTS if table == 2 else ("systematic",):
+        cut = Variant(recipe="vanilla", shift=shift, crop=crop, pictures="changed")
+        found[shift, "changed-pixel crop"] = cut
+        found[shift, "oracle mask"] = Variant(recipe="oracle-mask", shift=shift, crop=crop)
+    return found
+
+
+def answers_file(out: Path, crop: str, shift: str, seed: int) -> Path:
+    """Returns where the answers without looking lie, of a shift and seed."""
+    return out / "rows" / f"{crop}.{shift}.answers.seed-{seed}.json"
 
 
 def sweep_variant(figure: int, value: float) -> Variant:

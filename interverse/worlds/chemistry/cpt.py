@@ -22,11 +22,13 @@ Array = Any  # a NumPy array or a Torch tensor
 Family = Literal["orthogonal", "uniform"]
 FAMILIES: tuple[Family, ...] = ("orthogonal", "uniform")
 MOST_TABLE_ROWS = 2**14
+PARTS = ("first", "first_bias", "second", "second_bias")
+"""The names of a network's arrays, as `Weights` has them."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class CptSizes:
     """How large the networks are."""
 
     objects: int
@@ -48,7 +50,7 @@ class Weights:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
+class CptTable:
     """One object's chances for every colouring of its parents."""
 
     parents: tuple[int, ...]
@@ -65,12 +67,12 @@ class Mechanisms:
     adjacency: Array  # (R, n, n); [i, j] = 1: j is a parent of i
     gain: Array  # (R,)
     bias: Array  # (R,)
-    tables: Sequence[Table | None] = ()  # per object; None where one would be too large
+    tables: Sequence[CptTable | None] = ()  # per object; None where one would be too large
     standard: Array | None = None  # (R,) bool: the graph, gain and bias the tables are made with
 
 
 def draw_weights(
-    generators: Sequence[np.random.Generator], sizes: Sizes, family: Family
+    generators: Sequence[np.random.Generator], sizes: CptSizes, family: Family
 ) -> Weights:
     """Returns one set of networks per generator: orthogonal or U(-1, 1) layers, U(-1, 1) biases."""
     n, h, k = sizes.objects, sizes.hidden, sizes.colors
@@ -185,7 +187,7 @@ def take(mechanisms: Mechanisms, rows: Array) -> Mechanisms:
     )
 
 
-def table_row(table: Table, colors: Array) -> Array:
+def table_row(table: CptTable, colors: Array) -> Array:
     """Returns (R,) rows of a table for colours (R, n)."""
     k = table.cumulative.shape[1]
     row = colors[:, 0] * 0
@@ -196,13 +198,13 @@ def table_row(table: Table, colors: Array) -> Array:
 
 def tabulate(
     weights: Weights, adjacency: NDArray[np.int64], gain: float, bias: float
-) -> list[Table | None]:
+) -> list[CptTable | None]:
     """Returns each object's table for one graph, gain and bias; None where it would be too large.
 
     The rows come from the same operations as a direct evaluation, so both give the same bits.
     """
     n, k = weights.second.shape[1], weights.second.shape[3]
-    tables: list[Table | None] = []
+    tables: list[CptTable | None] = []
     for v in range(n):
         parents = tuple(int(j) for j in np.flatnonzero(adjacency[v]))
         count = k ** len(parents)
@@ -220,7 +222,7 @@ def tabulate(
             bias=np.full(count, bias),
         )
         ends = cumulative(every, v, first_layer(every, v, colors))
-        tables.append(Table(parents=parents, cumulative=ends))
+        tables.append(CptTable(parents=parents, cumulative=ends))
     return tables
 
 

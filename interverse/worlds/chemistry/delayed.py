@@ -71,7 +71,7 @@ def start(mechanisms: Mechanisms, palette: Array, uniforms: Array) -> Fade:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rules:
+class FadeRules:
     """What makes a step: mechanisms, palettes, delays, and whether the original's defects hold."""
 
     mechanisms: Mechanisms
@@ -80,7 +80,7 @@ class Rules:
     legacy: bool
 
 
-def propagate(fade: Fade, objects: Array, paints: Array, rules: Rules, uniforms: Array) -> Fade:
+def propagate(fade: Fade, objects: Array, paints: Array, rules: FadeRules, uniforms: Array) -> Fade:
     """Returns the objects one frame after object `objects[r]` of each world r was painted."""
     xp = array_namespace(uniforms)
     world = xp.arange(uniforms.shape[0], device=device(uniforms))
@@ -109,7 +109,7 @@ def propagate(fade: Fade, objects: Array, paints: Array, rules: Rules, uniforms:
     return Fade(color=out.color, origin=out.origin, elapsed=later, duration=out.duration)
 
 
-def play(fade: Fade, actions: Array, rules: Rules, uniforms: Array) -> Fade:
+def play(fade: Fade, actions: Array, rules: FadeRules, uniforms: Array) -> Fade:
     """Returns the objects after T actions (R, T) in a row, with noise (R, n, T)."""
     count = rules.palette.shape[1]
     for t in range(actions.shape[1]):

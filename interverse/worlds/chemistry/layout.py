@@ -13,8 +13,17 @@ from interverse.errors import InvalidValueError, explain
 from interverse.scm import Variable, with_defaults
 from interverse.sim import raster
 from interverse.worlds.chemistry import feasible, graphs
+from interverse.worlds.chemistry.delayed import whole_bytes
 from interverse.worlds.chemistry.options import ChemistryOptions
-from interverse.worlds.chemistry.variables import declare, delay_of, edge_of, goal_of, name_of
+from interverse.worlds.chemistry.screening import Screen
+from interverse.worlds.chemistry.variables import (
+    colors,
+    declare,
+    delay_of,
+    edge_of,
+    goal_of,
+    name_of,
+)
 
 Place = tuple[str, tuple[int, ...]]  # a state array, and the index in one world's row of it
 
@@ -98,6 +107,23 @@ def blank_row(
         row |= {name: np.ones(n, dtype=np.int64) for name in ("elapsed", "duration")}
         row.setdefault("delay", np.ones((n, n), dtype=np.int64))
     return row
+
+
+def screen(options: ChemistryOptions) -> Screen:
+    """Returns what decides which networks the world is made with."""
+    level = options.level
+    features = None
+    if options.mode == "delayed":
+        features = whole_bytes(colors(options)).astype(np.float64)
+    return Screen(
+        sizes=options.sizes,
+        family=level.weights,
+        gain=level.gain,
+        bias=level.bias,
+        adjacency=options.adjacency(),
+        least=options.screened_at,
+        features=features,
+    )
 
 
 def observation_space(options: ChemistryOptions) -> gym.spaces.Dict:

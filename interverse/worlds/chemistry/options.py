@@ -13,8 +13,9 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.rng import Noise, check_seed
 from interverse.worlds import palette
 from interverse.worlds.chemistry import graphs
-from interverse.worlds.chemistry.cpt import FAMILIES, Family, Sizes
+from interverse.worlds.chemistry.cpt import FAMILIES, CptSizes, Family
 from interverse.worlds.chemistry.dynamics import DIRECTIONS
+from interverse.worlds.chemistry.screening import LEAST_EFFECT
 from interverse.worlds.grid import CELLS
 from interverse.worlds.world import WorldOptions
 
@@ -97,8 +98,13 @@ class ChemistryOptions(WorldOptions):
     """Which random graph, and which random delays."""
     cpt_seed: int = 0
     """Which networks: the same seed, the same chances in every episode, world and process."""
+    least_effect: float | None = None
+    """The least effect of every edge of the graph: an object's network is drawn again until all its
+    parents reach it (see `screening`). None asks for 0.2 where weights, gain and bias are the
+    mode's own, and takes every first draw otherwise; 0 takes every first draw, as the original
+    did. Edits and `defaults` change the world that was drawn; they draw no other."""
     meta: bool = False
-    """Draw new networks each episode, and a new graph if it is random."""
+    """Draw new networks each episode, unscreened, and a new graph if it is random."""
     observed: tuple[int, ...] | None = None
     """The objects that are drawn, in `state` and scored; the others are hidden confounders. They
     can still be painted and read as variables. None observes all."""
@@ -152,6 +158,17 @@ class ChemistryOptions(WorldOptions):
                         fix="Give the named level, or the three numbers behind it",
                     )
                 )
+        if self.least_effect is not None and not _is_chance(self.least_effect):
+            raise InvalidValueError(
+                explain(f"least_effect is {self.least_effect!r}", allowed="a number from 0 to 1")
+            )
+        if self.least_effect and self.meta:
+            raise InvalidValueError(
+                explain(
+                    "least_effect and meta are both given",
+                    fix="Leave one out: networks drawn each episode are not screened",
+                )
+            )
         if self.hidden is not None:
             _check_whole("hidden", self.hidden, 1, 4096)
         _check_whole("target_steps", self.target_steps, 0, 10_000)
@@ -189,10 +206,17 @@ class ChemistryOptions(WorldOptions):
         )
 
     @property
-    def sizes(self) -> Sizes:
+    def screened_at(self) -> float:
+        """The least effect of every edge in force; 0 where networks are not screened."""
+        if self.least_effect is not None:
+            return float(self.least_effect)
+        return 0.0 if self.meta or self.level != _FORMS[self.mode].level else LEAST_EFFECT
+
+    @property
+    def sizes(self) -> CptSizes:
         """How large the networks are."""
         width = 4 * self.objects * (self.colors if self.mode in ("plain", "moving") else 1)
-        return Sizes(
+        return CptSizes(
             objects=self.objects,
             features=3 if self.mode == "delayed" else self.colors,
             hidden=width if self.hidden is None else self.hidden,
@@ -252,6 +276,11 @@ def _check_name(option: str, value: object, names: Any) -> None:
 def _is_scale(value: object) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return number and math.isfinite(value) and 0.0 <= value <= LARGEST_SCALE  # type: ignore[arg-type, operator]
+
+
+def _is_chance(value: object) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and 0.0 <= float(value) <= 1.0  # type: ignore[arg-type]
 
 
 def _needs_mode(name: str, value: object, wanted: str, mode: str) -> InvalidValueError:

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.rng import Noise, generator
+from interverse.rng import Noise
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
@@ -27,7 +27,6 @@ _ENLARGED = 5
 _SIDE = _ENLARGED * raster.SIZE
 _GAP = 10  # columns between the picture and its target
 _FADE = ("color", "origin", "elapsed", "duration")
-_CPT = ("first", "first_bias", "second", "second_bias")
 _AFTER_DRAWS = ("state", "goal")  # kinds whose given values come after the initial draws
 
 
@@ -62,24 +61,23 @@ class Chemistry(World):
     def _repeat(self, row: NDArray[Any], count: int) -> Array:
         return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
 
-    def _networks(self) -> tuple[cpt.Weights, list[cpt.Table | None]]:
-        options, level = self.options, self.options.level
-        shared = generator(seed=options.cpt_seed, name="cpt")
-        weights = cpt.draw_weights([shared], options.sizes, level.weights)
+    def _networks(self) -> tuple[cpt.Weights, list[cpt.CptTable | None]]:
+        options = self.options
+        weights = layout.screen(options).weights(options.cpt_seed)
         if options.meta:
-            parts = {part: getattr(weights, part)[0] for part in _CPT}
+            parts = {part: getattr(weights, part)[0] for part in cpt.PARTS}
             repeated = {part: self._repeat(row, self.num_worlds) for part, row in parts.items()}
             return cpt.Weights(**repeated), []
-        tables: list[cpt.Table | None] = []
+        tables: list[cpt.CptTable | None] = []
         if options.mode != "delayed":
             gain, bias = (float(self._blank[name]) for name in ("gain", "bias"))
             tables = [
                 None
                 if table is None
-                else cpt.Table(parents=table.parents, cumulative=self._array(table.cumulative))
+                else cpt.CptTable(parents=table.parents, cumulative=self._array(table.cumulative))
                 for table in cpt.tabulate(weights, self._adjacency, gain, bias)
             ]
-        return cpt.Weights(**{p: self._array(getattr(weights, p)) for p in _CPT}), tables
+        return cpt.Weights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS}), tables
 
     @property
     def graph(self) -> CausalGraph:  # type: ignore[override]
@@ -131,7 +129,7 @@ class Chemistry(World):
     def _own_networks(self, noise: Noise) -> cpt.Weights:
         each = [noise.generator("cpt", row) for row in range(len(noise))]
         drawn = cpt.draw_weights(each, self.options.sizes, self.options.level.weights)
-        return cpt.Weights(**{part: self._array(getattr(drawn, part)) for part in _CPT})
+        return cpt.Weights(**{part: self._array(getattr(drawn, part)) for part in cpt.PARTS})
 
     def _draw(self, rows: State, weights: cpt.Weights, noise: Noise) -> None:
         options = self.options
@@ -218,8 +216,8 @@ class Chemistry(World):
             standard=standard,
         )
 
-    def _rules(self, rows: State, mechanisms: cpt.Mechanisms) -> delayed.Rules:
-        return delayed.Rules(
+    def _rules(self, rows: State, mechanisms: cpt.Mechanisms) -> delayed.FadeRules:
+        return delayed.FadeRules(
             mechanisms=mechanisms,
             palette=delayed.whole_bytes(rows["palette"]),
             delay=rows["delay"],
@@ -363,7 +361,7 @@ class Chemistry(World):
         own = {name: self._array(state[name]) for name in self._state}
         _put(self._state, own, here)
         if self.options.meta:
-            saved = {part: self._array(state[f"cpt/{part}"]) for part in _CPT}
+            saved = {part: self._array(state[f"cpt/{part}"]) for part in cpt.PARTS}
             _put(_parts(self._weights), saved, here)
 
     def state(self) -> Array:
@@ -404,7 +402,7 @@ def _put(into: State, rows: State, here: Array) -> None:
 
 
 def _parts(weights: cpt.Weights) -> State:
-    return {part: getattr(weights, part) for part in _CPT}
+    return {part: getattr(weights, part) for part in cpt.PARTS}
 
 
 def _fade_of(rows: State) -> delayed.Fade:

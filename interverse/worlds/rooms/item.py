@@ -1,4 +1,4 @@
-"""What an object of a room is: parts of textured mesh, the joints they move on, their surfaces.
+"""An object of a room: parts of textured mesh, the joints they move on, their surfaces.
 
 Lengths are metres, z is up, and an item faces -y. An item that stands has its footprint centred on
 x = y = 0 and its foot on z = 0; an item that hangs on a wall has the centre of its back at the
@@ -56,10 +56,21 @@ class Texture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MixedTexture:
+    """Two surfaces' pictures laid over each other; `textures.pixels` draws it."""
+
+    first: Surface
+    second: Surface
+    share: float
+    """How much of the second, 0 to 1."""
+    kind: str = "mixed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
     """How a part takes light."""
 
-    texture: Texture | None = None
+    texture: Texture | MixedTexture | None = None
     rgba: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     """Multiplies the texture."""
     specular: float = 0.3
@@ -90,7 +101,8 @@ class Part:
     joint: Joint | None = None
     """How it moves against its parent; without one it is fixed to it."""
     alternate: Mapping[str, Surface] = field(default_factory=dict)
-    """Surface while a property holds, `on+broken` while both do; the longest key wins."""
+    """Surface at a property's full value, `on+broken` at both; the longest key wins. Between 0 and
+    1 surfaces are mixed."""
     shown_when: str | None = None
     """A property: the part is seen only while it holds (shards, a flame, a stream of water)."""
     hidden_when: str | None = None

@@ -85,8 +85,9 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
         if problem is not None:
             return problem
         if slot in redraw:
-            row[name_of(slot, "state")] = _initial(row, slot)
-    _settle_light(row, room)
+            graded = options.states == "graded"
+            row[name_of(slot, "state")] = _initial(row, slot, graded=graded)
+    _settle_light(row, room, options)
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
 
@@ -158,16 +159,22 @@ def _pose(row: Row, room: Room, index: int, planned: Thing | None, slot: int) ->
     return place_item(room, index, name, instance)
 
 
-def _initial(row: Row, slot: int) -> NDArray[np.float64]:
-    """Returns an object's first state: open, on and dirty by the toss of a coin, never broken."""
+def _initial(row: Row, slot: int, *, graded: bool) -> NDArray[np.float64]:
+    """Returns an object's first state: open, on and dirty by the toss of a coin, never broken.
+
+    Graded, each is any hundredth from 0 to 1.
+    """
+    held = has(int(row[name_of(slot, "class")]))
+    if graded:
+        return np.where(held, (1 - row["u/state"][slot]).round(2), 0.0) * [1.0, 1.0, 1.0, 0.0]
     heads = row["u/state"][slot] < 0.5
     full = np.array([_OPEN, 1.0, 1.0, 0.0])
-    return np.where(heads & has(int(row[name_of(slot, "class")])), full, 0.0)
+    return np.where(heads & held, full, 0.0)
 
 
-def _settle_light(row: Row, room: Room) -> None:
+def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
     hue = float(generator(seed=room.seed, name="rooms/lamps").random())
-    light = lights.draw_light(hue, row["u/light"])
+    light = lights.draw_light(hue, row["u/light"], options.lamps)
     if row["shifted"]:
         light = lights.shift_light(*light, row["u/shift"])
     for name, value in zip(LIGHT, light, strict=True):

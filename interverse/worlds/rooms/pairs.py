@@ -23,7 +23,7 @@ from interverse.worlds.rooms.actions import possible
 from interverse.worlds.rooms.drawing import Frame, Part
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
-from interverse.worlds.rooms.variables import ACTION, INSTANCES, name_of
+from interverse.worlds.rooms.variables import ACTION, INSTANCES, TARGET, name_of
 from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options
 
@@ -113,7 +113,8 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
     chosen = candidates[int(rng.integers(len(candidates)))]
     world.focus(0, chosen.item)
     state = world.read(name_of(0, "state"))[0]
-    verbs = possible(int(world.read(name_of(0, "class"))[0]), state)
+    graded = world.options.states == "graded"
+    verbs = possible(int(world.read(name_of(0, "class"))[0]), state, graded=graded)
     verb = verbs[int(rng.integers(len(verbs)))]
     origin = replace(origin, state=world.save(_ONE))
     return _judged(world, Draft(verb, address, origin), limits=limits, depth=depth)
@@ -128,7 +129,8 @@ def _candidates(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
         box = box_of(frame.items == item)
         if box is None or not limits.fits(box, len(frame.items)):
             continue
-        if possible(cls, world.read(name_of(slot, "state"))[0]):
+        graded = world.options.states == "graded"
+        if possible(cls, world.read(name_of(slot, "state"))[0], graded=graded):
             found.append(Candidate(item, box))
     return found
 
@@ -148,7 +150,8 @@ def _judged(world: Rooms, draft: Draft, *, limits: Limits, depth: bool) -> Pair 
     assert draft.origin.state is not None  # saved just now
     was, action = dict(draft.origin.state), np.array([[draft.slot, draft.verb]])
     before = world.frame(0, size, ("rgb", "items"), fast=True)
-    world.act(action, _ONE)
+    noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
+    world.act(action, _ONE, noise)
     after = world.frame(0, size, ("rgb", "items"), fast=True)
     reason = refusal(before, after, item, limits, spills=options.light_spill)
     if reason is not None:
@@ -209,7 +212,7 @@ def pair_of(
         cls=int(before[name_of(draft.slot, "class")]),
         factors_before=before,
         factors_after=after,
-        nuisance=tuple(sorted(changed - {name_of(draft.slot, "state"), *ACTION})),
+        nuisance=tuple(sorted(changed - {name_of(draft.slot, "state"), *ACTION, TARGET})),
         address=draft.address,
         origin=draft.origin,
     )

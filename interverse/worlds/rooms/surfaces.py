@@ -177,7 +177,7 @@ def soiled(surface: Surface) -> Surface:
     """Returns the surface under dirt: stains, and no shine."""
     red, green, blue, alpha = surface.rgba
     texture = surface.texture
-    if texture is None:
+    if not isinstance(texture, Texture):
         colour = (red, green, blue)
         texture = Texture(kind="plain", colours=(shade(colour, 0.95), colour))
         surface = replace(surface, rgba=(1.0, 1.0, 1.0, alpha))
@@ -186,14 +186,17 @@ def soiled(surface: Surface) -> Surface:
 
 def cracked(surface: Surface) -> Surface:
     """Returns a screen's surface behind broken glass."""
+    return replace(crazed(surface), emission=max(surface.emission * 0.6, 0.25))
+
+
+def crazed(surface: Surface) -> Surface:
+    """Returns the surface under cracks, its light unchanged."""
     texture = surface.texture
-    if texture is None:
+    if not isinstance(texture, Texture):
         red, green, blue, alpha = surface.rgba
         texture = Texture(kind="plain", colours=((red, green, blue), (red, green, blue)))
         surface = replace(surface, rgba=(1.0, 1.0, 1.0, alpha))
-    return replace(
-        surface, texture=texture.over("cracks"), emission=max(surface.emission * 0.6, 0.25)
-    )
+    return replace(surface, texture=texture.over("cracks"))
 
 
 def glowing(surface: Surface, colour: Rgb = (1.0, 0.85, 0.55), emission: float = 0.8) -> Surface:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import UnknownNameError, unknown
-from interverse.worlds.rooms.item import Rgb, Texture
+from interverse.worlds.rooms.item import MixedTexture, Rgb, Texture
 from interverse.worlds.rooms.noise import Field, axes, fractal, grain, smooth
 from interverse.worlds.rooms.pictures import PICTURES
 
@@ -21,12 +21,14 @@ Image = NDArray[np.float32]
 
 
 @functools.lru_cache(maxsize=1024)
-def pixels(texture: Texture, size: int = 128) -> NDArray[np.uint8]:
+def pixels(texture: Texture | MixedTexture, size: int = 128) -> NDArray[np.uint8]:
     """Returns the texture's picture (size, size, 3), read-only, drawn once a process.
 
     >>> pixels(Texture(kind="plain", colours=((0.2, 0.4, 0.6), (0.2, 0.4, 0.6))), 8)[0, 0]
     array([ 51, 102, 153], dtype=uint8)
     """
+    if isinstance(texture, MixedTexture):
+        return _mixed(texture, size)
     if texture.kind in PICTURES:
         image = PICTURES[texture.kind](size, texture)
     elif texture.kind in PATTERNS:
@@ -40,6 +42,20 @@ def pixels(texture: Texture, size: int = 128) -> NDArray[np.uint8]:
     found = (np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8)
     found.setflags(write=False)
     return found
+
+
+def _mixed(texture: MixedTexture, size: int) -> NDArray[np.uint8]:
+    """Returns the pictures of two surfaces, each in its colour, laid over each other."""
+    ends = []
+    for surface in (texture.first, texture.second):
+        tint = np.array(surface.rgba[:3], np.float32)
+        plain = np.full((size, size, 3), 255.0, np.float32)
+        image = plain if surface.texture is None else pixels(surface.texture, size)
+        ends.append(image * tint)
+    found = ends[0] + np.float32(texture.share) * (ends[1] - ends[0])
+    out: NDArray[np.uint8] = (np.clip(found, 0, 255) + 0.5).astype(np.uint8)
+    out.setflags(write=False)
+    return out
 
 
 def ramp(field: Field, colours: tuple[Rgb, ...]) -> Image:

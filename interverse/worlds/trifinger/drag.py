@@ -21,9 +21,8 @@ from typing import Any, Literal, final
 import numpy as np
 from array_api_compat import device, is_numpy_array
 
-from interverse.sim.arrays import namespace
+from interverse.sim.arrays import matrix, namespace
 from interverse.worlds.trifinger.robot import LINKS, Link
-from interverse.worlds.trifinger.rotation import matrix
 
 Array = Any  # a NumPy array or a Torch tensor
 Number = Any  # a Python number or an array

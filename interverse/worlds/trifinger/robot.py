@@ -40,7 +40,7 @@ SAFETY_DAMPING = (0.08, 0.08, 0.04)  # N m s / rad, subtracted in every mode
 TORQUE_LIMIT = 0.36  # N m
 REST = (0.0, math.pi / 4, -math.pi / 4) * 3
 RAISED = (-1.56, -0.08, -2.7) * 3
-TIP_LAG = 0.05  # s; how slowly the servos follow a tip command, see `Control.servo_lag`
+TIP_LAG = 0.05  # s; how slowly the servos follow a tip command, see `RobotControl.servo_lag`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +261,7 @@ def denormalise(value: Array, low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
+class RobotControl:
     """How an action becomes the actuators' command, for a batch of worlds."""
 
     mode: Mode = "joint_positions"

@@ -5,7 +5,7 @@ import pytest
 
 from interverse.worlds.chemistry import cpt, graphs
 
-SIZES = cpt.Sizes(objects=5, features=5, hidden=20, colors=5)
+SIZES = cpt.CptSizes(objects=5, features=5, hidden=20, colors=5)
 
 
 def mechanisms(count, graph="full", weights=None, **changes):

@@ -91,7 +91,7 @@ def test_tables_hold_the_bits_of_the_networks(graph):
 
 
 def test_a_table_too_large_is_left_out_and_not_missed():
-    sizes = cpt.Sizes(objects=8, features=5, hidden=32, colors=5)
+    sizes = cpt.CptSizes(objects=8, features=5, hidden=32, colors=5)
     weights = cpt.draw_weights([np.random.default_rng(0)], sizes, "orthogonal")
     plain = mechanisms(64, "full", weights)
     tables = cpt.tabulate(weights, plain.adjacency[0], 3.5, 2.1)

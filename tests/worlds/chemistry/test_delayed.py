@@ -8,7 +8,7 @@ import interverse as iv
 from interverse.worlds.chemistry import cpt, delayed
 from tests.worlds.chemistry.cases import as_torch, mechanisms
 
-SIZES = cpt.Sizes(objects=3, features=3, hidden=12, colors=5)
+SIZES = cpt.CptSizes(objects=3, features=3, hidden=12, colors=5)
 PALETTE = np.array(
     [[0, 0, 255], [0, 255, 0], [255, 255, 0], [128, 128, 128], [255, 0, 0]], dtype=np.int64
 )
@@ -16,7 +16,7 @@ PALETTE = np.array(
 
 def rules(count, graph="chain", delay=4, *, legacy=False):
     weights = cpt.draw_weights([np.random.default_rng(0)], SIZES, "orthogonal")
-    return delayed.Rules(
+    return delayed.FadeRules(
         mechanisms=mechanisms(count, graph, weights),
         palette=np.repeat(PALETTE[None], count, axis=0),
         delay=np.full((count, 3, 3), delay),
@@ -120,7 +120,7 @@ def test_random_delays_are_one_more_than_poisson():
 def test_torch_agrees_with_numpy():
     torch = pytest.importorskip("torch")
     given = rules(50, "full", 3)
-    tensors = delayed.Rules(
+    tensors = delayed.FadeRules(
         mechanisms=as_torch(given.mechanisms),
         palette=torch.as_tensor(given.palette),
         delay=torch.as_tensor(given.delay),

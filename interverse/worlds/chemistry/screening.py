@@ -1,0 +1,130 @@
+"""Screening of drawn networks: every edge of the world's graph must matter.
+
+The *effect* of an edge j -> i is the total variation between the chances of object i's colours
+under two different colours of object j, averaged over all pairs of colours and over the colours of
+the other parents, each equally likely. An object's network is the first of its draws in which
+every parent's effect reaches the least that is asked for; draw number a of `cpt_seed` s has the
+noise address (s, "cpt", a). Where no draw does, it is the one whose weakest edge is the strongest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.rng import generator
+from interverse.worlds.chemistry import cpt
+from interverse.worlds.chemistry.cpt import CptSizes, Family, Mechanisms, Weights
+
+LEAST_EFFECT = 0.2
+"""The least effect of every edge in the worlds as registered."""
+DRAWS = 100
+"""How many draws of a network are tried."""
+_MOST_CONTEXTS = 4096  # colourings of the parents; of more, so many are drawn
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Screen:
+    """The world that networks are drawn for.
+
+    Attributes:
+        sizes: of the networks.
+        family: how layers are drawn.
+        gain, bias: scales of layers and biases.
+        adjacency: (n, n); [i, j] = 1: j is a parent of i.
+        least: the least effect of every edge; 0 takes every first draw.
+        features: (k, f) what a network sees of each colour; None: the colour itself.
+    """
+
+    sizes: CptSizes
+    family: Family
+    gain: float
+    bias: float
+    adjacency: NDArray[np.int64]
+    least: float
+    features: NDArray[np.float64] | None = None
+
+    def weights(self, seed: int) -> Weights:
+        """Returns one set of networks for a seed."""
+        kept = self._draw(seed, 0)
+        if self.least <= 0.0:
+            return kept
+        for v in np.flatnonzero(self.adjacency.any(axis=1)).tolist():
+            best, strongest = kept, self._weakest_edge(kept, v)
+            for attempt in range(1, DRAWS):
+                if strongest >= self.least:
+                    break
+                drawn = self._draw(seed, attempt)
+                weakest = self._weakest_edge(drawn, v)
+                if weakest > strongest:
+                    best, strongest = drawn, weakest
+            kept = _with_object(kept, best, v)
+        return kept
+
+    def effects(self, weights: Weights) -> NDArray[np.float64]:
+        """Returns (n, n) the effect of every edge; [i, j]: of j on i, 0 where there is none."""
+        out = np.zeros(self.adjacency.shape)
+        for i, j in np.argwhere(self.adjacency).tolist():
+            out[i, j] = self._effect(weights, j, i)
+        return out
+
+    def _draw(self, seed: int, attempt: int) -> Weights:
+        address = generator(seed=seed, name="cpt", episode=attempt)
+        return cpt.draw_weights([address], self.sizes, self.family)
+
+    def _weakest_edge(self, weights: Weights, v: int) -> float:
+        return min(self._effect(weights, int(j), v) for j in np.flatnonzero(self.adjacency[v]))
+
+    def _effect(self, weights: Weights, parent: int, child: int) -> float:
+        contexts = self._contexts(parent, child)
+        chances = []
+        for color in range(self.sizes.colors):
+            contexts[:, parent] = color
+            chances.append(self._chances(weights, child, contexts))
+        distances = [
+            0.5 * np.abs(a - b).sum(axis=1).mean()
+            for place, a in enumerate(chances)
+            for b in chances[:place]
+        ]
+        return float(np.mean(distances))
+
+    def _contexts(self, parent: int, child: int) -> NDArray[np.int64]:
+        """Returns (C, n) colourings of the child's other parents: all, or as many as fit."""
+        k = self.sizes.colors
+        others = [int(j) for j in np.flatnonzero(self.adjacency[child]) if j != parent]
+        count = k ** len(others)
+        if count > _MOST_CONTEXTS:
+            rng = generator(seed=0, name="cpt/contexts")
+            return rng.integers(k, size=(_MOST_CONTEXTS, self.sizes.objects))
+        contexts = np.zeros((count, self.sizes.objects), dtype=np.int64)
+        for place, other in enumerate(others):
+            contexts[:, other] = np.arange(count) // k**place % k
+        return contexts
+
+    def _chances(self, weights: Weights, v: int, colors: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows = len(colors)
+        mechanisms = Mechanisms(
+            weights=weights,
+            rows=None,
+            adjacency=np.broadcast_to(self.adjacency, (rows, *self.adjacency.shape)),
+            gain=np.full(rows, self.gain),
+            bias=np.full(rows, self.bias),
+        )
+        if self.features is None:
+            return np.asarray(cpt.probabilities(mechanisms, v, colors))
+        first = cpt.first_layer_dense(mechanisms, v, self.features[colors])
+        return np.diff(cpt.cumulative(mechanisms, v, first), axis=1, prepend=0.0)
+
+
+def _with_object(weights: Weights, other: Weights, v: int) -> Weights:
+    """Returns the networks with that of object v taken from others."""
+    if other is weights:
+        return weights
+    parts = {part: getattr(weights, part).copy() for part in cpt.PARTS}
+    for part, array in parts.items():
+        array[:, v] = getattr(other, part)[:, v]
+    return replace(weights, **parts)
