@@ -12,7 +12,7 @@ from interverse.worlds.control.compat import (
 
 
 @final
-class RememberedNames(FieldIndexer):  # type: ignore[misc]
+class RememberedNames(FieldIndexer):
     """dm_control's indexer of a field; a key is translated once."""
 
     __slots__ = ("_array", "_known")

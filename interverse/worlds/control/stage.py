@@ -50,7 +50,7 @@ class Start:
 
 
 @final
-class Stage:
+class ControlStage:
     """A single world; everything that lasts is in `values`, the physics and the past frames."""
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
@@ -30,7 +31,7 @@ from interverse.worlds.control.pictures import (
     folder_videos,
     procedural_videos,
 )
-from interverse.worlds.control.stage import Mark, Stage
+from interverse.worlds.control.stage import ControlStage, Mark
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -64,14 +65,15 @@ class ControlWorld(World):
 
     def __init__(self, num_worlds: int, options: ControlOptions) -> None:
         self.num_worlds, self.options = num_worlds, options
-        self._gallery = open_gallery(options.textures)
+        textures = options.textures
+        self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
         self._look_info: Mapping[str, Array] | None = None  # until something of a look changes
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
         self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
-        self._stages = [Stage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
+        self._stages = [ControlStage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
         shelves = self._gallery.shelves
         pictures = shelves["floor"], shelves["background"]
@@ -150,6 +152,7 @@ class ControlWorld(World):
         noise = Noise.single(seed=seed)
         for name in self.options.vary_dynamics:
             space = self.variables[name].space("A")
+            assert space is not None, "every dynamics variable has a space A"
             values[name] = space.from_uniform(noise.uniforms([name], space.draws)[0, 0])
         return values
 
@@ -231,7 +234,7 @@ class ControlWorld(World):
     def _is_dict(self) -> bool:
         return not isinstance(self.options.observation, str)
 
-    def _see(self, stage: Stage, kind: str) -> NDArray[Any]:
+    def _see(self, stage: ControlStage, kind: str) -> NDArray[Any]:
         if kind == "state":
             return np.concatenate([part.ravel() for part in stage.state().values()])
         if kind != "pixels":
@@ -249,7 +252,9 @@ class ControlWorld(World):
         return layout
 
     def _space(self) -> gym.spaces.Space[Any]:
-        spaces = {kind: self._kind_space(kind) for kind in self.options.kinds}
+        spaces: dict[str, gym.spaces.Space[Any]] = {
+            kind: self._kind_space(kind) for kind in self.options.kinds
+        }
         return gym.spaces.Dict(spaces) if self._is_dict else spaces[self.options.kinds[0]]
 
     def _kind_space(self, kind: str) -> gym.spaces.Box:
@@ -298,7 +303,7 @@ class ControlWorld(World):
         """Returns the solids that can be seen of one world."""
         return self._stages[world].shapes()
 
-    def stage(self, world: int) -> Stage:
+    def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
         return self._stages[world]
 
@@ -315,13 +320,14 @@ class ControlWorld(World):
 
 def _distraction(options: ControlOptions) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
-    if not options.distractions:
+    if not options.distractions or options.distraction is None:
         return None
     level = difficulty(options.distraction)
-    videos = procedural_videos() if options.videos is None else folder_videos(options.videos)
+    folder = options.videos
+    videos = procedural_videos() if folder is None else folder_videos(os.fspath(folder))
     shown = first(videos, level.videos)
     return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
-    return given if isinstance(given, tuple | list) else (given, given)  # type: ignore[return-value]
+    return given if isinstance(given, tuple | list) else (given, given)
