@@ -201,10 +201,10 @@ def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> N
         raise UnknownNameError(unknown("benchmark", name, get_args(Benchmark)))
     if split not in LOOKS:
         raise UnknownNameError(unknown("split", split, LOOKS))
-    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool)
+    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool) and num_levels > 0
     needed = name.startswith("visual")
-    if not (whole and num_levels > 0) and (needed or num_levels is not None):
-        fix = "Say how many looks to train on" if num_levels is None else None
+    if not whole and (needed or num_levels is not None):
+        fix = "Say how many looks to train on" if num_levels is None else ""
         raise InvalidValueError(
             explain(f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix)
         )

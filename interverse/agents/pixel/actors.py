@@ -26,7 +26,7 @@ MakeEnv = Callable[[], gym.Env[Any, Any]]
 _PATIENCE = 10.0  # seconds a process may take to close
 
 
-class Steps(NamedTuple):
+class PixelSteps(NamedTuple):
     """What a step gave, per lane."""
 
     observations: NDArray[np.uint8]
@@ -105,11 +105,11 @@ class Actors:
         """Starts an episode in every lane; lane i has seed + i."""
         return np.stack(self._all("start", [seed + i for i in range(self.count)]))
 
-    def step(self, actions: NDArray[np.float32]) -> Steps:
+    def step(self, actions: NDArray[np.float32]) -> PixelSteps:
         """Advances every lane, or starts it anew if its episode had ended."""
         rows = zip(*self._all("step", list(actions)), strict=True)
         observations, rewards, terminated, ages, returns = rows
-        return Steps(
+        return PixelSteps(
             np.stack(observations),
             np.array(rewards, dtype=np.float32),
             np.array(terminated),

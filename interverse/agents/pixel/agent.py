@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from interverse.agents.pixel.geometry import centre_crop
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import SoftNetworks, actor_loss, temperature_loss
 from interverse.errors import FileFormatError, explain
 
 
-class Batch(NamedTuple):
+class PixelBatch(NamedTuple):
     """Transitions: pictures uint8 (N, C, S, S), the rest float32."""
 
     observations: Tensor
@@ -31,9 +31,9 @@ class Batch(NamedTuple):
     ends: Tensor  # (N, 1): 1 where the episode terminated; a time limit is no end
     successors: Tensor
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> PixelBatch:
         """Returns the batch on a device, without waiting for the copy."""
-        return Batch(*(part.to(device, non_blocking=True) for part in self))
+        return PixelBatch(*(part.to(device, non_blocking=True) for part in self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,9 @@ class Agent(ABC):
     options_type: ClassVar[type[AgentOptions]] = AgentOptions
     own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
 
-    def __init__(self, hyper: Hyper, sizes: Sizes, seed: int, device: str = "cpu") -> None:
+    def __init__(
+        self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
+    ) -> None:
         self.hyper, self.sizes, self.updates = hyper, sizes, 0
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
@@ -73,10 +75,10 @@ class Agent(ABC):
         self.optimisers["critic"].add_param_group(encoder)
 
     @abstractmethod
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; returns the losses, not yet read from the device."""
 
-    def target(self, batch: Batch, successors: Tensor) -> Tensor:
+    def target(self, batch: PixelBatch, successors: Tensor) -> Tensor:
         """Returns reward plus discounted soft value; a time limit is no end."""
         value = self.networks.soft_value(successors, self.noise(len(successors)))
         return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
@@ -164,7 +166,8 @@ def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.O
     groups = [group for one in every for group in one.param_groups]
     for one in every:
         one.zero_grad(set_to_none=True)
-    loss.backward(inputs=[tensor for group in groups for tensor in group["params"]])
+    trained = [tensor for group in groups for tensor in group["params"]]
+    loss.backward(inputs=trained)  # type: ignore[no-untyped-call]
     for one in every:
         one.step()
 

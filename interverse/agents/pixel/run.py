@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.agents.pixel.actors import Actors, MakeEnv
-from interverse.agents.pixel.config import PixelTrain, Plan
+from interverse.agents.pixel.config import PixelPlan, PixelTrain
 from interverse.agents.pixel.curves import Curves
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.replay import Moment, Replay
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.models.checkpoint import read_json, read_tensors, write_json, write_tensors
 from interverse.models.steps import autocast
@@ -32,7 +32,7 @@ _AGENT = "agent/"
 
 
 @final
-class Run:
+class PixelRun:
     """The parts of a run and how far it is.
 
     Args:
@@ -49,7 +49,7 @@ class Run:
     def __init__(
         self,
         config: PixelTrain,
-        plan: Plan,
+        plan: PixelPlan,
         make_env: MakeEnv,
         make_judge: MakeEnv | None = None,
     ) -> None:
@@ -62,7 +62,8 @@ class Run:
             raise
         channels, side = self.observation_space.shape[0], plan.hyper.image_size
         hyper, frame = plan.hyper, channels // plan.hyper.frame_stack
-        sizes = Sizes(
+        side_seen = self.observation_space.shape[1]
+        sizes = PixelSizes(
             pictures=(channels, side),
             actions=self.action_space.shape[0],
             filters=hyper.filters,
@@ -74,7 +75,7 @@ class Run:
         self._replay = Replay(
             capacity=hyper.capacity,
             lanes=config.actors,
-            frame=(frame, *self.observation_space.shape[1:]),
+            frame=(frame, side_seen, side_seen),
             actions=sizes.actions,
             stack=hyper.frame_stack,
             device=config.device,
@@ -83,7 +84,7 @@ class Run:
         self.curves = Curves(config.out)
         self._actors = Actors(make_env, config.actors)
         self._losses: dict[str, torch.Tensor] = {}
-        self._seen: NDArray[np.uint8] | None = None  # what every lane sees now
+        self._seen = np.zeros((0,), np.uint8)  # what every lane sees now, once begun
         self._ages = np.zeros(config.actors, dtype=np.int64)
 
     @property
@@ -107,7 +108,7 @@ class Run:
         actions = self._actions()
         steps = self._actors.step(self._stretched(actions))
         frames = self._seen[:, -self._replay.frame_channels :]
-        self._replay.add(Moment(frames, self._ages, actions, steps.rewards, steps.terminated))
+        self._replay.add(PixelMoment(frames, self._ages, actions, steps.rewards, steps.terminated))
         before, decided = self.step, steps.ages > 0
         self.step += int(decided.sum())
         self._seen, self._ages = steps.observations, steps.ages
@@ -212,11 +213,12 @@ class Run:
         self._judge.close()
 
 
-def check_spaces(env: gym.Env[Any, Any], plan: Plan) -> tuple[gym.spaces.Box, gym.spaces.Box]:
+def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Box, gym.spaces.Box]:
     """Returns the spaces of an environment of pictures, or raises saying what it gives."""
     seen, acts, hyper = env.observation_space, env.action_space, plan.hyper
-    good = isinstance(seen, gym.spaces.Box) and seen.dtype == np.uint8 and len(seen.shape) == 3
-    if not good or seen.shape[1] != seen.shape[2] or seen.shape[0] != 3 * hyper.frame_stack:
+    shape = seen.shape if isinstance(seen, gym.spaces.Box) and seen.dtype == np.uint8 else ()
+    good = len(shape) == 3 and shape[1] == shape[2] and shape[0] == 3 * hyper.frame_stack
+    if not isinstance(seen, gym.spaces.Box) or not good:
         raise InvalidValueError(
             explain(
                 f"the observation space is {seen}",
@@ -224,10 +226,10 @@ def check_spaces(env: gym.Env[Any, Any], plan: Plan) -> tuple[gym.spaces.Box, gy
                 fix="Train on a control world, or use --algorithm ppo, sac or td3",
             )
         )
-    if seen.shape[1] < hyper.image_size:
+    if shape[1] < hyper.image_size:
         raise InvalidValueError(
             explain(
-                f"pictures of {seen.shape[1]} pixels",
+                f"pictures of {shape[1]} pixels",
                 allowed=f"{hyper.image_size} or more",
                 fix="Set the option image_size, or --hyper image_size",
             )

@@ -14,7 +14,7 @@ SIZES = (8, 1024)  # pixels a side that can be asked for
 Picture = NDArray[np.uint8]  # (size, size, 3)
 
 
-class Pictures(Protocol):
+class PictureSet(Protocol):
     """Pictures by number: a number means the same picture on every machine."""
 
     @property
