@@ -20,14 +20,14 @@ from interverse.errors import InvalidValueError, explain
 from interverse.learning.starts import Starts
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
+from interverse.sim.arrays import from_mujoco, rotate
 from interverse.sim.recorded import Recorded
 from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.rewards import aabb_score, bounds
-from interverse.worlds.trifinger.variables import JOINTS
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
-from interverse.sim.arrays import from_mujoco, rotate
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
+from interverse.worlds.trifinger.variables import JOINTS
 
 Tensor = torch.Tensor
 
