@@ -61,6 +61,11 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
+            "causalworld": (
+                "interverse.cli.reproduce_causalworld",
+                "ReproduceCausalWorld",
+                "reproduce_causalworld",
+            ),
             "causaltriplet": (
                 "interverse.cli.reproduce_triplet",
                 "ReproduceTriplet",

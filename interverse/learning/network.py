@@ -7,6 +7,7 @@ both are folded into the first layer on export, and the file is a plain multilay
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -28,7 +29,7 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
     pairs = [(layout[g].start, layout[b].start) for b, g in zip(blocks, goals, strict=False)]
     if tips is not None:
         pairs += [(tips + 3 * f, layout[b].start) for b in blocks for f in range(3)]
-    pairs += [(layout[a].start, layout[b].start) for a, b in zip(blocks, blocks[1:], strict=False)]
+    pairs += [(layout[a].start, layout[b].start) for a, b in itertools.pairwise(blocks)]
     columns = []
     for one, other in pairs:
         for axis in range(3):
