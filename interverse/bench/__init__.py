@@ -11,6 +11,7 @@ BENCHMARKS = Registry(
         "control": Entry("interverse.bench.control:control"),
         "evaluation": Entry("interverse.bench.evaluation:evaluation"),
         "imports": Entry("interverse.bench.imports:imports"),
+        "pixels": Entry("interverse.bench.pixels:pixel_updates"),
         "rooms": Entry("interverse.bench.rooms:rooms"),
         "slider": Entry("interverse.bench.slider:slider"),
         "trifinger": Entry("interverse.bench.trifinger:trifinger"),

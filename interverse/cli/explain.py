@@ -15,7 +15,7 @@ from rich.console import Console
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError
 from interverse.errors import explain as told
-from interverse.protocols.attribution import Attribution, attribute
+from interverse.reports.attribution import Attribution, attribute
 
 _CARD = "policy.json"
 
