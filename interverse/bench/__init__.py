@@ -9,6 +9,7 @@ BENCHMARKS = Registry(
         "blocks": Entry("interverse.bench.grids:blocks"),
         "chemistry": Entry("interverse.bench.grids:chemistry"),
         "control": Entry("interverse.bench.control:control"),
+        "device": Entry("interverse.bench.device:device_rows"),
         "evaluation": Entry("interverse.bench.evaluation:evaluation"),
         "imports": Entry("interverse.bench.imports:imports"),
         "pixels": Entry("interverse.bench.pixels:pixel_updates"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -13,7 +12,6 @@ from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
-from interverse.files.json_text import read_json_object
 from interverse.scm.variable import SpaceName
 
 
@@ -73,8 +71,7 @@ def train(config: Train) -> Path:
     folder = _train_pixels(config) if pixels else _train_sb3(config)
     console = Console()
     console.print(str(folder), soft_wrap=True)
-    words = _option_words(folder) if pixels else ""
-    hint = f"Next: interverse evaluate --task {config.task} --policy {folder}{words}"
+    hint = f"Next: interverse evaluate {config.out}"
     console.print(hint, style="dim", soft_wrap=True)
     return folder
 
@@ -110,10 +107,3 @@ def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
     given.pop("option", None)
     given.pop("hyper", None)
     return given | {"options": parse_pairs(config.option)}
-
-
-def _option_words(folder: Path) -> str:
-    """Returns the options that an evaluation needs to show the policy what it knows."""
-    options = read_json_object(folder / "policy.json")["trained"]["options"]
-    pairs = (f"{name}={json.dumps(value)}" for name, value in sorted(options.items()))
-    return " --option " + " ".join(pairs) if options else ""

@@ -60,7 +60,7 @@ def play(policy: Policy, arena: DeviceArena) -> dict[str, np.ndarray]:
     view = arena.view()
     total, late = torch.zeros_like(view.fraction), torch.zeros_like(view.fraction)
     for step in range(arena.max_steps):
-        arena.step(policy(arena.observe(view)))
+        arena.step(policy(view.observation))
         view = arena.view()
         fraction = torch.nan_to_num(view.fraction)
         total += fraction

@@ -56,7 +56,11 @@ class ActorCritic(torch.nn.Module):
     def prepare(self, observation: Tensor) -> Tensor:
         """Returns the normalised features of observations."""
         raw = self.raw(observation)
-        return (raw - self.mean) * torch.rsqrt(self.variance + 1e-6)
+        return (raw - self.mean) * self.scale()
+
+    def scale(self) -> Tensor:
+        """Returns the factors of features; one that never varied is not looked at."""
+        return torch.where(self.variance > 1e-7, torch.rsqrt(self.variance + 1e-6), 0.0)
 
     def raw(self, observation: Tensor) -> Tensor:
         """Returns the features before normalisation."""
@@ -85,8 +89,7 @@ class ActorCritic(torch.nn.Module):
     def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
         """Returns the mean action as a policy of two plain files."""
         layers = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
-        scale = torch.rsqrt(self.variance + 1e-6).double()
-        first = layers[0].weight.double() * scale
+        first = layers[0].weight.double() * self.scale().double()
         weights = {
             "0.weight": (first @ self.features.double().T).float(),
             "0.bias": (layers[0].bias.double() - first @ self.mean.double()).float(),

@@ -57,7 +57,7 @@ def curriculum_starts(
         seed: of the first; start i has seed + i.
         options: of the world; its space is A unless it says otherwise.
     """
-    settings = {"space": "A", **options}
+    settings = {"space": "A", "contact": "convex", **options}
     parts = []
     for first, size in _pieces(count):
         venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
@@ -88,7 +88,7 @@ def protocol_starts(
         seed: of all of them.
         options: of the world.
     """
-    settings = {**options, **protocol.options}
+    settings = {"contact": "convex", **options, **protocol.options}
     parts = []
     for first, size in _pieces(len(numbers)):
         mine = numbers[first : first + size]
@@ -127,7 +127,7 @@ def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Sta
         task: a world's id.
         options: of the world.
     """
-    env = make(task, **options)
+    env = make(task, **{"contact": "convex", **options})
     try:
         model = env.unwrapped.world._physics.model
         return Starts(_joined([part.rows for part in parts], model))

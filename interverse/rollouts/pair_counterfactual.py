@@ -38,7 +38,7 @@ def counterfactual_pair(
         )
     origin = _complete(pair)
     action, change = _split(as_intervention(do))
-    env = make(origin.world_id, **origin.options)
+    env: Any = make(origin.world_id, **origin.options)
     try:
         env.reset(seed=pair.address.seed)
         world = env.unwrapped.world

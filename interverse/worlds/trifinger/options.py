@@ -75,7 +75,7 @@ class TriFingerOptions(WorldOptions):
     drag: Drag = "exact"
     """`exact` applies the original's drag each substep; `joint_damping` is a fast stand-in."""
     contact: ContactMode | None = None
-    """`exact` is Coulomb friction, `convex` MuJoCo's own, by which sliding things hop a little. None
+    """`exact` is Coulomb friction, `convex` MuJoCo's own, by which sliding things hop a bit. None
     takes `exact`; but `convex` on a GPU, in scenes of more than ten blocks, and where no C compiler
     is found. The world's `options.contact` says which it became."""
     look: str = "default"
