@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.evaluate import known_policy, parse_pairs
-from interverse.protocols.attribution import Attribution, attribute
+from interverse.reports.attribution import Attribution, attribute
 
 
 @dataclass(frozen=True, kw_only=True)

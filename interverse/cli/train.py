@@ -54,6 +54,8 @@ class Train:
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
     """Pictures: float32, tf32 or bf16; the last two are for a GPU."""
+    overlap: bool = False
+    """Pictures: let actors step while the networks learn from what came before."""
     evaluate_every: int | None = None
     """Pictures: decisions between evaluations with the mean action."""
     evaluate_episodes: int | None = None

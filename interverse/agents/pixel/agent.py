@@ -1,4 +1,4 @@
-"""What every pixel agent shares: networks, optimisers, acting, the policy's step, its state.
+"""The base of every pixel agent: networks, optimisers, acting, the policy's step, its state.
 
 An agent's own file holds its whole `update`, which ends with `follow`.
 """
@@ -124,8 +124,10 @@ class Agent(ABC):
         return torch.randn(shape, generator=self.generator, device=self.device)
 
     def adam(self, *parts: nn.Module | Tensor, rate: float, **more: Any) -> torch.optim.Adam:
-        """Returns Adam over modules and single tensors."""
-        return torch.optim.Adam(list(_parameters(parts)), lr=rate, fused=True, **more)
+        """Returns Adam over modules and single tensors; on a GPU one that a graph can hold."""
+        on_gpu = self.device.type == "cuda"
+        settings = {"fused": True, "capturable": on_gpu, **more}
+        return torch.optim.Adam(list(_parameters(parts)), lr=rate, **settings)
 
     def state(self) -> dict[str, Tensor]:
         """Returns everything a checkpoint needs, by name."""

@@ -1,4 +1,4 @@
-"""What a pixel training run is: the flags of `interverse train`, and what they add up to."""
+"""Settings of a pixel training run: the flags of `interverse train`, and what they come to."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ class PixelTrain:
     """Where networks and replay buffer live: cpu or cuda."""
     precision: Precision = "float32"
     """float32, tf32 or bf16; the last two are for a GPU."""
+    overlap: bool = False
+    """Let actors step while the networks learn from what came before; the order is fixed."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
     checkpoint_every: int = 2_000
@@ -76,6 +78,8 @@ class PixelTrain:
         """Returns the fields that tell one run from another, JSON-ready."""
         record = asdict(self)
         del record["out"]
+        if not self.overlap:  # runs from before it existed go on
+            del record["overlap"]
         return json.loads(json.dumps(record, default=str))
 
 

@@ -19,6 +19,7 @@ from interverse._version import __version__
 from interverse.agents.pixel.actors import Actors, MakeEnv
 from interverse.agents.pixel.config import PixelPlan, PixelTrain
 from interverse.agents.pixel.curves import Curves
+from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.errors import FileFormatError, InvalidValueError, explain
@@ -72,6 +73,7 @@ class PixelRun:
             hidden=hyper.hidden,
         )
         self.agent = plan.agent(sizes, config.seed, config.device)
+        self._update = GraphedUpdate(self.agent)
         self._replay = Replay(
             capacity=hyper.capacity,
             lanes=config.actors,
@@ -106,7 +108,10 @@ class PixelRun:
     def advance(self) -> None:
         """Makes one step of every actor and the updates that it earns."""
         actions = self._actions()
-        steps = self._actors.step(self._stretched(actions))
+        self._actors.begin(self._stretched(actions))
+        if self._config.overlap:  # from the steps before this one, while the actors move
+            self._learn()
+        steps = self._actors.finish()
         frames = self._seen[:, -self._replay.frame_channels :]
         self._replay.add(PixelMoment(frames, self._ages, actions, steps.rewards, steps.terminated))
         before, decided = self.step, steps.ages > 0
@@ -114,7 +119,7 @@ class PixelRun:
         self._seen, self._ages = steps.observations, steps.ages
         for lane in np.flatnonzero(~np.isnan(steps.returns)).tolist():
             self.curves.episode(self.step, float(steps.returns[lane]), int(steps.ages[lane]))
-        losses = self._learn()
+        losses = self._losses if self._config.overlap else self._learn()
         if losses and before // _LOG_EVERY != self.step // _LOG_EVERY:
             self.curves.losses(self.step, losses)
 
@@ -133,7 +138,7 @@ class PixelRun:
         for _ in range(owed):
             batch = self._replay.sample(hyper.batch, self._rng).to(self.agent.device)
             with autocast(self.agent.device.type, self._config.precision):
-                self._losses |= self.agent.update(batch)  # not every update trains the actor
+                self._losses |= self._update(batch)  # not every update trains the actor
         return self._losses
 
     def _stretched(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""What an encoder notices: its spread over looks of one state, and where it is active."""
+"""Analysis of encoders: spread over looks of one state, and where they are active."""
 
 from __future__ import annotations
 

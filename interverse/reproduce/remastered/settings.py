@@ -1,4 +1,4 @@
-"""What to reproduce. `interverse reproduce --benchmark dmcr` is made from this."""
+"""Settings of the reproduction; `interverse reproduce --benchmark dmcr` is made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is trained: an agent, on a task, in a look, with hyper-parameters; and what needs it."""
+"""Agents to train: on a task, in a look, with hyper-parameters; and what needs them."""
 
 from __future__ import annotations
 

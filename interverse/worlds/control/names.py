@@ -18,8 +18,7 @@ class RememberedNames(FieldIndexer):
     __slots__ = ("_array", "_known")
 
     def __init__(self, indexer: Any, struct: Any) -> None:
-        for slot in FieldIndexer.__slots__:
-            setattr(self, slot, getattr(indexer, slot))
+        super().__init__(struct, indexer._field_name, indexer.axes)
         self._array = getattr(struct, indexer._field_name)
         self._known: dict[Any, Any] = {}
 

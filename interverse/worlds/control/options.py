@@ -1,4 +1,4 @@
-"""What a control world can be made with."""
+"""Options of the control worlds."""
 
 from __future__ import annotations
 

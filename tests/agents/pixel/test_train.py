@@ -60,11 +60,12 @@ def same(one: Path, two: Path) -> bool:
     return not different and curves == others
 
 
+@pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("algorithm", ["sac_aug", "curl"])
-def test_stopped_and_resumed_equals_unbroken(algorithm, tmp_path, monkeypatch):
+def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "curl" else TINY
-    settings = {"algorithm": algorithm, "hyper": hyper}
+    settings = {"algorithm": algorithm, "hyper": hyper, "overlap": overlap}
     monkeypatch.setattr(run_module, "_LOG_EVERY", 7)  # rows of losses right after checkpoints too
     train(config(whole, **settings), make_env=Dot)
     original = PixelRun.checkpoint

@@ -1,4 +1,4 @@
-"""Which picture a number means: literal tables of kinds and how many of each there are.
+"""The catalogue of pictures: literal tables of kinds and how many of each there are.
 
 Floors keep the original's proportions (grass 117, sand 68, brick 55, concrete 55, frozen ground 24,
 ... of 383) with room made for rock, boards and tiles, which it lacks.

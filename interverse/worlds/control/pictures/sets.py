@@ -1,4 +1,4 @@
-"""What a world asks of a set of pictures, whoever made them."""
+"""The interface of a set of pictures, whoever made them."""
 
 from __future__ import annotations
 

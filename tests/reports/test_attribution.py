@@ -10,8 +10,8 @@ import pytest
 import interverse as iv
 from interverse.cli import main
 from interverse.errors import InvalidValueError, UnknownNameError
-from interverse.protocols.attribution import Attribution, attribute
 from interverse.protocols.factors import as_factors
+from interverse.reports.attribution import Attribution, attribute
 
 SLIDER = "tutorial/slider-v1"
 CARTPOLE = "control/cartpole_balance-v1"
