@@ -1,4 +1,4 @@
-"""Where a camera stands: free places of the floor from which an object is seen well."""
+"""Views of a camera: free places of the floor from which an object is seen well."""
 
 from __future__ import annotations
 
