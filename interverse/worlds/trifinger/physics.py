@@ -8,6 +8,7 @@ the physics.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -66,6 +67,7 @@ class Physics:
         self._qpos, self._qvel = live("qpos"), live("qvel")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
+        self.watch: Callable[[Index], None] | None = None  # called before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
 
     def asarray(self, values: Any) -> Array:
@@ -93,7 +95,7 @@ class Physics:
         self.engine.set_controls(JOINTS, command, worlds)
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
         exact = self.scene.drag == "exact"
-        if parked is None and not exact:
+        if parked is None and not exact and self.watch is None:
             self.engine.step(worlds, count)
             return
         law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
@@ -102,6 +104,8 @@ class Physics:
         force = applied if everyone else namespace(applied).empty_like(applied)
 
         def push() -> None:
+            if self.watch is not None:
+                self.watch(worlds)
             if parked is not None:
                 self._qvel[parked.rows, parked.qvel] = 0.0
             if exact:
