@@ -332,10 +332,7 @@ def _instant(world, state, task):
 # --- causes --------------------------------------------------------------------------------------
 
 CHOSEN_SPACES = {
-    (
-        "picking",
-        "goal_0/cylindrical_position",
-    ): "only the height: the original forces the rest to 0",
+    ("picking", "goal_0/cylindrical_position"): "only the height: the rest is forced to 0 there",
     ("towers", "tower/counts"): "integer ranges do not meet: A 1..3, B 4..5",
     ("pick_and_place", "block_0/cylindrical_position"): "the block's own side (defect 4)",
     ("pick_and_place", "goal_0/cylindrical_position"): "not empty: the other side (defect 4)",

@@ -222,5 +222,5 @@ def seeded(name: str, seed: int) -> Iterator[None]:
     """Makes torch's own generator a function of a name and a seed, for as long as it lasts."""
     with torch.random.fork_rng(devices=[]):
         number = int(generator(seed=seed, name=name).integers(2**62))
-        torch.random.default_generator.manual_seed(number)
+        torch.default_generator.manual_seed(number)
         yield

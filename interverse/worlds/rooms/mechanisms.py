@@ -1,4 +1,4 @@
-"""How the variables of one room follow from its seed, from noise and from what is held fixed.
+"""Mechanisms of one room: its variables from its seed, from noise and from what is held fixed.
 
 A row is one world: every variable by name, beside it `u/...` (its noise), `cut/...` (whether an
 intervention holds a variable), `order` (which item of the room stands in which slot) and `aimed`

@@ -104,7 +104,8 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
     if world.options.view == "single":
         world.focus(0, target)
     world.look(0, target, rng.random((camera.TRIES, camera.NUMBERS)))
-    seen = world.frame(0, size, ("items",))
+    shapes: tuple[Part, ...] = ("items",)
+    seen = world.frame(0, size, shapes)
     candidates = _candidates(world, seen, limits)
     if world.options.view == "single":
         candidates = [c for c in candidates if c.item == target]
@@ -253,6 +254,7 @@ def _calmed(state: dict[str, Any]) -> dict[str, Any]:
 def _pictures(world: Rooms, before: Frame, after: Frame, item: int) -> dict[str, Any]:
     found: dict[str, Any] = {"before": before.rgb, "after": after.rgb}
     for name, frame in (("before", before), ("after", after)):
+        assert frame.items is not None  # asked for
         found[f"mask_{name}"] = frame.items == item
         found[f"instances_{name}"] = world.slots(0, frame)
         found[f"box_{name}"] = box_of(frame.items == item) or _NO_BOX

@@ -18,7 +18,7 @@ from interverse.scm import with_defaults
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
 from interverse.worlds.rooms.actions import VERBS, act, act_to, graded_target
-from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
@@ -53,6 +53,7 @@ from interverse.worlds.world import (
 
 _LENGTH = 2  # steps until truncation: an episode is over after one, so it is never truncated
 _RENDERED = 336
+_COLOURS: tuple[Part, ...] = ("rgb",)
 
 
 @final
@@ -206,13 +207,14 @@ class Rooms(World):
         reserve(self.num_worlds)
         for world in np.flatnonzero(self._stale).tolist():
             frame = self.frame(world, self.options.image_size, ("rgb", "items"))
+            assert frame.rgb is not None  # asked for
             self._image[world] = frame.rgb
             self._mask[world] = self.slots(world, frame) + 1
             self._stale[world] = False
         return {"image": self._image.copy(), "mask": self._mask.copy()}
 
     def frame(
-        self, world: int, size: int, parts: Collection[Part] = ("rgb",), *, fast: bool = False
+        self, world: int, size: int, parts: Collection[Part] = _COLOURS, *, fast: bool = False
     ) -> Frame:
         """Returns a picture of a world.
 
@@ -241,6 +243,7 @@ class Rooms(World):
         order = self._state["order"][world]
         table = np.full(len(order) + 1, -1, np.int16)
         table[order] = np.arange(len(order))
+        assert frame.items is not None  # asked for
         return table[frame.items]
 
     def _shot(self, row: Row) -> Shot:
@@ -249,7 +252,7 @@ class Rooms(World):
         return Shot(
             things=things_of(row),
             states=self._states(row),
-            view=View(place, float(yaw), float(pitch), float(fov)),
+            view=RoomView(place, float(yaw), float(pitch), float(fov)),
             light=(color, float(bright), float(time)),
         )
 

@@ -80,7 +80,8 @@ def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> Contact
     """
     if asked == "convex":
         return asked
-    cannot = coulomb.missing() if device.partition(":")[0] != "cuda" else "it runs on CPUs only"
+    warp = device.partition(":")[0] in ("cuda", "warp")
+    cannot = "MuJoCo Warp has no such solver" if warp else coulomb.missing()
     if asked is None:
         return "convex" if cannot or blocks > _PILE else "exact"
     if cannot:

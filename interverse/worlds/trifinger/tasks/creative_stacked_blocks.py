@@ -61,7 +61,7 @@ class CreativeStackedBlocks(Task):
     def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the pieces' variables, the stack's, and the number of obstacles."""
         stack = stack_variables(_DEFAULT[0], 3, _DEFAULT[2])
-        return [*piece_variables(scene), *stack, count_variable()]
+        return [*piece_variables(scene), *stack, count_variable(scene)]
 
     def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that the stack's variables make all pieces."""

@@ -56,7 +56,7 @@ class Reaching(Task):
     def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the spheres' variables and the number of obstacles."""
         goals = [v for i in range(3) for v in goal_variables(scene, i, sizes=UNBOUNDED)]
-        return [*goals, count_variable()]
+        return [*goals, count_variable(scene)]
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Puts obstacles in the way, as many as asked for."""

@@ -19,7 +19,6 @@ from interverse.worlds.trifinger.objects import (
     to_cartesian,
     to_cylindrical,
 )
-from interverse.worlds.trifinger.rewards import Instant
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
 from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
 from interverse.worlds.trifinger.variables import UNBOUNDED, declare
@@ -35,6 +34,7 @@ class Stacking2(Task):
 
     name = "stacking2"
     weights = (750.0, 250.0, 250.0, 125.0, 0.005)
+    dense = staticmethod(rewards.stacking2)
 
     def scene(self) -> ArenaScene:
         """Returns two blocks on the floor and two goals, one upon the other."""
@@ -100,10 +100,6 @@ class Stacking2(Task):
         if _TURN in given:
             rows["goal/orientation"][:] = rows["goal_tower/orientation"][:, None]
         return {}
-
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        return rewards.stacking2(before, now, now.goals)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
