@@ -33,6 +33,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "evaluate",
         "score a policy under protocols",
     ),
+    "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": (

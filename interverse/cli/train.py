@@ -63,6 +63,13 @@ class Train:
 
 def train(config: Train) -> Path:
     """Trains and says where the policy is."""
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
     pixels = config.algorithm in get_args(PixelAlgorithm)
     folder = _train_pixels(config) if pixels else _train_sb3(config)
     console = Console()
