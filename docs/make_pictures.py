@@ -6,6 +6,7 @@ python docs/make_pictures.py [FOLDER]
 from __future__ import annotations
 
 import fnmatch
+import io
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,7 @@ from interverse.worlds.control.pictures import (
     procedural_floors,
 )
 
-COLORS = 240  # of a picture: half its size, and nobody sees it
+QUALITY = 88  # of JPEG pictures
 VIEWER_PORT = 8096
 # Software GL, so that the picture is the same wherever it is drawn.
 BROWSER_FLAGS = [
@@ -44,33 +45,43 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
 
 
 class Change(NamedTuple):
-    """A world and an intervention worth a picture."""
+    """A world, interventions worth a picture, and options that make it a good one."""
 
     id: str
     do: Mapping[str, Any]
     caption: str
+    options: Mapping[str, Any] = {}
+    seed: int = 0
 
 
 CHANGES = (
     Change(
-        "trifinger/pushing-v1",
-        {"block_0/size": [0.09] * 3, "floor/color": [0.3, 0.4, 0.55]},
-        'do {"block_0/size": [0.09, 0.09, 0.09],\n"floor/color": [0.3, 0.4, 0.55]}',
+        "trifinger/towers-v1",
+        {"floor/color": [0.3, 0.45, 0.6], "floor/texture": 2, "block_*/color": [0.95, 0.7, 0.1]},
+        "floor/texture, block_*/color",
+    ),
+    Change(
+        "control/walker_walk-v1",
+        {"visual_seed": 7},
+        "visual_seed = 7",
+        {"visual_seed": 3, "image_size": 240},
+    ),
+    Change(
+        "rooms/multi-v1",
+        {"light/time_of_day": 0.0, "light/color": [1.0, 0.75, 0.45]},
+        "light/time_of_day, light/color",
+        {"image_size": 240},
+        4,
     ),
     Change(
         "blocks/observed-5-v1",
         {"block_0/position": [2, 2], "block_1/weight": 1.0},
-        'do {"block_0/position": [2, 2],\n"block_1/weight": 1.0}',
+        "block_0/position = (2, 2)",
     ),
     Change(
         "chemistry/chain-v1",
         {"object_0/color": 0, "object_2/color": 4, "object_4/color": 2},
-        'do {"object_0/color": 0,\n"object_2/color": 4, "object_4/color": 2}',
-    ),
-    Change(
-        "tutorial/slider-v1",
-        {"box/size": [0.16] * 3, "box/color": [0.1, 0.3, 0.45]},
-        'do {"box/size": [0.16, 0.16, 0.16],\n"box/color": [0.1, 0.3, 0.45]}',
+        "object_{0,2,4}/color",
     ),
 )
 COMMON: Mapping[str, Mapping[str, Any]] = {
@@ -94,10 +105,10 @@ OWN: Mapping[str, Mapping[str, Any]] = {
 MORE_BLOCKS = {"towers": 8}
 
 
-def frame(id: str, do: Mapping[str, Any], **options: Any) -> np.ndarray:
+def frame(id: str, do: Mapping[str, Any], seed: int = 0, **options: Any) -> np.ndarray:
     """Returns a picture of a world after an intervention; a name may be a pattern."""
     env = iv.make(id, render_mode="rgb_array", **options)
-    env.reset(seed=0)
+    env.reset(seed=seed)
     values = {n: v for pattern, v in do.items() for n in fnmatch.filter(env.variables, pattern)}
     if values:
         env.do(values, check=False)
@@ -110,13 +121,14 @@ def frame(id: str, do: Mapping[str, Any], **options: Any) -> np.ndarray:
 
 def worlds() -> Figure:
     """Returns each family before and after one intervention."""
-    figure, axes = plt.subplots(2, len(CHANGES), figsize=(11, 5.4), layout="constrained")
+    figure, axes = plt.subplots(2, len(CHANGES), figsize=(13, 5.6), layout="constrained")
     for column, change in zip(axes.T, CHANGES, strict=True):
         for axis, do in zip(column, ({}, change.do), strict=True):
-            axis.imshow(square(frame(change.id, do)), interpolation="nearest")
+            picture = frame(change.id, do, change.seed, **change.options)
+            axis.imshow(square(picture), interpolation="nearest")
             axis.set_axis_off()
         column[0].set_title(change.id, fontsize=11)
-        column[1].set_title(change.caption, fontsize=8, family="monospace", color="#444444")
+        column[1].set_title(f"do {change.caption}", fontsize=9, color="#b5442e")
     return figure
 
 
@@ -258,7 +270,16 @@ def viewer(file: Path) -> None:
         page.screenshot(path=file)
         browser.close()
         serving.send_signal(signal.SIGINT)
-    Image.open(file).convert("RGB").quantize(COLORS).save(file, optimize=True)
+    Image.open(file).convert("RGB").save(file, optimize=True)
+    print(file.name, file.stat().st_size)
+
+
+def save(figure: Figure, file: Path) -> None:
+    """Writes a figure: diagrams as PNG, photographs of worlds as JPEG."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110)
+    plt.close(figure)
+    Image.open(drawn).convert("RGB").save(file, quality=QUALITY, optimize=True)
     print(file.name, file.stat().st_size)
 
 
@@ -267,17 +288,13 @@ def main(arguments: Sequence[str]) -> None:
     mpl.use("Agg")
     folder = Path(arguments[0]) if arguments else Path(__file__).parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (worlds, counterfactual, graphs, tasks, scores, floors, backgrounds):
-        file = folder / f"{draw.__name__}.png"
-        figure = draw()
-        figure.savefig(file, dpi=110)
-        plt.close(figure)
-        Image.open(file).convert("RGB").quantize(COLORS).save(file, optimize=True)
-        print(file.name, file.stat().st_size)
+    for draw in (counterfactual, graphs, scores):
+        save(draw(), folder / f"{draw.__name__}.png")
+    for draw in (worlds, tasks, floors, backgrounds):
+        save(draw(), folder / f"{draw.__name__}.jpg")
     for domain in DOMAINS:
-        file = folder / f"control_{domain}.png"
-        Image.fromarray(looks(domain)).quantize(COLORS).save(file, optimize=True)
-        print(file.name, file.stat().st_size)
+        file = folder / f"control_{domain}.jpg"
+        Image.fromarray(looks(domain)).save(file, quality=QUALITY, optimize=True)
     viewer(folder / "viewer.png")
 
 

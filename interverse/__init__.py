@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from interverse.data import load_dataset
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
+    from interverse.reports.attribution import attribute
     from interverse.reports.page import report
     from interverse.results import Results
     from interverse.rollouts import Episode, counterfactual, rollout
@@ -35,6 +36,7 @@ _LAZY = {
     "Snapshot": "interverse.envs",
     "Variable": "interverse.scm",
     "Results": "interverse.results",
+    "attribute": "interverse.reports.attribution",
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
     "report": "interverse.reports.page",
@@ -58,6 +60,7 @@ __all__ = [
     "Snapshot",
     "Variable",
     "__version__",
+    "attribute",
     "counterfactual",
     "evaluate",
     "load_dataset",

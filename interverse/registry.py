@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, final
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
@@ -34,8 +35,15 @@ class Registry:
     3.0
     """
 
-    def __init__(self, kind: str, rows: Mapping[str, Entry]) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, rows: Mapping[str, Entry], group: str = "") -> None:
+        """Makes a table.
+
+        Args:
+            kind: what the names stand for, in the singular, for error messages.
+            rows: the first rows.
+            group: entry points of this group are rows too: installed packages add theirs so.
+        """
+        self.kind, self._group = kind, group
         self._rows: dict[str, Entry] = {}
         for name, entry in rows.items():
             self.add(name, entry)
@@ -60,12 +68,39 @@ class Registry:
         self._rows[name] = entry
 
     def __getitem__(self, name: str) -> Entry:
-        if name not in self._rows:
+        known = self._find(name)
+        if known not in self._rows:
             raise UnknownNameError(unknown(self.kind, name, self._rows))
-        return self._rows[name]
+        return self._rows[known]
+
+    def load_entry_points(self) -> None:
+        """Adds the rows of installed packages; imports none of them."""
+        if not self._group:
+            return
+        for point in entry_points(group=self._group):
+            if point.name not in self._rows:
+                self.add(point.name, Entry(point.value))
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
+
+    def _find(self, name: str) -> str:
+        """Returns the row of a name; `module:name` imports the module, which must add the row."""
+        module, colon, rest = name.rpartition(":")
+        if name not in self._rows:
+            self.load_entry_points()
+        if not colon or name in self._rows:
+            return name
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise UnknownNameError(
+                explain(
+                    f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}",
+                    fix="Install it or run where it lies; it must call interverse.register",
+                )
+            ) from error
+        return rest
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)

@@ -21,6 +21,7 @@ SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
 # __init__ uses the library as its users do.
 IMPORT_ORDER = (
     "_version errors rng registry",
+    "files",
     "scm metrics",
     "sim",
     "worlds",
@@ -50,6 +51,8 @@ XML_NAME = re.compile(r"(^|_)(xml|mjcf|etree)(_|$)")
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home)/")
 TARGET = re.compile(rf"{PACKAGE}(\.\w+)*:\w+")
 TEXT_SUFFIXES = {"", ".cfg", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml"}
+# Openings that ask instead of naming the thing a module holds.
+RIDDLES = {"how", "what", "where", "which", "who", "whether", "why"}
 SKIPPED_FOLDERS = {"__pycache__", "build", "dist", "node_modules"}
 
 
@@ -111,6 +114,13 @@ class Source:
                 origin = ".".join(filter(None, [self._parent(node.level), node.module]))
                 found += [Import(f"{origin}.{alias.name}", node.lineno) for alias in node.names]
         return found
+
+    @cached_property
+    def typing_lines(self) -> set[int]:
+        """Returns the lines that only a type checker reads."""
+        blocks = [n for n in self.tree.body if isinstance(n, ast.If)]
+        typed = [n for n in blocks if ast.unparse(n.test) == "TYPE_CHECKING"]
+        return {inner.lineno for block in typed for inner in block.body}
 
     def _parent(self, level: int) -> str:
         folders = self.path.relative_to(self.root).parts[:-1]
@@ -202,8 +212,61 @@ def no_print(sources: list[Source]) -> Iterator[Finding]:
                 yield source.finding(node.lineno, "rule 26", "print: log it, or return it")
 
 
+def unique_classes(sources: list[Source]) -> Iterator[Finding]:
+    """One word per idea: no two modules define a class of the same name."""
+    first: dict[str, str] = {}
+    for source in sources:
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef):
+                other = first.setdefault(node.name, source.where)
+                if other != source.where:
+                    message = f"class {node.name} is also defined in {other}"
+                    yield source.finding(node.lineno, "names", message)
+
+
+def no_cycles(sources: list[Source]) -> Iterator[Finding]:
+    """Imports never form a cycle, those inside functions included; each is reported once."""
+    modules = {source.module: source for source in sources}
+    edges = {name: set(_imported(source, modules)) for name, source in modules.items()}
+    for component in _components(edges):
+        if len(component) > 1:
+            first = modules[min(component)]
+            yield first.finding(1, "cycle", f"imports in a circle: {', '.join(sorted(component))}")
+
+
+def worlds_are_closed(sources: list[Source]) -> Iterator[Finding]:
+    """Code outside a world's folder imports nothing from inside it."""
+    inside = re.compile(rf"{PACKAGE}\.worlds\.(\w+)\.")
+    folders = {s.path.parent.name for s in sources if s.path.parent.parent.name == "worlds"}
+    for source in sources:
+        if source.layer in ("worlds", "bench"):
+            continue
+        for name, line in source.imports:
+            match = inside.match(name + ".")
+            if match and match[1] in folders and name.count(".") > 3:
+                message = f"imports {name}, the inside of a world"
+                yield source.finding(line, "worlds", message)
+
+
+def plain_docstrings(sources: list[Source]) -> Iterator[Finding]:
+    """A module's docstring starts by naming the thing."""
+    for source in sources:
+        words = (ast.get_docstring(source.tree) or "").split()
+        if words and words[0].strip(":,").lower() in RIDDLES:
+            yield source.finding(1, "words", f"the docstring starts with {words[0]!r}: name it")
+
+
 FILE_RULES = (vague_names, machine_paths)
-SOURCE_RULES: tuple[Rule, ...] = (no_poking, import_order, registry_tables, no_print)
+SOURCE_RULES: tuple[Rule, ...] = (
+    no_poking,
+    import_order,
+    registry_tables,
+    no_print,
+    unique_classes,
+    no_cycles,
+    worlds_are_closed,
+    plain_docstrings,
+)
 
 
 def check(root: Path) -> list[Finding]:
@@ -221,6 +284,51 @@ def _files(root: Path) -> Iterator[Path]:
                 yield from _files(path)
         elif path.is_file():
             yield path
+
+
+def _imported(source: Source, modules: dict[str, Source]) -> Iterator[str]:
+    """Yields the modules of the package that a module imports, at its top or in a function."""
+    for name, line in source.imports:
+        if line in source.typing_lines:
+            continue
+        found = name if name in modules else name.rpartition(".")[0]
+        if found in modules and found != source.module and found != PACKAGE:
+            yield found
+
+
+def _components(edges: dict[str, set[str]]) -> Iterator[set[str]]:
+    """Yields the strongly connected sets of a graph."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for start in edges:
+        _visit(start, edges, seen, order.append)
+    back: dict[str, set[str]] = {name: set() for name in edges}
+    for name, targets in edges.items():
+        for target in targets:
+            back[target].add(name)
+    seen = set()
+    for start in reversed(order):
+        component: set[str] = set()
+        _visit(start, back, seen, component.add)
+        if component:
+            yield component
+
+
+def _visit(
+    start: str, edges: dict[str, set[str]], seen: set[str], leave: Callable[[str], None]
+) -> None:
+    """Walks a graph in depth from a node and calls `leave` with new nodes, deepest first."""
+    stack = [(start, iter(edges[start]))] if start not in seen else []
+    seen.add(start)
+    while stack:
+        name, targets = stack[-1]
+        following = next((target for target in targets if target not in seen), None)
+        if following is None:
+            leave(name)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(edges[following])))
 
 
 def _calls(node: ast.AST, function: str) -> TypeGuard[ast.Call]:

@@ -1,10 +1,10 @@
-"""Who chooses the next intervention: a pure function of the present values and addressed noise."""
+"""Actors choose the next intervention from the present values and addressed noise."""
 
 from __future__ import annotations
 
 import fnmatch
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from interverse.envs.driver import Driver
 from interverse.envs.values import Overlay, to_numpy
-from interverse.errors import UnknownNameError, unknown
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
+from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
@@ -30,8 +31,9 @@ class Moment:
     Attributes:
         driver: the environment's driver.
         worlds: which worlds, (n,).
-        noise: their addresses, n rows; `tag` makes this actor's draws its own.
-        space: the region to draw from.
+        noise: their addresses, n rows.
+        space: the region to draw from where an actor names none; A in training.
+        tag: makes this actor's draws its own.
     """
 
     driver: Driver
@@ -47,24 +49,27 @@ class Moment:
 
     def values(self, name: str) -> NDArray[Any]:
         """Returns a variable's present value in these worlds, (n, *shape)."""
-        return self.driver.values[name][self.worlds]
+        return self.driver.host_values[name][self.worlds]
 
     def draw(self, names: Iterable[str], space: SpaceName | None = None) -> dict[str, Any]:
         """Returns uniform draws of some variables from one region; see `draw_each`."""
         return self.draw_each(dict.fromkeys(names, space or self.space))
 
-    def draw_each(self, regions: Mapping[str, SpaceName]) -> dict[str, Any]:
-        """Returns uniform draws of variables, each from its region, in declared order.
+    def draw_each(self, regions: Mapping[str, SpaceName | Space]) -> dict[str, Any]:
+        """Returns uniform draws of variables, each from its region or space, in declared order.
 
         A bound that depends on another variable (a height on a size) sees the value drawn for it
-        just before. Variables without a published space are left out.
+        just before. Variables without a published space are left out, and of two descriptions of
+        one thing (the size of a block and of its goal) the first is drawn.
         """
+        graph = self.driver.world.graph
         given: dict[str, Any] = {}
-        now = Overlay(self.driver.values, given, self.worlds)
+        now = Overlay(self.driver.host_values, given, self.worlds)
         for name, declared in self.variables.items():
-            if name not in regions:
+            if name not in regions or graph.twins(name) & given.keys():
                 continue
-            region = declared.resolve(now).space(regions[name])
+            asked = regions[name]
+            region = asked if isinstance(asked, Space) else declared.resolve(now).space(asked)
             if region is not None:
                 uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
                 given[name] = region.from_uniform(to_numpy(uniform))
@@ -74,18 +79,26 @@ class Moment:
 class Actor(ABC):
     """Chooses an intervention for each world, or none."""
 
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:  # noqa: B027
+        """Raises if it has nothing to choose among these variables; called before any episode.
+
+        Args:
+            variables: of the world, as declared.
+            space: the region to draw from where the actor names none.
+        """
+
     @abstractmethod
     def act(self, moment: Moment) -> Assignment:
         """Returns the values to set, one row per world; empty to leave the worlds alone."""
 
-    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
-        """Hears how the episodes of some worlds ended; most actors need not know."""
+    def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:  # noqa: B027
+        """Receives how episodes of some worlds ended; most actors ignore it."""
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Returns what it has learned from episodes, as arrays; a checkpoint keeps it."""
         return {}
 
-    def remember(self, held: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+    def set_memory(self, held: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
         """Takes back what `memory` returned."""
 
 
@@ -107,7 +120,7 @@ def apply(
         chosen = {}
         for name, on in zip(names, key, strict=True):
             if on:
-                chosen[name] = driver.values[name]
+                chosen[name] = driver.host_values[name]
                 chosen[name][worlds[rows]] = np.asarray(values[name])[rows]
         if chosen:
             refused |= driver.do(chosen, worlds=worlds[rows], check=check).reasons
@@ -118,6 +131,43 @@ def _asked(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Returns (n,): which rows are values and not masked."""
     masked = np.ma.getmaskarray(rows)
     return ~np.any(masked.reshape(len(masked), -1), axis=1)
+
+
+def drawable(
+    variables: Mapping[str, Variable],
+    patterns: Iterable[str],
+    region: SpaceName = "A",
+    kinds: Collection[str] = (),
+) -> list[str]:
+    """Returns the variables that match and have a space; a pattern without any raises.
+
+    Args:
+        variables: of the world, as declared.
+        patterns: names such as `block_*/mass`.
+        region: the space that they must have; B is drawn from A where a variable has no B.
+        kinds: only variables of these kinds; empty takes all.
+    """
+    out: list[str] = []
+    for pattern in patterns:
+        found = matching(variables, [pattern])
+        kept = [n for n in found if not kinds or variables[n].kind in kinds]
+        spaced = [n for n in kept if _has(variables[n], region)]
+        if not spaced:
+            what = f"{pattern} ({', '.join(found[:3])})" if found != [pattern] else pattern
+            raise InvalidValueError(
+                explain(
+                    f"{what} has no space {region}" if kept else f"{what} has no kind {kinds}",
+                    allowed="variables with that space: see `interverse describe`",
+                    fix="Give a range of your own: Uniform(ranges={name: (low, high)})",
+                )
+            )
+        out += [name for name in spaced if name not in out]
+    return out
+
+
+def _has(variable: Variable, region: SpaceName) -> bool:
+    space = variable.space_b if region == "B" else variable.space_a
+    return space is not None
 
 
 def matching(variables: Mapping[str, Variable], patterns: Iterable[str]) -> list[str]:

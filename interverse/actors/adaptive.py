@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, matching
-from interverse.scm.variable import SpaceName
+from interverse.actors.actor import Actor, Assignment, Moment, drawable
+from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
 
@@ -21,6 +21,7 @@ class Adaptive(Actor):
 
     patterns: tuple[str, ...]
     space: SpaceName | None = None
+    """The region to draw from; None takes the curriculum's, A by default."""
     raise_at: float = 0.8
     """Mean success above which the range grows."""
     lower_at: float = 0.3
@@ -33,9 +34,14 @@ class Adaptive(Actor):
     """The present share of the space, 0 to 1."""
     _recent: list[float] = field(default_factory=list)
 
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if a pattern names nothing to draw."""
+        drawable(variables, self.patterns)
+
     def act(self, moment: Moment) -> Assignment:
         """Returns draws pulled towards the default by what is missing to the full share."""
-        drawn = moment.draw(matching(moment.variables, self.patterns), self.space)
+        region = self.space or moment.space
+        drawn = moment.draw(drawable(moment.variables, self.patterns), region)
         out = {}
         for name, values in drawn.items():
             variable = moment.variables[name]
@@ -43,7 +49,7 @@ class Adaptive(Actor):
             out[name] = np.rint(pulled).astype(np.int64) if variable.domain.integral else pulled
         return out
 
-    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:
+    def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
         """Counts successes and moves the share when a window is full."""
         self._recent += success.tolist()
         while len(self._recent) >= self.window:
@@ -56,6 +62,6 @@ class Adaptive(Actor):
         """Returns the present share and the successes not yet counted."""
         return {"share": np.array(self.share), "recent": np.array(self._recent, dtype=np.float64)}
 
-    def remember(self, held: Mapping[str, NDArray[Any]]) -> None:
+    def set_memory(self, held: Mapping[str, NDArray[Any]]) -> None:
         """Takes back what `memory` returned."""
         self.share, self._recent = float(held["share"]), held["recent"].tolist()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, matching
+from interverse.actors.actor import Actor, Assignment, Moment, drawable
 from interverse.errors import InvalidValueError, explain
-from interverse.scm.variable import SpaceName
+from interverse.scm.variable import SpaceName, Variable
 
 Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
 
@@ -26,6 +26,7 @@ class Adversarial(Actor):
     """Expected score of each world under a draw, (n,): a value function, a regression, a rule."""
     draws: int = 8
     space: SpaceName | None = None
+    """The region to draw from; None takes the curriculum's, A by default."""
 
     def __post_init__(self) -> None:
         if self.draws < 1:
@@ -33,11 +34,16 @@ class Adversarial(Actor):
                 explain(f"draws is {self.draws}", allowed="a whole number from 1")
             )
 
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if a pattern names nothing to draw."""
+        drawable(variables, self.patterns)
+
     def act(self, moment: Moment) -> Assignment:
         """Returns each world's worst draw."""
-        names = matching(moment.variables, self.patterns)
+        region = self.space or moment.space
+        names = drawable(moment.variables, self.patterns)
         moments = [replace(moment, tag=f"{moment.tag}#{k}") for k in range(self.draws)]
-        candidates = [m.draw(names, self.space) for m in moments]
+        candidates = [m.draw(names, region) for m in moments]
         scores = np.stack([self.critic(moment, candidate) for candidate in candidates])
         worst = np.argmin(scores, axis=0)
         rows = np.arange(len(worst))

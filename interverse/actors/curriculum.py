@@ -1,4 +1,4 @@
-"""Which actor acts in which episodes and at which step."""
+"""Curricula: stages that say which actor acts in which episodes and at which step."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from interverse.actors.uniform import Everything
 from interverse.envs.driver import Driver
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise
+from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
 
 FOREVER = 10**9
@@ -60,10 +61,24 @@ class Curriculum:
 
     stages: tuple[Stage, ...] = ()
     start: Start = "per_episode"
+    space: SpaceName | None = None
+    """The region to draw from where an actor names none. None is the training space A, or B in an
+    environment made with `space="B"`."""
 
     def __post_init__(self) -> None:
         if self.start not in ("per_episode", "cumulative"):
             raise UnknownNameError(unknown("start", self.start, ("per_episode", "cumulative")))
+        if self.space is not None and self.space not in SPACE_NAMES:
+            raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
+
+    def region(self, driver: Driver) -> SpaceName:
+        """Returns the region that actors draw from unless they name one."""
+        return self.space or ("B" if driver.world.options.space == "B" else "A")
+
+    def check(self, driver: Driver) -> None:
+        """Raises if an actor has nothing to choose in this world; a curriculum must not idle."""
+        for stage in self.stages:
+            stage.actor.check(driver.world.variables, self.region(driver))
 
     def intervene(self, driver: Driver, worlds: Index) -> Mapping[int, str]:
         """Applies the active stages to some worlds; returns the worlds that refused, with why.
@@ -104,20 +119,20 @@ class Curriculum:
     ) -> dict[str, NDArray[Any]]:
         noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
         tag = f"curriculum/{number}/{attempt}"
-        moment = Moment(driver, index, noise, driver.world.options.space, tag)
+        moment = Moment(driver, index, noise, self.region(driver), tag)
         return dict(self.stages[number].actor.act(moment))
 
-    def heard(self, success: NDArray[np.float64], worlds: Index) -> None:
-        """Tells every actor how episodes ended."""
+    def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
+        """Informs every actor how episodes ended."""
         for stage in self.stages:
-            stage.actor.heard(success, worlds)
+            stage.actor.on_episode_end(success, worlds)
 
 
 def paper_curriculum(number: int) -> Curriculum:
-    """Returns CausalWorld's curriculum 0 (none), 1 (goals) or 2 (everything)."""
+    """Returns CausalWorld's curriculum 0 (none), 1 (goals) or 2 (everything), all in space A."""
     if number == 0:
         return Curriculum()
     if number in (1, 2):
         actor = Goals() if number == 1 else Everything()
-        return Curriculum(stages=(Stage(actor=actor),), start="cumulative")
+        return Curriculum(stages=(Stage(actor=actor),), start="cumulative", space="A")
     raise UnknownNameError(unknown("curriculum", str(number), ("0", "1", "2")))

@@ -20,7 +20,7 @@ class PhysicalProperties(Actor):
     group: str = ""
     """Only things whose names start so: `block`, `finger_0`, `floor`; empty takes all."""
     space: SpaceName | None = None
-    """The region to draw from; None takes the environment's."""
+    """The region to draw from; None takes the curriculum's, A by default."""
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world and thing."""

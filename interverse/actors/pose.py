@@ -24,7 +24,7 @@ class RigidPose(Actor):
     group: str = ""
     """Only objects whose names start so: `block_1`; empty takes all."""
     space: SpaceName | None = None
-    """The region to draw from; None takes the environment's."""
+    """The region to draw from; None takes the curriculum's, A by default."""
 
     def __post_init__(self) -> None:
         if not (self.positions or self.orientations):

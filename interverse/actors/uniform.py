@@ -1,41 +1,71 @@
-"""Draws variables uniformly from a space: all of them, or those that match patterns."""
+"""Uniform draws of variables from a space: all of them, or those that match patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from interverse.actors.actor import Actor, Assignment, Moment, matching
-from interverse.scm.variable import SpaceName
+from interverse.actors.actor import Actor, Assignment, Moment, drawable, matching
+from interverse.errors import InvalidValueError, explain
+from interverse.scm.space import Box, Integers, Space
+from interverse.scm.variable import SpaceName, Variable
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniform(Actor):
-    """Draws every variable that matches a pattern.
+    """Draws every variable that matches a pattern, or those with a range of your own.
 
     >>> Uniform(patterns=("block_*/mass",)).space is None
     True
     """
 
-    patterns: tuple[str, ...] = ("*",)
-    """Which variables, as `block_*/mass`."""
+    patterns: tuple[str, ...] | None = None
+    """Which variables, as `block_*/mass`; by default all with a space, or those of `ranges`."""
     kinds: tuple[str, ...] = ()
     """Only variables of these kinds; empty takes all."""
     space: SpaceName | None = None
-    """The region to draw from; None takes the environment's."""
+    """The region to draw from; None takes the curriculum's, A by default."""
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Patterns and the lowest and highest value to draw, for variables without a space too."""
+
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if a pattern names nothing to draw, or a range leaves a variable's domain."""
+        self._regions(variables, self.space or space)
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world and variable."""
-        names = [
-            name
-            for name in matching(moment.variables, self.patterns)
-            if not self.kinds or moment.variables[name].kind in self.kinds
-        ]
-        return moment.draw(names, self.space)
+        return moment.draw_each(self._regions(moment.variables, self.space or moment.space))
+
+    def _regions(
+        self, variables: Mapping[str, Variable], region: SpaceName
+    ) -> dict[str, SpaceName | Space]:
+        patterns = (() if self.ranges else ("*",)) if self.patterns is None else self.patterns
+        out: dict[str, SpaceName | Space] = {}
+        out |= dict.fromkeys(drawable(variables, patterns, kinds=self.kinds), region)
+        for pattern, (low, high) in self.ranges.items():
+            for name in matching(variables, [pattern]):
+                out[name] = _range(variables[name], low, high)
+        return out
+
+
+def _range(variable: Variable, low: Any, high: Any) -> Space:
+    """Returns the user's range as a space, or raises if it leaves the variable's domain."""
+    kind = Integers if variable.domain.integral else Box
+    space = kind(low, high, variable.shape)
+    ends = np.stack([np.broadcast_to(end, variable.shape) for end in (space.low, space.high)])
+    if not variable.domain.inside(ends).all():
+        domain = variable.domain
+        raise InvalidValueError(
+            explain(
+                f"the range of {variable.name} is {low} to {high}",
+                allowed=f"within {domain.low.tolist()} to {domain.high.tolist()}",
+            )
+        )
+    return space
 
 
 @final
@@ -45,6 +75,11 @@ class Regional(Actor):
 
     regions: Mapping[str, SpaceName]
     """Patterns and the region of each; where two match, the later one holds."""
+
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if a pattern names nothing with its region."""
+        for pattern, region in self.regions.items():
+            drawable(variables, [pattern], region)
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world and variable."""
@@ -66,8 +101,9 @@ class Everything(Actor):
     """
 
     space: SpaceName | None = None
-    without: tuple[str, ...] = ("joint_positions",)
-    """Variables left alone; the original never draws the robot's joints."""
+    """The region to draw from; None takes the curriculum's, A by default."""
+    without: tuple[str, ...] = ("gravity", "joint_positions")
+    """Variables left alone; the original never draws gravity and the robot's joints."""
 
     but: Mapping[str, SpaceName] = field(default_factory=dict)
     """Patterns drawn from another region: everything from A but `{"block_*/mass": "B"}`."""

@@ -18,7 +18,7 @@ class Visual(Actor):
     group: str = ""
     """Only things whose names start so: `block`, `floor`; empty takes all."""
     space: SpaceName | None = None
-    """The region to draw from; None takes the environment's."""
+    """The region to draw from; None takes the curriculum's, A by default."""
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one look per world."""

@@ -6,7 +6,6 @@ settings after a colon, when it acts after an at sign. Items of a list are joine
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -14,18 +13,22 @@ from typing import Any
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor
 from interverse.actors.curriculum import Curriculum, Stage, Start
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+from interverse.files.json_text import parse_json
+from interverse.scm.variable import SpaceName
 
 _STAGE = ("first", "last", "period", "step")
 
 
-def curriculum_from_words(words: Iterable[str], start: Start = "per_episode") -> Curriculum:
+def curriculum_from_words(
+    words: Iterable[str], start: Start = "per_episode", space: SpaceName | None = None
+) -> Curriculum:
     """Returns the curriculum of some words, one stage each.
 
     >>> curriculum_from_words(["goals", "visual:space=A@first=10"]).stages[1].first
     10
     """
-    return Curriculum(stages=tuple(map(_stage, words)), start=start)
+    return Curriculum(stages=tuple(map(_stage, words)), start=start, space=space)
 
 
 def actor_from_word(word: str) -> Actor:
@@ -79,6 +82,6 @@ def _settings(text: str, known: Iterable[str]) -> dict[str, str]:
 def _value(text: str) -> Any:
     """Returns a JSON value, or the text itself where it is none."""
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except FileFormatError:
         return text

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from interverse.actors.curriculum import Curriculum
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.single import WorldEnv
+from interverse.envs.values import to_numpy
 from interverse.envs.vector import WorldVectorEnv
 from interverse.errors import InvalidValueError, explain
 from interverse.worlds.world import Index
@@ -26,7 +27,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gym.Env[Any, Any], curriculum: Curriculum) -> None:
         super().__init__(env)
-        self.meddler = install(env.unwrapped, curriculum)
+        self.hook = attach_curriculum(env.unwrapped, curriculum)
 
 
 @final
@@ -35,11 +36,11 @@ class CurriculumVectorEnv(VectorWrapper):
 
     def __init__(self, env: Any, curriculum: Curriculum) -> None:
         super().__init__(env)
-        self.meddler = install(env.unwrapped, curriculum)
+        self.hook = attach_curriculum(env.unwrapped, curriculum)
 
 
 @final
-class CurriculumMeddler:
+class CurriculumHook:
     """Applies a curriculum where the driver resets and steps, so autoreset cannot pass it by.
 
     `refused` counts, per world, the episodes or moments whose intervention was refused.
@@ -52,7 +53,7 @@ class CurriculumMeddler:
         self._carried: dict[str, NDArray[Any]] = {}
         self._has: dict[str, NDArray[np.bool_]] = {}
 
-    def started(self, driver: Driver, worlds: Index) -> None:
+    def on_reset(self, driver: Driver, worlds: Index) -> None:
         """Lays earlier episodes' values down again if they accumulate, then intervenes."""
         self._ended[worlds] = False
         cumulative = self.curriculum.start == "cumulative"
@@ -63,14 +64,15 @@ class CurriculumMeddler:
         if cumulative and len(worlds):
             self._carry(driver, worlds, before)
 
-    def stepped(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
-        """Intervenes within episodes; tells the actors of episodes that have just ended."""
-        ended = moment.terminated | moment.truncated
+    def on_step(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
+        """Intervenes within episodes; informs the actors of episodes that have just ended."""
+        ended = moment.ended
         fresh = np.flatnonzero(ended & ~self._ended)
         self._ended |= ended
         key = next((name for name in _SUCCESS if name in moment.info), None)
         if len(fresh) and key is not None:
-            self.curriculum.heard(moment.info[key][fresh].astype(np.float64), fresh)
+            success = to_numpy(moment.info[key], np.float64)[fresh]
+            self.curriculum.on_episode_end(success, fresh)
         self._count(self.curriculum.intervene(driver, np.flatnonzero(~ended)))
         return {"refused_interventions": self.refused.copy()}
 
@@ -93,7 +95,7 @@ class CurriculumMeddler:
             mine = f"actor:{number}:"
             part = {k.removeprefix(mine): v for k, v in held.items() if k.startswith(mine)}
             if part:
-                stage.actor.remember(part)
+                stage.actor.set_memory(part)
 
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.refused[list(refusals)] += 1
@@ -112,22 +114,23 @@ class CurriculumMeddler:
                     continue
                 for name, rows in entry.values.items():
                     if name not in self._carried:
-                        self._carried[name] = driver.values[name]
+                        self._carried[name] = driver.host_values[name]
                         self._has[name] = np.zeros(len(self.refused), dtype=bool)
                     self._carried[name][world] = rows[row]
                     self._has[name][world] = True
 
 
-def install(env: Any, curriculum: Curriculum) -> CurriculumMeddler:
+def attach_curriculum(env: Any, curriculum: Curriculum) -> CurriculumHook:
     """Puts a curriculum into an interverse environment; returns what applies it."""
     if not isinstance(env, WorldEnv | WorldVectorEnv):
         raise InvalidValueError(
             explain(f"env is a {type(env).__name__}", allowed="an environment of interverse")
         )
     driver = env.driver
-    if driver.meddler is not None:
+    if driver.hook is not None:
         raise InvalidValueError(
             explain("the environment has a curriculum already", fix="Combine their stages in one")
         )
-    driver.meddler = CurriculumMeddler(curriculum, driver.world.num_worlds)
-    return driver.meddler
+    curriculum.check(driver)
+    driver.hook = CurriculumHook(curriculum, driver.world.num_worlds)
+    return driver.hook

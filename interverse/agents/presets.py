@@ -1,4 +1,4 @@
-"""Hyper-parameters by name: the CausalWorld paper's (its Table 5), and small ones for a start."""
+"""Presets by name: the CausalWorld paper's setting (its Table 5), and a small one for a start."""
 
 from __future__ import annotations
 
@@ -83,6 +83,37 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
         settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
     ),
 }
+
+
+# The paper's worlds: 83 Hz, so that ten seconds are 834 steps, and the weights of its runs.
+_PAPER_WORLD = {"skip_frame": 3}
+PAPER_WORLDS: Mapping[str, Mapping[str, Any]] = {
+    "trifinger/pushing-v1": {
+        **_PAPER_WORLD,
+        "dense_reward_weights": (750.0, 250.0, 0.0),
+        "fractional_reward_weight": 1.0,
+    },
+    "trifinger/picking-v1": {
+        **_PAPER_WORLD,
+        "dense_reward_weights": (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005),
+        "fractional_reward_weight": 1.0,
+    },
+    "trifinger/pick_and_place-v1": {
+        **_PAPER_WORLD,
+        "dense_reward_weights": (750.0, 50.0, 250.0, 0.0, 0.005),
+        "fractional_reward_weight": 1.0,
+    },
+    "trifinger/stacking2-v1": {
+        **_PAPER_WORLD,
+        "dense_reward_weights": (750.0, 250.0, 250.0, 125.0, 0.005),
+        "fractional_reward_weight": 1.0,
+    },
+}
+
+
+def world_options(task: str, name: str) -> Mapping[str, Any]:
+    """Returns the options that a preset makes a world with; the paper has four tasks."""
+    return PAPER_WORLDS.get(task, {}) if name == "paper" else {}
 
 
 def preset(algorithm: str, name: str) -> Hyper:

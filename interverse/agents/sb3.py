@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from interverse.actors.curriculum import Curriculum
-from interverse.actors.wrappers import install
+from interverse.actors.wrappers import attach_curriculum
 from interverse.envs import make_vec
+from interverse.envs.values import to_numpy
 from interverse.envs.wrappers import GoalDictVector
 from interverse.errors import InvalidValueError, explain, missing_extra
 from interverse.rollouts.exported import Card, ExportedPolicy
@@ -44,10 +45,11 @@ class WorldVecEnv(VecEnv):
         inner = make_vec(task, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
         self.venv: Any = GoalDictVector(inner) if goals else inner
         self.goals = goals
-        self.meddler = None if curriculum is None else install(inner, curriculum)
+        self.hook = None if curriculum is None else attach_curriculum(inner, curriculum)
         self._seed: int | None = None
         self._actions: Any = None
         self._returns = np.zeros(num_envs)
+        self._lengths = np.zeros(num_envs, dtype=np.int64)
         spaces = self.venv.single_observation_space, self.venv.single_action_space
         super().__init__(num_envs, *spaces)
 
@@ -55,8 +57,8 @@ class WorldVecEnv(VecEnv):
         """Starts every world; world i has seed s + i where `seed(s)` was called."""
         observation, _ = self.venv.reset(seed=self._seed)
         self._seed = None
-        self._returns[:] = 0.0
-        return observation
+        self._returns[:], self._lengths[:] = 0.0, 0
+        return _host(observation)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Sets the seed of the next reset."""
@@ -68,20 +70,26 @@ class WorldVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> Any:
-        """Advances every world; `terminal_observation` is what an ended one last saw."""
+        """Advances every world; `terminal_observation` is what an ended one last saw.
+
+        An ended world's `info["episode"]` holds its return and length, which SB3 logs.
+        """
         observation, reward, terminated, truncated, info = self.venv.step(self._actions)
+        terminated, truncated = to_numpy(terminated), to_numpy(truncated)
         done = terminated | truncated
         if self.goals:
             seen = info.get("final_obs", observation)  # what the action led to, before any reset
             reward = self.venv.compute_reward(seen["achieved_goal"], seen["desired_goal"])
+        reward = to_numpy(reward)
         self._returns += reward
+        self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(done).tolist():
             infos[i]["terminal_observation"] = _row(info["final_obs"], i)
             infos[i]["TimeLimit.truncated"] = bool(truncated[i] and not terminated[i])
-            infos[i]["return"] = float(self._returns[i])
-            self._returns[i] = 0.0
-        return observation, reward.astype(np.float32), done, infos
+            infos[i]["episode"] = {"r": float(self._returns[i]), "l": int(self._lengths[i])}
+            self._returns[i], self._lengths[i] = 0.0, 0
+        return _host(observation), reward.astype(np.float32), done, infos
 
     def close(self) -> None:
         """Releases the worlds."""
@@ -110,7 +118,14 @@ class WorldVecEnv(VecEnv):
 def _row(tree: Any, i: int) -> Any:
     if isinstance(tree, dict):
         return {name: _row(value, i) for name, value in tree.items()}
-    return tree[i]
+    return to_numpy(tree[i])
+
+
+def _host(tree: Any) -> Any:
+    """Returns an observation as NumPy arrays, which SB3 wants; those that are stay as they are."""
+    if isinstance(tree, dict):
+        return {name: _host(value) for name, value in tree.items()}
+    return tree if isinstance(tree, np.ndarray) else to_numpy(tree)
 
 
 def export(model: BaseAlgorithm, trained: dict[str, Any]) -> ExportedPolicy:

@@ -1,10 +1,9 @@
-"""`interverse train`: SB3 baselines under a curriculum, with checkpoints that lose nothing."""
+"""Training of SB3 baselines under a curriculum, with checkpoints that lose nothing."""
 
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -16,12 +15,23 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum, paper_curriculum
 from interverse.actors.words import curriculum_from_words
-from interverse.agents import training_state
+from interverse.agents import presets, training_state
 from interverse.agents.presets import Algorithm, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
-from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
+from interverse.files.atomic import storage, write_json
+from interverse.files.json_text import read_json_object
+from interverse.files.lock import alone_in
 from interverse.rng import check_seed
 from interverse.rollouts.exported import ExportedPolicy
+from interverse.rollouts.policy import space_note
+from interverse.scm.variable import SPACE_NAMES, SpaceName
 
 try:
     import numpy as np
@@ -47,11 +57,13 @@ class Train:
     algorithm: Algorithm = "ppo"
     """ppo, sac or td3."""
     preset: Preset = "small"
-    """Hyper-parameters: "paper" (CausalWorld's Table 5) or "small"."""
+    """ "paper" (CausalWorld's networks, hyper-parameters and worlds) or "small"."""
     steps: int = 100_000
     """Environment steps in all; an algorithm finishes the batch it is in."""
     curriculum: int = 0
     """CausalWorld's: 0 none, 1 goals, 2 everything."""
+    space: SpaceName = "A"
+    """The space that training draws from; B and A_B are the tests', and the run says so."""
     actor: tuple[str, ...] = ()
     """Actors of a curriculum of your own, such as visual or physical_properties:group=block."""
     her: bool = False
@@ -78,6 +90,12 @@ class Train:
             raise InvalidValueError(
                 explain("her is on with algorithm ppo", allowed="sac and td3, which have a replay")
             )
+        if self.space not in SPACE_NAMES:
+            raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
+        if "space" in self.options:
+            raise InvalidValueError(
+                explain(f"option space is {self.options['space']!r}", fix="Give space itself")
+            )
         if self.curriculum and self.actor:
             raise InvalidValueError(
                 explain("curriculum and actor are both given", fix="Leave one of them out")
@@ -96,21 +114,33 @@ class Watcher(Protocol):
 
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
+    if config.space != "A":
+        Console(stderr=True).print(space_note(config.space), soft_wrap=True)
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     env = make_env(config)
     try:
         model = make_model(config, env)
-        _claim(config)
-        model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
-        held = training_state.find(config.out / "checkpoint")
-        if held is not None:
-            training_state.load(model, env, held)
-        _learn(config, model, env, watcher, show=progress)
-        return _policy(config, model).save(config.out / "policy")
+        with alone_in(config.out), storage(config.out):
+            _claim(config)
+            logger = configure(str(config.out / "tensorboard"), ["tensorboard"])
+            model.set_logger(logger)
+            try:
+                held = training_state.find(config.out / "checkpoint")
+                if held is not None:
+                    training_state.load(model, env, held)
+                _learn(config, model, env, watcher, show=progress)
+                return _policy(config, model).save(config.out / "policy")
+            finally:
+                logger.close()  # its writer is a thread
     finally:
         env.close()
         torch.set_num_threads(threads)
+
+
+def world_options(config: Train) -> dict[str, Any]:
+    """Returns the options of the run's worlds: the preset's, then those that were given."""
+    return {**presets.world_options(config.task, config.preset), **config.options}
 
 
 def _policy(config: Train, model: BaseAlgorithm) -> ExportedPolicy:
@@ -119,7 +149,7 @@ def _policy(config: Train, model: BaseAlgorithm) -> ExportedPolicy:
 
 
 def _record(config: Train) -> dict[str, Any]:
-    record = asdict(config)
+    record = asdict(config) | {"options": world_options(config)}
     del record["out"]
     return json.loads(json.dumps(record, default=str))
 
@@ -130,7 +160,7 @@ def _claim(config: Train) -> None:
     file = config.out / "train.json"
     mine = _record(config)
     if file.exists():
-        held = json.loads(file.read_text())
+        held = read_json_object(file)
         if {**held, "steps": 0} != {**mine, "steps": 0}:
             different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
             raise InvalidValueError(
@@ -139,9 +169,7 @@ def _claim(config: Train) -> None:
                     fix="Choose another folder, or delete that one",
                 )
             )
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(mine, indent=1))
-    os.replace(partial, file)
+    write_json(file, mine)
 
 
 def make_env(config: Train) -> WorldVecEnv:
@@ -149,7 +177,8 @@ def make_env(config: Train) -> WorldVecEnv:
     hyper = preset(config.algorithm, config.preset)
     count = hyper.num_envs if config.num_envs is None else config.num_envs
     curriculum = _curriculum(config)
-    env = WorldVecEnv(config.task, count, curriculum, goals=config.her, **config.options)
+    options = {**world_options(config), "space": config.space}
+    env = WorldVecEnv(config.task, count, curriculum, goals=config.her, **options)
     seen: Any = env.observation_space["observation"] if config.her else env.observation_space  # type: ignore[index]
     for name, space in (("observation", seen), ("action", env.action_space)):
         if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1):
@@ -167,8 +196,10 @@ def make_env(config: Train) -> WorldVecEnv:
 
 def _curriculum(config: Train) -> Curriculum | None:
     if config.actor:
-        return curriculum_from_words(config.actor)
-    return paper_curriculum(config.curriculum) if config.curriculum else None
+        return curriculum_from_words(config.actor, space=config.space)
+    if not config.curriculum:
+        return None
+    return replace(paper_curriculum(config.curriculum), space=config.space)
 
 
 def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:

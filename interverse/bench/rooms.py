@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -50,7 +51,7 @@ def _construction() -> Row:
     def build() -> None:
         seed = next(seeds)
         things = plan_room(seed, _OBJECTS).things
-        cast = drawing.cast_of(things)
+        cast = drawing.cast_of(things, np.zeros((len(things), 4)))
         drawing.staged(seed, _OBJECTS, cast, spill=False, high=False)
 
     value = np.median([best_seconds(build, repeats=1, warm=0, clock=CPU) for _ in range(15)])
@@ -68,7 +69,7 @@ def _picture() -> Row:
     env = make(_ID, image_size=224)
     env.reset(seed=0)
     both, shape = (
-        best_seconds(lambda parts=parts: env.world.frame(0, 224, parts))
+        best_seconds(functools.partial(env.world.frame, 0, 224, parts))
         for parts in (("rgb", "items"), ("items",))
     )
     env.close()

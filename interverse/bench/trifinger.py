@@ -81,7 +81,7 @@ def single() -> Row:
     env = make("trifinger/pushing-v1", max_steps=_ENDLESS, threads=1)
     env.reset(seed=0)
     actions = np.random.default_rng(0).uniform(-1, 1, (100, 9)).astype(np.float32)
-    plain = PlainLoop(env.unwrapped.world.scene)
+    plain = PlainLoop(env.world.scene)
 
     def run() -> None:
         for action in actions:
@@ -155,9 +155,9 @@ def pixels(mode: str, least: int) -> Row:
         threads=1,
     )
     env.reset(seed=0)
-    size = env.observation_space.shape[1]
+    size = env.world.options.image_size
     actions = itertools.cycle(np.random.default_rng(0).uniform(-1, 1, (12, 9)).astype(np.float32))
-    plain = PlainLoop(env.unwrapped.world.scene, count=1)
+    plain = PlainLoop(env.world.scene, count=1)
     row = _rate(
         f"trifinger/pushing-v1, pixels, {mode}",
         f"steps per second, three cameras of {size} pixels",

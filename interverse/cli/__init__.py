@@ -18,6 +18,7 @@ from interverse.errors import InterverseError, unknown
 # verb -> (module, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
+    "check": ("interverse.cli.check", "Check", "check", "the laws of every world, tried on one"),
     "collect": ("interverse.cli.collect", "Collect", "collect", "a data set of play or of pairs"),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
@@ -26,6 +27,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "describe",
         "a world's variables and graph",
     ),
+    "diff": ("interverse.cli.diff", "Diff", "diff", "what differs between two results"),
     "doctor": ("interverse.cli.doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
     "evaluate": (
         "interverse.cli.evaluate",
@@ -34,7 +36,14 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "score a policy under protocols",
     ),
     "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
+    "explain": (
+        "interverse.cli.explain",
+        "Explain",
+        "explain",
+        "what each factor costs a policy",
+    ),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
+    "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": (
         "interverse.cli.reproduce",
@@ -43,6 +52,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "published tables, made again",
     ),
     "train": ("interverse.cli.train", "Train", "train", "a baseline, on states or on pictures"),
+    "verify": ("interverse.cli.verify", "Verify", "verify", "check results, play a sample again"),
     "view": ("interverse.cli.view", "View", "view", "a world in the browser, with sliders"),
 }
 
@@ -52,6 +62,11 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
+            "causalworld": (
+                "interverse.cli.reproduce_causalworld",
+                "ReproduceCausalWorld",
+                "reproduce_causalworld",
+            ),
             "causaltriplet": (
                 "interverse.cli.reproduce_triplet",
                 "ReproduceTriplet",
@@ -70,7 +85,13 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     ),
 }
 
-_BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+")
+_BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")
+# What the parser adds around the mistake: a heading, the flag's own help, where more help is.
+_HEADING = re.compile(
+    r"^(Required options|Value error|Parsing error|Invalid choice|Missing argument|"
+    r"Unrecognized options|Unrecognized arguments) (?=[A-Z])"
+)
+_TAIL = re.compile(r"\s*(Argument helptext:|For full helptext).*$")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,26 +105,51 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         _say(f"interverse {__version__}", sys.stdout)
         return 0
-    verb = args[0]
-    if verb not in VERBS:
-        _say(f"interverse: {unknown('verb', verb, VERBS)}", sys.stderr)
+    if args[0] not in VERBS:
+        _say(f"interverse: {unknown('verb', args[0], VERBS)}", sys.stderr)
         return 2
+    if "" not in sys.path:
+        sys.path.append("")  # MODULE:ID finds a module in the present folder, as `python -m` does
+    return _run(args[0], args[1:])
+
+
+def _run(verb: str, args: list[str]) -> int:
+    """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
-        config, function = _load(verb, args[1:])
+        config, function = _load(verb, args)
         function(config)
-    except _UsageError as error:
-        _say(f"interverse {verb}: {error} See: interverse {verb} --help", sys.stderr)
-        return 2
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment] # the reader has seen enough
+        sys.stdout = None  # the reader has seen enough
         return 0
-    except (InterverseError, OSError) as error:
-        _say(f"interverse {verb}: {error}", sys.stderr)
-        return 2
     except KeyboardInterrupt:
         _say(f"interverse {verb}: stopped", sys.stderr)
         return 130
+    except (_UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
+        told = _told(error, verb)
+        if told is None:
+            raise
+        _say(f"interverse {verb}: {told}", sys.stderr)
+        return 2
     return 0
+
+
+def _told(error: Exception, verb: str) -> str | None:
+    """Returns the line that tells a user's mistake; None for a defect of ours."""
+    if isinstance(error, _UsageError):
+        return f"{error} See: interverse {verb} --help"
+    if isinstance(error, ModuleNotFoundError):
+        extra = _extra_of(error.name or "")
+        fix = f"Install it with: pip install 'interverse[{extra}]'"
+        return None if extra is None else f"{error.name} is not installed. {fix}"
+    return str(error)
+
+
+def _extra_of(module: str) -> str | None:
+    """Returns the extra that installs a module, or None where no extra does."""
+    from interverse.cli.doctor import EXTRAS
+
+    root = module.partition(".")[0]
+    return next((extra for extra, names in EXTRAS.items() if root in names), None)
 
 
 class _UsageError(Exception):
@@ -140,8 +186,9 @@ def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
     except SystemExit as end:
         if not end.code:
             raise
-        words = _BOX.sub(" ", complaint.getvalue()).split()
-        raise _UsageError(" ".join(words)[:500]) from None
+        words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
+        words = _TAIL.sub("", _HEADING.sub("", words))
+        raise _UsageError(words[:500].rstrip(".") + ".") from None
 
 
 def _help() -> str:

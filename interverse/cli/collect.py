@@ -1,4 +1,4 @@
-"""`interverse collect`: random play of a grid world, or before/after pairs of rooms."""
+"""`interverse collect`: a data set of any world: grid play, pairs of rooms, or episodes."""
 
 from __future__ import annotations
 
@@ -6,56 +6,114 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import tyro
 from rich.console import Console
+from rich.progress import Progress
 
-from interverse.cli.evaluate import without_pairs
+from interverse.cli.evaluate import parse_pairs, without_pairs
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
 from interverse.errors import InvalidValueError, explain
 
-_PAIRS_ONLY = ("pairs", "depth")
-_EPISODES_ONLY = ("episodes", "steps", "images")
+# Flags by kind of data set; a flag of another kind is refused, since it would be ignored.
+_KINDS: dict[str, tuple[str, ...]] = {
+    "grid": ("episodes", "steps", "images", "overwrite"),
+    "pairs": ("pairs", "depth", "pairs_per_house", "first_house", "preset", "overwrite"),
+    "episodes": ("episodes", "steps", "policy", "twin"),
+}
+_GRIDS = ("blocks", "chemistry")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collect(CollectConfig):
-    """Collects a data set; started again, it goes on where it stopped."""
+    """Collects a data set; started again, it goes on where it stopped.
 
+    Random play of a grid world goes to one file; before/after pairs of rooms go to a folder.
+    """
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A grid world, such as blocks/observed-3-v1, or rooms: rooms/single-v1, rooms/multi-v1."""
+    out: Path
+    """The file to write; for rooms, the folder."""
+    seed: int = 0
+    """Of the data set: episode or house number n has the address (seed, n)."""
+    episodes: int = 1000
+    """Grid worlds only: how many episodes."""
+    steps: int = 100
+    """Grid worlds only: actions per episode."""
+    images: bool = False
+    """Grid worlds only: store pixels too. Without, they are drawn when asked for."""
+    overwrite: bool = False
+    """Replace what holds another data set."""
+    workers: int = 1
+    """How many units of about 60,000 frames, or houses, are made at a time; it changes no byte."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
     pairs: int = 1000
     """Rooms only: how many before/after pairs. OUT is a folder then."""
     depth: bool = False
     """Rooms only: keep depth pictures too."""
+    policy: str = "random"
+    """Other worlds: random, scripted, or the path of a policy. OUT is a folder then."""
+    twin: tuple[str, ...] = ()
+    """Other worlds: VARIABLE=VALUE; each adds the counterfactual of every episode under that `do`.
+    VALUE is JSON, or A or B for a draw from that space."""
+    pairs_per_house: int = 25
+    """Rooms only: the most pairs of a house; fewer give more houses."""
+    first_house: int = 0
+    """Rooms only: the first house; sets with other houses share none."""
+    preset: str | None = None
+    """Rooms only: triplet-30k: 30,000 pairs with test houses of their own, a card and checksums."""
 
 
 def collect(config: Collect) -> Path:
     """Collects the data set and says where it is."""
-    rooms = config.id.startswith("rooms/")
-    _refuse(config, _EPISODES_ONLY if rooms else _PAIRS_ONLY)
-    given = without_pairs(config) | {"progress": True}
-    for name in _EPISODES_ONLY if rooms else _PAIRS_ONLY:
-        given.pop(name)
+    family = config.id.rpartition(":")[2].partition("/")[0]
+    kind = "pairs" if family == "rooms" else "grid" if family in _GRIDS else "episodes"
+    given = _given(config, kind)
     with redirect_stdout(sys.stderr):  # Ray prints when a node dies
-        path = _pairs(given) if rooms else run(CollectConfig(**given))
+        path = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
     Console().print(str(path), soft_wrap=True)
     return path
 
 
-def _refuse(config: Collect, names: tuple[str, ...]) -> None:
-    """Raises for a flag of the other kind of data set, which would be ignored."""
+def _given(config: Collect, kind: str) -> dict[str, Any]:
+    """Returns the flags of a kind of data set, or raises for one of another kind."""
+    given = without_pairs(config)
+    others = {name for names in _KINDS.values() for name in names} - set(_KINDS[kind])
     for item in fields(config):
-        if item.name in names and getattr(config, item.name) != item.default:
+        if item.name in others and given.pop(item.name) != item.default:
             raise InvalidValueError(
                 explain(f"--{item.name} has no meaning for {config.id}", fix="Leave it out")
             )
+    return given
+
+
+def _grid(given: dict[str, Any]) -> Path:
+    return run(CollectConfig(**given | {"progress": True}))
+
+
+def _episodes(given: dict[str, Any]) -> Path:
+    from interverse.data.episodes import CollectEpisodes, collect_episodes
+
+    del given["progress"]
+    twins = tuple({name: value} for name, value in parse_pairs(given.pop("twin")).items())
+    config = CollectEpisodes(**given, twins=twins)
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task(f"{config.id}, {config.policy}", total=config.episodes)
+        return collect_episodes(config, lambda count: progress.advance(bar, count))
 
 
 def _pairs(given: dict[str, Any]) -> Path:
     from interverse.data.pairs import CollectPairs, PairHeader, collect_pairs
+    from interverse.data.pairs.presets import collect_preset
 
+    given |= {"progress": True}
+    preset = given.pop("preset")
+    if preset is not None:
+        return collect_preset(preset, CollectPairs(**given), say=_say)
     path = collect_pairs(CollectPairs(**given))
     header = PairHeader.load(path)
     size = sum((path / shard.file).stat().st_size for shard in header.shards)
@@ -67,3 +125,7 @@ def _pairs(given: dict[str, Any]) -> Path:
         highlight=False,
     )
     return path
+
+
+def _say(text: str) -> None:
+    Console(stderr=True).print(text, soft_wrap=True, highlight=False)

@@ -23,6 +23,7 @@ from rich.text import Text
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
+from interverse.scm.variable import Bounds
 
 _NUMBER = re.compile(r"\d+")
 _MOST_PAIRS = 10
@@ -36,6 +37,8 @@ class Describe:
     """A registered id, such as chemistry/chain-v1; `interverse list` shows all."""
     json: bool = False
     """Write one complete JSON document to standard output."""
+    mermaid: bool = False
+    """Write the causal graph as Mermaid text, which code hosts draw."""
 
 
 def describe(config: Describe) -> None:
@@ -43,7 +46,9 @@ def describe(config: Describe) -> None:
     env = make(config.id)
     env.reset(seed=0)
     try:
-        if config.json:
+        if config.mermaid:
+            sys.stdout.write(env.graph.to_mermaid())
+        elif config.json:
             json.dump(_finite(document(env)), sys.stdout, indent=1, allow_nan=False)
             sys.stdout.write("\n")
         else:
@@ -154,6 +159,7 @@ def _variable_table(variables: Mapping[str, Variable]) -> Table:
         defaults = {_number(g.default) for g in group}
         default = defaults.pop() if len(defaults) == 1 else "varies"
         doc = v.doc + (" (read only)" if v.read_only else "")
+        doc += f" (inert: {v.inert})" if v.inert else ""
         cells = (v.kind, v.unit, default, _range(v.space_a), _range(v.space_b), doc)
         table.add_row(name, *(Text(cell) for cell in cells))
     return table
@@ -165,7 +171,7 @@ def _alike(variables: Iterable[Variable]) -> list[list[Variable]]:
     for v in variables:
         doc = _NUMBER.sub("#", v.doc)
         bounds = (_range(v.space_a), _range(v.space_b))
-        key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc)
+        key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc, v.inert)
         groups.setdefault(key, []).append(v)
     return list(groups.values())
 
@@ -178,8 +184,8 @@ def _joint_name(names: list[str]) -> str:
     return _NUMBER.sub(lambda _: next(spans), names[0])
 
 
-def _range(space: Space | None) -> str:
-    if space is None:
+def _range(space: Bounds | None) -> str:
+    if not isinstance(space, Space):
         return ""
     if isinstance(space, Box):
         left, right = "(" if space.open_low else "[", ")" if space.open_high else "]"

@@ -30,6 +30,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "report": ("matplotlib", "jinja2", "pandas", "imageio"),
     "rl": ("stable_baselines3",),
+    "rooms": ("transformers", "sklearn", "PIL"),
     "torch": ("torch", "safetensors", "tensorboard"),
     "view": ("viser",),
 }
@@ -102,7 +103,8 @@ def _gpu() -> Finding:
 
 
 def _pictures() -> Finding:
-    from interverse.sim.textures.cache import VARIABLE, cache_folder
+    from interverse.files.cache import VARIABLE
+    from interverse.sim.textures.cache import cache_folder
 
     folder = cache_folder()
     there = next(path for path in (folder, *folder.parents) if path.exists())

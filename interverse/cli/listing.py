@@ -19,6 +19,7 @@ class Listing:
 
 def listing(config: Listing) -> None:
     """Writes the ids of all worlds, by family."""
+    WORLDS.load_entry_points()
     ids = sorted(WORLDS)
     if config.json:
         json.dump(ids, sys.stdout, indent=1)

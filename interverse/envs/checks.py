@@ -1,33 +1,57 @@
-"""Checks at the border: actions and intervention values, before anything touches a world."""
+"""Checks of actions, world selections and intervention values, before a world is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.envs.values import to_numpy
 from interverse.errors import ActionError, InterventionError, InvalidValueError, explain, unknown
+from interverse.rng import check_seed
 from interverse.scm.space import Space
 from interverse.scm.variable import Variable
 from interverse.worlds.world import Index
 
 
-def check_actions(
-    actions: object, space: gym.Space[Any], num_worlds: int, *, clip: bool
-) -> NDArray[Any]:
-    """Returns the actions as (N, ...) in the space's type, or raises ActionError."""
-    array = _as_array(actions, "actions", ActionError)
+def check_actions(actions: object, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> Any:
+    """Returns the actions as (N, ...) in the space's type, or raises ActionError.
+
+    A tensor stays a tensor on its device.
+    """
+    tensor = hasattr(actions, "detach")
+    array: Any = actions if tensor else _as_array(actions, "actions", ActionError)
     wanted = (num_worlds, *(space.shape or ()))
-    if array.shape != wanted:
+    if tuple(array.shape) != wanted:
         raise ActionError(
-            explain(f"actions have shape {array.shape}", allowed=f"{wanted}", fix=_sample_hint())
+            explain(
+                f"actions have shape {tuple(array.shape)}", allowed=f"{wanted}", fix=_sample_hint()
+            )
         )
+    if tensor:
+        return _check_tensor(array, space, clip=clip)
     if isinstance(space, gym.spaces.Box):
         return _check_box(array, space, clip=clip)
     return _check_discrete(array, space)
+
+
+def _check_tensor(tensor: Any, space: gym.Space[Any], *, clip: bool) -> Any:
+    """Returns a tensor of actions where it is; one answer is read back from its device."""
+    if not isinstance(space, gym.spaces.Box):
+        checked = _check_discrete(_as_array(tensor.detach().cpu(), "actions", ActionError), space)
+        return tensor.new_tensor(checked)
+    if not tensor.is_floating_point():
+        raise ActionError(
+            explain(f"actions have type {tensor.dtype}", allowed="floating point numbers")
+        )
+    low, high = tensor.new_tensor(space.low), tensor.new_tensor(space.high)
+    fits = tensor.isfinite() if clip else (tensor >= low) & (tensor <= high)
+    if not bool(fits.all()):
+        return _check_box(tensor.detach().cpu().numpy(), space, clip=clip)  # raises, saying why
+    return tensor.clamp(low, high) if clip else tensor
 
 
 def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDArray[Any]:
@@ -93,13 +117,15 @@ def _as_array(value: object, name: str, error: type[InvalidValueError]) -> NDArr
 
 
 def select_worlds(worlds: object, num_worlds: int) -> Index:
-    """Returns the indices a mask or index list selects; None selects all."""
+    """Returns the indices a mask or index list selects; None selects all, an empty list none."""
     everyone = np.arange(num_worlds)
     if worlds is None:
         return everyone
-    array = np.asarray(worlds)
+    array = to_numpy(worlds)
     if array.dtype.kind == "b" and array.shape == (num_worlds,):
         return everyone[array]
+    if array.shape == (0,):
+        return everyone[:0]
     whole = array.dtype.kind in "iu" and array.ndim == 1 and len(set(array.tolist())) == len(array)
     if whole and np.all((array >= 0) & (array < num_worlds)):
         return array.astype(np.int64)
@@ -109,6 +135,18 @@ def select_worlds(worlds: object, num_worlds: int) -> Index:
             allowed=f"a bool mask of shape ({num_worlds},) or distinct indices below {num_worlds}",
         )
     )
+
+
+def check_episodes(given: int | Sequence[int], worlds: int) -> list[int]:
+    """Returns one episode number per world, or raises."""
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return [check_seed(given, name="episode")] * worlds
+    rows = np.asarray(given).ravel().tolist()
+    if len(rows) != worlds:
+        raise InvalidValueError(
+            explain(f"episode has {len(rows)} entries", allowed=f"one, or one per world ({worlds})")
+        )
+    return [check_seed(row, name="episode") for row in rows]
 
 
 def check_values(
@@ -166,20 +204,24 @@ def outside(
     rows: NDArray[Any], variable: Variable, space_name: Any, *, check: bool
 ) -> dict[int, str]:
     """Returns, for each row that lies outside what is allowed, the text that says so."""
-    space: Space = variable.domain
-    label, fix = "its domain", ""
-    bad = ~space.inside(rows)
+    beyond = ~variable.domain.inside(rows)
+    out = {row: _text(rows, row, variable, variable.domain) for row in _where(beyond)}
     active = variable.space(space_name) if check else None
-    if active is not None and not np.any(bad):
-        space, label = active, f"space {space_name}"
-        fix = "Pass check=False to allow any value in its domain"
-        bad = ~active.inside(rows)
-    out = {}
-    for row in np.flatnonzero(bad).tolist():
-        low, high = (np.asarray(bound) for bound in (space.low, space.high))
-        if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
-            low, high = low[row], high[row]
-        bounds = f"{label}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
-        problem = f"{variable.name} is {np.round(rows[row], 9).tolist()}"
-        out[row] = explain(problem, allowed=bounds, fix=fix)
+    if active is not None:
+        for row in _where(~active.inside(rows) & ~beyond):
+            out[row] = _text(rows, row, variable, active, f"space {space_name}")
     return out
+
+
+def _where(mask: NDArray[np.bool_]) -> list[int]:
+    return np.flatnonzero(mask).tolist()
+
+
+def _text(rows: NDArray[Any], row: int, variable: Variable, space: Space, label: str = "") -> str:
+    low, high = (np.asarray(bound) for bound in (space.low, space.high))
+    if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
+        low, high = low[row], high[row]
+    bounds = f"{label or 'its domain'}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
+    problem = f"{variable.name} is {np.round(rows[row], 9).tolist()}"
+    fix = "Pass check=False to allow any value in its domain" if label else ""
+    return explain(problem, allowed=bounds, fix=fix)

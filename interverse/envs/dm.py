@@ -83,6 +83,18 @@ class DmEnv(dm_env.Environment):
             return specs.BoundedArray((), np.float64, low, high, "reward")
         return specs.Array((), np.float64, "reward")
 
+    @property
+    def physics(self) -> Any:
+        """dm_control's physics of a control world; its `render` shows the world's look."""
+        world = self.gymnasium.world
+        if not hasattr(world, "physics"):
+            raise InvalidValueError(
+                explain(
+                    f"{self.gymnasium.driver.id} has no dm_control physics", allowed="control/..."
+                )
+            )
+        return world.physics
+
     def close(self) -> None:
         """Releases the world."""
         self.gymnasium.close()

@@ -1,4 +1,8 @@
-"""What both Gymnasium forms share: a world, its seeds and counters, `do`, snapshots, the log."""
+"""The driver of a world: seeds, counters, steps, snapshots and the log of interventions.
+
+Single and vector environments both wrap one. Worlds on the CPU give NumPy arrays; worlds on another
+device keep their tensors: nothing is copied to the host but which worlds have ended.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.envs.checks import check_actions, check_values, outside, select_worlds
-from interverse.envs.snapshot import Snapshot
-from interverse.envs.values import FirstWorld, Overlay, WorldValues, to_numpy
-from interverse.errors import (
-    InterventionError,
-    InvalidValueError,
-    ResetNeededError,
-    explain,
-)
+from interverse.envs.checks import check_actions, check_episodes, select_worlds
+from interverse.envs.interventions import InterventionRules, differs
+from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
+from interverse.envs.values import FirstWorld, HostValues, WorldValues, to_numpy
+from interverse.errors import InterventionError, ResetNeededError, explain
 from interverse.rng import Noise, check_seed, fresh_seed
-from interverse.scm import CausalGraph, Intervention, Outcome, Variable, as_intervention
-from interverse.worlds.world import Index, Observation, World, changed_options
+from interverse.scm import Intervention, Outcome, Variable, as_intervention
+from interverse.sim.engine import SimulationError
+from interverse.worlds.world import Array, Index, Observation, World, changed_options
 
-_DRIVER = "driver/"  # prefix of the driver's own arrays in a snapshot
 _NOT_SHAPING = ("threads", "device")  # options that change no result
 
 
@@ -42,38 +43,50 @@ class LogEntry:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Transition:
-    """What one step gave, per world."""
+    """The result of one step, per world.
+
+    Arrays are NumPy's on the CPU and tensors of the world's device elsewhere; `ended` is on the
+    host in any case, for whoever must reset worlds.
+    """
 
     observation: Observation
-    reward: NDArray[np.float64]
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-    info: dict[str, NDArray[Any]]
+    reward: Array
+    terminated: Array
+    truncated: Array
+    info: dict[str, Array]
+    ended: NDArray[np.bool_]
 
 
-class Listener(Protocol):
-    """Something that is told of every step and intervention, below any wrapper."""
+class StepListener(Protocol):
+    """Receives every step and intervention, below any wrapper."""
 
-    def stepped(self, actions: NDArray[Any], moment: Transition) -> None:
-        """Hears of a step and what it gave."""
+    def on_step(self, actions: Array, moment: Transition) -> None:
+        """Receives a step and its result."""
 
-    def intervened(self, outcome: Outcome) -> None:
-        """Hears of an intervention."""
+    def on_intervention(self, outcome: Outcome) -> None:
+        """Receives an intervention's outcome."""
 
 
-class Meddler(Protocol):
-    """Something that intervenes by itself when episodes start and after steps: a curriculum."""
+class InterventionHook(Protocol):
+    """Intervenes by itself when episodes start and after steps: a curriculum."""
 
-    def started(self, driver: Driver, worlds: Index) -> None:
+    def on_reset(self, driver: Driver, worlds: Index) -> None:
         """Acts on worlds that have just been reset."""
 
-    def stepped(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
+    def on_step(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
         """Acts after a step; returns entries for `info`, (N, ...) each."""
 
 
 @final
 class Driver:
-    """Drives a world: resets, steps, interventions, snapshots. Single and vector envs wrap it."""
+    """Drives a world: resets, steps, interventions, snapshots.
+
+    Attributes:
+        starting_values: an intervention that every reset starts under; its own `do` wins over it.
+        skips_diverged: whether worlds whose physics broke down are left out until their reset
+            while the others go on; otherwise the step raises SimulationError.
+        diverged: the reason for each world that was left out.
+    """
 
     def __init__(self, world_id: str, world: World) -> None:
         self.id = world_id
@@ -83,13 +96,20 @@ class Driver:
         self.episodes = np.full(n, -1, dtype=np.int64)
         self.steps = np.zeros(n, dtype=np.int64)
         self.running = np.zeros(n, dtype=bool)
-        self.values: Mapping[str, NDArray[Any]] = WorldValues(world)
-        self.listeners: list[Listener] = []
-        self.meddler: Meddler | None = None
-        self._reach_graph: CausalGraph | None = None
-        self._reached: dict[frozenset[str], frozenset[str]] = {}
+        self.on_cpu = world.options.device == "cpu"
+        self.host_values: Mapping[str, NDArray[Any]] = HostValues(world)
+        self.values: Mapping[str, Any] = self.host_values if self.on_cpu else WorldValues(world)
+        self.listeners: list[StepListener] = []
+        self.hook: InterventionHook | None = None
+        self.starting_values: Mapping[str, Any] = {}
+        self.skips_diverged = False
+        self.diverged: dict[int, str] = {}
+        self._rules = InterventionRules(world, self.host_values)
+        self._edits = 0  # interventions and resets so far: whether a hook changed anything
         self._log: list[LogEntry] = []
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
+        space = world.action_space
+        self._box = space if isinstance(space, gym.spaces.Box) and world.clips_actions else None
 
     # ---------------------------------------------------------------- episodes
 
@@ -104,36 +124,65 @@ class Driver:
     ) -> None:
         """Starts episodes. Seeds restart the episode count; without them it rises by one."""
         self._address(index, seeds, episode)
+        if not len(index):
+            return
         self.running[index] = False
+        self._edits += 1
+        for world in index.tolist():
+            self.diverged.pop(world, None)
         noise = self._noise(index)
         self.world.reset(index, noise, {})
-        given: dict[str, NDArray[Any]] = {}
-        if do is not None:  # judged by the new episode's values, never by the last one's
-            given = self._resolve(as_intervention(do), index, noise)
-            differs = {name: _differs(r, self.values[name][index]) for name, r in given.items()}
-            reasons = self._outside(given, index, check=check, differs=differs)
-            self._raise_refused(reasons, given)
+        given = self._starting_values(index, noise, do, check=check)
         if given:
-            self._raise_refused(self.world.reset(index, noise, given), given)
+            refused = dict(self.world.reset(index, noise, given))
+            refused |= self._rules.hold(given, index, refused)
+            self._raise_refused(refused, given)
         self.running[index] = True
         self._trim_log(index)
         if given:
             self._log.append(LogEntry(index, self.steps[index].copy(), given, {}, at_reset=True))
-        if self.meddler is not None:
-            self.meddler.started(self, index)
+        if self.hook is not None:
+            self.hook.on_reset(self, index)
+
+    def _starting_values(
+        self,
+        index: Index,
+        noise: Noise,
+        do: Mapping[str, Any] | Intervention | None,
+        *,
+        check: bool,
+    ) -> dict[str, NDArray[Any]]:
+        """Returns the values that episodes start under: the world's own, then those of `do`.
+
+        They are judged by the new episode's values, never by the last one's.
+        """
+        graph = self.world.graph
+        given = {} if do is None else self._resolve(do, index, noise)
+        if self.starting_values:
+            given = graph.updated(self._resolve(self.starting_values, index, noise), given)
+        changed = {n: differs(r, self.host_values[n][index]) for n, r in given.items()}
+        self._raise_refused(self._rules.outside(given, index, changed, check=check), given)
+        always = self.world.starting_values
+        if always:
+            rows = {name: np.repeat(row, len(index), axis=0) for name, row in always.items()}
+            given = graph.updated(rows, given)
+        return given
 
     def _address(
         self, index: Index, seeds: Sequence[int] | None, episode: int | Sequence[int] | None
     ) -> None:
-        if seeds is not None:
-            self.seeds[index] = [check_seed(seed) for seed in seeds]
+        """Sets seeds, episodes and steps; malformed ones raise before anything changes."""
+        numbers = None if episode is None else check_episodes(episode, len(index))
+        checked = None if seeds is None else [check_seed(seed) for seed in seeds]
+        if checked is not None:
+            self.seeds[index] = checked
             self.episodes[index] = 0
         else:
             never = index[self.episodes[index] < 0]
             self.seeds[never] = [fresh_seed() for _ in never]
             self.episodes[index] += 1
-        if episode is not None:
-            self.episodes[index] = _episodes(episode, len(index))
+        if numbers is not None:
+            self.episodes[index] = numbers
         self.steps[index] = 0
 
     def _noise(self, index: Index, *, ahead: int = 0) -> Noise:
@@ -145,38 +194,74 @@ class Driver:
             where = f" (world {world}; {len(reasons)} refused)" if len(self.steps) > 1 else ""
             raise InterventionError(reason + where, given)
 
-    def step(self, actions: object, index: Index) -> Transition:
+    def step(self, actions: Any, index: Index) -> Transition:
         """Advances some worlds; every world's present observation and score comes back.
 
         `actions` has a row for every world; rows of worlds not in `index` are ignored.
         """
-        if not np.all(self.running):
+        if not self.running.all() and not self._only_diverged():
             raise ResetNeededError(explain("step before reset", fix="Call reset() first"))
-        world = self.world
-        checked = check_actions(
-            actions, world.action_space, world.num_worlds, clip=world.clips_actions
-        )
-        if len(index):
-            world.step(checked[index], index, self._noise(index, ahead=1))
-        self.steps[index] += 1
+        checked = self._check_actions(actions)
+        stepped = self._advance(checked, index)
+        self.steps[stepped] += 1
         moment = self.transition()
         for listener in self.listeners:
-            listener.stepped(checked, moment)
-        if self.meddler is None:
+            listener.on_step(checked, moment)
+        if self.hook is None:
             return moment
-        extra = self.meddler.stepped(self, moment)  # the reward stays the step's own
-        return replace(moment, observation=self.world.observe(), info=moment.info | extra)
+        edits = self._edits
+        extra = self.hook.on_step(self, moment)  # the reward stays the step's own
+        seen = moment.observation if edits == self._edits else self.world.observe()
+        return replace(moment, observation=seen, info=moment.info | extra)
+
+    def _check_actions(self, actions: Any) -> Any:
+        """Returns actions of the right shape and range; the usual case takes no detour."""
+        box, n = self._box, len(self.steps)
+        usual = box is not None and type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if usual and actions.shape == (n, *box.shape) and np.isfinite(actions).all():
+            return np.clip(actions, box.low, box.high)
+        world = self.world
+        return check_actions(actions, world.action_space, n, clip=world.clips_actions)
+
+    def _advance(self, actions: Any, index: Index) -> Index:
+        """Steps worlds and returns those that were; one that breaks down needs a reset."""
+        world = self.world
+        index = index[self.running[index]] if self.diverged else index
+        while len(index):
+            rows = actions if len(index) == len(self.steps) else actions[index]
+            try:
+                world.step(rows, index, self._noise(index, ahead=1))
+            except SimulationError as error:
+                broken = list(error.worlds)
+                self.running[broken] = False
+                if not self.skips_diverged:
+                    raise
+                self.diverged |= dict.fromkeys(broken, f"diverged: {error}")
+                index = index[~np.isin(index, broken)]
+                continue
+            break
+        return index
+
+    def _only_diverged(self) -> bool:
+        return self.skips_diverged and set(np.flatnonzero(~self.running)) <= self.diverged.keys()
 
     def transition(self) -> Transition:
         """Returns every world's observation, score and limits as they stand."""
-        score = self.world.score()
-        return Transition(
-            self.world.observe(),
-            to_numpy(score.reward, np.float64),
-            to_numpy(score.terminated, np.bool_),
-            self.steps >= self.world.max_steps,
-            {name: to_numpy(value) for name, value in score.info.items()},
-        )
+        score, seen = self.world.score(), self.world.observe()
+        truncated = self.steps >= self.world.max_steps
+        if self.on_cpu:
+            terminated = np.array(score.terminated, dtype=bool)
+            if self.diverged:
+                terminated[list(self.diverged)] = True
+            reward = np.array(score.reward, dtype=np.float64)
+            info = {name: np.array(value) for name, value in score.info.items()}
+            return Transition(seen, reward, terminated, truncated, info, terminated | truncated)
+        terminated = score.terminated
+        if self.diverged:
+            terminated[list(self.diverged)] = True
+        ended = to_numpy(terminated) | truncated
+        limits = score.reward.new_tensor(truncated, dtype=terminated.dtype)
+        return Transition(seen, score.reward, terminated, limits, dict(score.info), ended)
 
     # ------------------------------------------------------------ interventions
 
@@ -184,7 +269,7 @@ class Driver:
     def variables(self) -> Mapping[str, Variable]:
         """Every variable, its spaces evaluated at the present values."""
         single = len(self.steps) == 1
-        now = FirstWorld(self.values) if single else self.values
+        now = FirstWorld(self.host_values) if single else self.host_values
         return {name: v.resolve(now) for name, v in self.world.variables.items()}
 
     def do(
@@ -194,91 +279,28 @@ class Driver:
         index = select_worlds(worlds, len(self.steps))
         if not np.all(self.running[index]):
             raise ResetNeededError(explain("do before reset", fix="Call reset() first"))
-        rows = self._resolve(as_intervention(given), index, self._noise(index))
-        before = {name: self.values[name] for name in self._reach(rows)}
-        differs = {name: _differs(r, before[name][index]) for name, r in rows.items()}
-        reasons = self._outside(rows, index, check=check, differs=differs)
-        reasons |= self._apply(rows, index, differs, reasons)
+        rows = self._resolve(given, index, self._noise(index))
+        before = {name: self.host_values[name] for name in self._rules.reach(rows)}
+        changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
+        reasons = self._rules.outside(rows, index, changed, check=check)
+        reasons |= self._rules.apply(rows, index, changed, reasons)
         applied = np.zeros(len(self.steps), dtype=bool)
         applied[index] = True
         applied[list(reasons)] = False
-        changed = frozenset(n for n, old in before.items() if np.any(_differs(old, self.values[n])))
+        moved = frozenset(n for n, old in before.items() if differs(old, self.host_values[n]).any())
+        self._edits += 1
         self._log.append(LogEntry(index, self.steps[index].copy(), rows, reasons, at_reset=False))
-        outcome = Outcome(applied, reasons, changed, self.world.observe())
+        outcome = Outcome(applied, reasons, moved, self.world.observe())
         for listener in self.listeners:
-            listener.intervened(outcome)
+            listener.on_intervention(outcome)
         return outcome
 
     def _resolve(
-        self, intervention: Intervention, index: Index, noise: Noise
+        self, given: Mapping[str, Any] | Intervention, index: Index, noise: Noise
     ) -> dict[str, NDArray[Any]]:
-        variables, n = self.world.variables, len(self.steps)
-        check_names = {name: 0 for name in intervention.variables if name not in variables}
-        check_values(check_names, variables, index, n)  # a name Shift would read must exist
-        given = intervention.resolve(lambda name: self.values[name][index], noise)
-        out = {}
-        for name, value in given.items():
-            per_world = np.asarray(value).shape == (len(index), *variables[name].shape)
-            size = len(index) if per_world and len(index) != n else n
-            rows = np.arange(size) if size != n else index
-            out |= check_values({name: value}, variables, rows, size)
-        return out
-
-    def _reach(self, rows: Mapping[str, Any]) -> frozenset[str]:
-        graph = self.world.graph
-        if graph is not self._reach_graph:  # a world may change its own graph
-            self._reach_graph, self._reached = graph, {}
-        key = frozenset(rows)
-        if key not in self._reached:
-            effects = {effect for name in rows for effect in graph.effects_now(name)}
-            self._reached[key] = key | effects
-        return self._reached[key]
-
-    def _outside(
-        self,
-        rows: Mapping[str, NDArray[Any]],
-        index: Index,
-        *,
-        check: bool,
-        differs: Mapping[str, NDArray[np.bool_]],
-    ) -> dict[int, str]:
-        after = Overlay(self.values, rows, index)
-        reasons: dict[int, str] = {}
-        for name, values in rows.items():
-            variable = self.world.variables[name].resolve(after)
-            bad = outside(values, variable, self.world.options.space, check=check)
-            for row, text in bad.items():
-                if differs[name][row]:
-                    reasons.setdefault(int(index[row]), text)
-        return reasons
-
-    def _apply(
-        self,
-        rows: Mapping[str, NDArray[Any]],
-        index: Index,
-        differs: Mapping[str, NDArray[np.bool_]],
-        reasons: Mapping[int, str],
-    ) -> dict[int, str]:
-        """Hands the world what really changes: worlds with the same set of changes together."""
-        names = sorted(rows)
-        if not names:  # an empty intervention changes nothing
-            return {}
-        pattern = np.stack([self._held(name, differs) for name in names], axis=1)
-        allowed = ~np.isin(index, list(reasons))
-        refused: dict[int, str] = {}
-        alike = bool(np.all(pattern == pattern[:1]))  # the usual case; np.unique sorts, slowly
-        for key in pattern[:1] if alike else np.unique(pattern, axis=0):
-            chosen = np.flatnonzero(allowed & np.all(pattern == key, axis=1))
-            values = {name: rows[name][chosen] for name, on in zip(names, key, strict=True) if on}
-            if values and len(chosen):
-                refused |= self.world.intervene(values, index[chosen])
-        return refused
-
-    def _held(self, name: str, differs: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Returns where a value must be handed on: it changes, or a cause of it does."""
-        graph = self.world.graph
-        causes = [c for c in differs if c != name and name in graph.effects_now(c)]
-        return np.any([differs[n] for n in (name, *causes)], axis=0)
+        if isinstance(given, Mapping):
+            given = {n: to_numpy(v) if hasattr(v, "detach") else v for n, v in given.items()}
+        return self._rules.resolve(as_intervention(given), index, noise)
 
     # ------------------------------------------------------------------- log
 
@@ -308,58 +330,34 @@ class Driver:
             raise ResetNeededError(explain("snapshot before reset", fix="Call reset() first"))
         state = self.world.save(np.arange(len(self.steps)))
         arrays = {name: to_numpy(value) for name, value in state.items()}
-        for name in ("seeds", "episodes", "steps"):
-            arrays[_DRIVER + name] = np.array(getattr(self, name))
+        for name in COUNTERS:
+            arrays[DRIVER_PREFIX + name] = np.array(getattr(self, name))
         return Snapshot(self.id, self.options_json, arrays)
 
     def restore(self, snapshot: Snapshot, index: Index) -> None:
-        """Puts a snapshot of as many worlds, or of one, into the selected worlds."""
-        if not isinstance(snapshot, Snapshot):
-            raise InvalidValueError(
-                explain(
-                    f"a snapshot cannot be a {type(snapshot).__name__}",
-                    allowed="what snapshot() or Snapshot.from_bytes returned",
-                )
-            )
-        snapshot.check_fits(world_id=self.id, options=self.options_json)
-        rows = self._snapshot_rows(snapshot, index)
-        arrays = {name: np.asarray(value)[rows] for name, value in snapshot.arrays.items()}
-        for name in ("seeds", "episodes", "steps"):
-            getattr(self, name)[index] = arrays.pop(_DRIVER + name)
-        self.world.load(arrays, index)
+        """Puts a snapshot of as many worlds, or of one, into the selected worlds.
+
+        A snapshot that does not fit raises and leaves every world as it was.
+        """
+        Snapshot.check(snapshot, world_id=self.id, options=self.options_json)
+        if not len(index):
+            return
+        before = self.world.save(index) if self.running[index].all() else None
+        arrays = snapshot.rows_for(index, len(self.steps), like=before)
+        counters = {name: arrays.pop(DRIVER_PREFIX + name) for name in COUNTERS}
+        try:
+            self.world.load(arrays, index)
+        except (KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
+            if before is not None:
+                self.world.load(before, index)
+            raise Snapshot.misfit(error) from error
+        for name, rows in counters.items():
+            getattr(self, name)[index] = rows
         self.running[index] = True
+        for world in index.tolist():
+            self.diverged.pop(world, None)
+        self._edits += 1
         self._trim_log(index)
-
-    def _snapshot_rows(self, snapshot: Snapshot, index: Index) -> Index:
-        held = snapshot.num_worlds
-        if held == 1:
-            return np.zeros(len(index), dtype=np.int64)
-        if held == len(self.steps):
-            return index
-        if held == len(index):
-            return np.arange(held)
-        raise InvalidValueError(
-            explain(
-                f"the snapshot holds {held} worlds, {len(index)} are selected",
-                allowed=f"1, {len(index)} or {len(self.steps)} worlds",
-            )
-        )
-
-
-def _episodes(given: int | Sequence[int], worlds: int) -> list[int]:
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        return [check_seed(given, name="episode")] * worlds
-    rows = np.asarray(given).ravel().tolist()
-    if len(rows) != worlds:
-        raise InvalidValueError(
-            explain(f"episode has {len(rows)} entries", allowed=f"one, or one per world ({worlds})")
-        )
-    return [check_seed(row, name="episode") for row in rows]
-
-
-def _differs(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
-    unequal = np.asarray(a != b)
-    return unequal.reshape(len(unequal), -1).any(axis=1)
 
 
 def _plain(value: object) -> object:

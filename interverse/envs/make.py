@@ -1,10 +1,13 @@
-"""`iv.make` and `iv.make_vec`: from an id to an environment; `register` adds a user's world."""
+"""`make` and `make_vec` build environments from ids; `register` adds a user's world."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 
 from interverse.envs.single import WorldEnv
 from interverse.envs.vector import WorldVectorEnv
@@ -25,7 +28,7 @@ def make(id: str, **options: Any) -> WorldEnv:
     2
     """
     env = WorldEnv(id, **options)
-    env.spec = gym.spec(id)
+    env.spec = _spec(id, options)
     return env
 
 
@@ -38,8 +41,18 @@ def make_vec(id: str, num_envs: int = 1, **options: Any) -> WorldVectorEnv:
     (8, 50, 50, 3)
     """
     venv = WorldVectorEnv(id, num_envs, **options)
-    venv.spec = gym.spec(id)
+    venv.spec = _spec(id, options)
     return venv
+
+
+def _spec(id: str, options: Mapping[str, Any]) -> EnvSpec:
+    """Returns Gymnasium's specification with these options, so that `gym.make` rebuilds it."""
+    name = id.rpartition(":")[2]
+    if name not in gym.registry:  # a world that another package adds
+        register_with_gymnasium(name)
+    spec = copy.deepcopy(gym.spec(name))
+    spec.kwargs = {**spec.kwargs, **options}
+    return spec
 
 
 def register(id: str, target: str, **options: Any) -> None:

@@ -25,7 +25,6 @@ from interverse.envs.make import make, make_vec
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import check_seed, generator
 from interverse.worlds import WORLDS
-from interverse.worlds.control.dynamics import dynamics_variables
 
 Benchmark = Literal[
     "classic",
@@ -59,14 +58,14 @@ _LOOKS_VARY = ("full_generalization", "visual_generalization", "visual_sim2real"
 _DYNAMICS_VARY = ("dynamics_generalization", "full_generalization")
 
 
-class Pair(NamedTuple):
+class EnvPair(NamedTuple):
     """The environments of a benchmark; both are vector environments if num_envs was given."""
 
     train: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
     test: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 
 
-def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **options: Any) -> Pair:
+def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **options: Any) -> EnvPair:
     """Returns the training and the test environment of a benchmark.
 
     Args:
@@ -74,8 +73,8 @@ def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **option
             visual_sim2real.
         id: a control id, or domain and task such as "walker/walk".
         num_envs: makes vector environments of so many worlds; None makes single ones.
-        **options: num_levels, levels_seed and visual_seed as for `split_options`; the rest are
-            options of the world, as for `make`.
+        **options: num_levels, levels_seed, visual_seed and held_out_pictures as for
+            `split_options`; the rest are options of the world, as for `make`.
     """
     levels = {n: options.pop(n) for n in _LEVEL_OPTIONS if n in options}
     for taken in _OWN:
@@ -90,25 +89,25 @@ def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **option
         made.append(
             make(task, **chosen) if num_envs is None else make_vec(task, num_envs, **chosen)
         )
-    return Pair(*made)
+    return EnvPair(*made)
 
 
-def classic(id: str, *, visual_seed: int = DEFAULT_LOOK, **options: Any) -> Pair:
+def classic(id: str, *, visual_seed: int = DEFAULT_LOOK, **options: Any) -> EnvPair:
     """Returns two environments of one look, which start from different states."""
     return benchmark("classic", id, visual_seed=visual_seed, **options)
 
 
-def visual_generalization(id: str, num_levels: int, **options: Any) -> Pair:
+def visual_generalization(id: str, num_levels: int, **options: Any) -> EnvPair:
     """Returns an environment of exactly num_levels looks, and one of looks it never shows."""
     return benchmark("visual_generalization", id, num_levels=num_levels, **options)
 
 
-def visual_sim2real(id: str, num_levels: int, **options: Any) -> Pair:
+def visual_sim2real(id: str, num_levels: int, **options: Any) -> EnvPair:
     """Returns an environment of exactly num_levels looks, and one of the default look."""
     return benchmark("visual_sim2real", id, num_levels=num_levels, **options)
 
 
-def dynamics_generalization(id: str, num_levels: int | None = None, **options: Any) -> Pair:
+def dynamics_generalization(id: str, num_levels: int | None = None, **options: Any) -> EnvPair:
     """Returns two environments in the default look whose dynamics differ from each other's.
 
     A level is a dynamics seed: it decides the dynamics and the state an episode starts from.
@@ -116,15 +115,15 @@ def dynamics_generalization(id: str, num_levels: int | None = None, **options: A
     return benchmark("dynamics_generalization", id, num_levels=num_levels, **options)
 
 
-def full_generalization(id: str, num_levels: int | None = None, **options: Any) -> Pair:
+def full_generalization(id: str, num_levels: int | None = None, **options: Any) -> EnvPair:
     """Returns two environments with looks and dynamics of their own."""
     return benchmark("full_generalization", id, num_levels=num_levels, **options)
 
 
-_LEVEL_OPTIONS = ("levels_seed", "num_levels", "visual_seed")
+_LEVEL_OPTIONS = ("held_out_pictures", "levels_seed", "num_levels", "visual_seed")
 
 
-def split_options(
+def split_options(  # noqa: PLR0913 - each is a choice of its own
     name: Benchmark,
     split: Split,
     id: str,
@@ -132,6 +131,7 @@ def split_options(
     num_levels: int | None = None,
     levels_seed: int = 0,
     visual_seed: int = DEFAULT_LOOK,
+    held_out_pictures: bool = False,
 ) -> dict[str, Any]:
     """Returns the options of the world that a split is: for make, make_vec, evaluate or train.
 
@@ -142,6 +142,8 @@ def split_options(
         num_levels: how many levels to train on, all by default; visual benchmarks need it.
         levels_seed: which ones: that many seeds in a row, from a place this seed draws.
         visual_seed: the look of classic.
+        held_out_pictures: train (and valid) draws pictures of space A, test those of B, so that no
+            floor and no sky of a test was trained on; without, looks differ and share pictures.
 
     >>> split_options("visual_generalization", "train", "walker/walk", num_levels=10)["visual_seed"]
     (500248, 500257)
@@ -153,11 +155,15 @@ def split_options(
         chosen["visual_seed"] = _ends(LOOKS[split], levels, levels_seed, "remastered/looks")
     if name == "visual_sim2real" and split == "test":
         chosen["visual_seed"] = DEFAULT_LOOK
+    if held_out_pictures:
+        if name not in _LOOKS_VARY:
+            raise InvalidValueError(explain(f"{name} shows no pictures", allowed=_or(_LOOKS_VARY)))
+        chosen["pictures"] = "B" if split == "test" else "A"
     levels = levels if name in _DYNAMICS_VARY else None
     chosen["dynamics_seed"] = _ends(STARTS[split], levels, levels_seed, "remastered/dynamics")
     if name in _DYNAMICS_VARY:
-        domain = WORLDS[task_id(id)].options["domain"]
-        chosen["vary_dynamics"] = tuple(v.name for v in dynamics_variables(domain))
+        entry = WORLDS[task_id(id)]
+        chosen["vary_dynamics"] = entry.load().options_type(**entry.options).dynamics_names
     return chosen
 
 
@@ -185,15 +191,19 @@ def _ends(seeds: range, levels: int | None, levels_seed: int, name: str) -> tupl
     return start, start + levels - 1
 
 
+def _or(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
 def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> None:
     if name not in get_args(Benchmark):
         raise UnknownNameError(unknown("benchmark", name, get_args(Benchmark)))
     if split not in LOOKS:
         raise UnknownNameError(unknown("split", split, LOOKS))
-    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool)
+    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool) and num_levels > 0
     needed = name.startswith("visual")
-    if not (whole and num_levels > 0) and (needed or num_levels is not None):
-        fix = "Say how many looks to train on" if num_levels is None else None
+    if not whole and (needed or num_levels is not None):
+        fix = "Say how many looks to train on" if num_levels is None else ""
         raise InvalidValueError(
             explain(f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix)
         )

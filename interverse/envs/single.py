@@ -1,9 +1,9 @@
-"""`gymnasium.Env`: the batch of one."""
+"""`WorldEnv`, one world as a `gymnasium.Env`: the batch of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
@@ -28,7 +28,7 @@ class WorldEnv(gym.Env[Any, Any]):
     moment; `do`, `values`, `variables`, `graph`, `snapshot` and `restore` are interverse's own.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 25}
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 25}  # noqa: RUF012 - as in Gymnasium
 
     def __init__(self, world_id: str, render_mode: str | None = None, **options: Any) -> None:
         world = build_world(world_id, 1, options, render_mode)
@@ -43,26 +43,22 @@ class WorldEnv(gym.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see `RESET_OPTIONS` for the options."""
         chosen = check_reset_options(options, RESET_OPTIONS, self.world.reset_variables)
-        super().reset(seed=None if seed is None else check_seed(seed))
         driver = self.driver
         if "snapshot" in chosen:
             driver.restore(chosen["snapshot"], _ALL)
         else:
-            seeds = None if seed is None else [seed]
+            seeds = None if seed is None else [check_seed(seed)]
             driver.reset(_ALL, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do"))
+        super().reset(seed=seed)  # Gymnasium's own generator, once the rest is accepted
         moment = driver.transition()
         return first(moment.observation), _info(moment.info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
         moment = self.driver.step(_lead(action), _ALL)
-        return (
-            first(moment.observation),
-            float(moment.reward[0]),
-            bool(moment.terminated[0]),
-            bool(moment.truncated[0]),
-            _info(moment.info),
-        )
+        terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
+        seen, reward = first(moment.observation), float(moment.reward[0])
+        return seen, reward, terminated, truncated, _info(moment.info)
 
     @property
     def world(self) -> Any:
@@ -77,7 +73,7 @@ class WorldEnv(gym.Env[Any, Any]):
     @property
     def values(self) -> Mapping[str, NDArray[Any]]:
         """Every variable's present value."""
-        return FirstWorld(self.driver.values)
+        return FirstWorld(self.driver.host_values)
 
     @property
     def graph(self) -> CausalGraph:
@@ -125,10 +121,10 @@ def first(observation: Any) -> Any:
 
 
 def _lead(action: Any) -> Any:
-    if isinstance(action, np.ndarray | np.generic):
+    if isinstance(action, np.ndarray | np.generic) or hasattr(action, "detach"):
         return action[None]
     return [action]
 
 
-def _info(info: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _info(info: Mapping[str, Any]) -> dict[str, Any]:
     return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}

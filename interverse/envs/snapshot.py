@@ -1,4 +1,4 @@
-"""A moment of an environment as plain arrays: to memory, to bytes, to another process."""
+"""Snapshots: a moment of an environment as plain arrays, for memory, files, other processes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
+from interverse.files.npz import read_npz
+from interverse.worlds.world import Index
 
+DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot
+COUNTERS = ("seeds", "episodes", "steps")
 _FORMAT = "interverse-snapshot-1"
+_EDITED = "model/"  # a simulator's fields, of which only those that were ever edited are saved
 _HEADER = "__header__"
 
 
@@ -30,27 +36,35 @@ class Snapshot:
     @property
     def num_worlds(self) -> int:
         """How many worlds it holds."""
-        return len(next(iter(self.arrays.values())))
+        return len(next(iter(self.arrays.values()))) if self.arrays else 0
 
     def to_bytes(self) -> bytes:
         """Returns the snapshot as bytes (an npz archive without pickles)."""
         header = json.dumps({"format": _FORMAT, "id": self.id, "options": self.options})
         buffer = io.BytesIO()
         stored = {_HEADER: np.frombuffer(header.encode(), dtype=np.uint8), **self.arrays}
-        np.savez(buffer, allow_pickle=False, **stored)  # type: ignore[arg-type]
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, array in sorted(stored.items()):
+                part = io.BytesIO()
+                np.lib.format.write_array(part, np.asarray(array), allow_pickle=False)
+                # An entry without a date: equal moments give equal bytes at any time.
+                archive.writestr(zipfile.ZipInfo(f"{name}.npy"), part.getvalue())
         return buffer.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Snapshot:
         """Returns the snapshot that `to_bytes` wrote; anything else raises FileFormatError."""
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(arrays.pop(_HEADER).tobytes())
+            arrays = read_npz(bytes(data), "the snapshot")
+            header = parse_json(arrays.pop(_HEADER).tobytes(), "its header")
             if header["format"] != _FORMAT:
                 raise ValueError(f"format {header['format']!r}")
+            if not (isinstance(header["id"], str) and isinstance(header["options"], str)):
+                raise ValueError("its header has no id and options")
+            if not arrays or len({array.shape[:1] for array in arrays.values()} | {()}) != 2:
+                raise ValueError("its arrays are not of one number of worlds")
             return cls(header["id"], header["options"], arrays)
-        except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 explain(
                     f"not a snapshot ({len(data)} bytes): {error}",
@@ -59,11 +73,19 @@ class Snapshot:
                 )
             ) from error
 
-    def check_fits(self, *, world_id: str, options: str) -> None:
-        """Raises unless this snapshot belongs to a world of that id and those options."""
+    @staticmethod
+    def check(given: object, *, world_id: str, options: str) -> None:
+        """Raises unless this is a snapshot of a world of that id and those options."""
+        if not isinstance(given, Snapshot):
+            raise InvalidValueError(
+                explain(
+                    f"a snapshot cannot be a {type(given).__name__}",
+                    allowed="what snapshot() or Snapshot.from_bytes returned",
+                )
+            )
         for name, mine, theirs in (
-            ("id", self.id, world_id),
-            ("options", self.options, options),
+            ("id", given.id, world_id),
+            ("options", given.options, options),
         ):
             if mine != theirs:
                 raise InvalidValueError(
@@ -72,3 +94,57 @@ class Snapshot:
                         fix="Restore it in an environment made with the same id and options",
                     )
                 )
+
+    def rows_for(
+        self, index: Index, num_worlds: int, *, like: Mapping[str, Any] | None
+    ) -> dict[str, NDArray[Any]]:
+        """Returns the rows for some worlds, or raises if they cannot be those of such worlds.
+
+        Args:
+            index: the worlds that the rows are for.
+            num_worlds: how many worlds the environment has.
+            like: the state that these worlds have now, if any: names and shapes must be the same.
+        """
+        rows = self._rows(index, num_worlds)
+        lengths = {name: len(np.atleast_1d(value)) for name, value in self.arrays.items()}
+        if set(lengths.values()) != {self.num_worlds}:
+            raise Snapshot.misfit(f"its arrays have {sorted(set(lengths.values()))} rows")
+        out = {name: np.asarray(value)[rows] for name, value in self.arrays.items()}
+        wanted = {DRIVER_PREFIX + name for name in COUNTERS} | set(like or {})
+        strange = wanted - set(out) if like is None else wanted ^ set(out)
+        strange = {name for name in strange if not name.startswith(_EDITED)}
+        if strange:
+            raise Snapshot.misfit(f"{', '.join(sorted(strange)[:5])} missing or unknown")
+        for name in COUNTERS:
+            counts = out[DRIVER_PREFIX + name]
+            if counts.shape != (len(rows),) or counts.dtype.kind != "i" or np.any(counts < 0):
+                raise Snapshot.misfit(f"{name} must be whole numbers from 0, one per world")
+        for name, now in (like or {}).items():
+            if name in out and out[name].shape[1:] != tuple(now.shape[1:]):
+                raise Snapshot.misfit(f"{name} has shape {out[name].shape[1:]}")
+        return out
+
+    def _rows(self, index: Index, num_worlds: int) -> Index:
+        held = self.num_worlds
+        if held == 1:
+            return np.zeros(len(index), dtype=np.int64)
+        if held == num_worlds:
+            return index
+        if held == len(index):
+            return np.arange(held)
+        raise InvalidValueError(
+            explain(
+                f"the snapshot holds {held} worlds, {len(index)} are selected",
+                allowed=f"1, {len(index)} or {num_worlds} worlds",
+            )
+        )
+
+    @staticmethod
+    def misfit(problem: object) -> InvalidValueError:
+        """Returns the error for a snapshot whose arrays are not those of its world."""
+        return InvalidValueError(
+            explain(
+                f"the snapshot does not fit its world: {problem}",
+                allowed="what snapshot() or Snapshot.from_bytes returned",
+            )
+        )

@@ -1,4 +1,4 @@
-"""Views on a world's variables: all now, with an intervention laid over, of one world."""
+"""Views on a world's variables: all of them, with an intervention laid over, of one world."""
 
 from __future__ import annotations
 
@@ -11,21 +11,28 @@ from numpy.typing import NDArray
 from interverse.worlds.world import Index, World
 
 
-@final
-class WorldValues(Mapping[str, NDArray[Any]]):
-    """All variables now, read when asked for."""
+class WorldValues(Mapping[str, Any]):
+    """All variables now, read when asked for, as the world's own arrays or tensors."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return to_numpy(self._world.read(name), self._world.variables[name].dtype)
+    def __getitem__(self, name: str) -> Any:
+        return self._world.read(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._world.variables)
 
     def __len__(self) -> int:
         return len(self._world.variables)
+
+
+@final
+class HostValues(WorldValues):
+    """All variables now, as NumPy arrays of their declared type, wherever the world lives."""
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return to_numpy(self._world.read(name), self._world.variables[name].dtype)
 
 
 @final

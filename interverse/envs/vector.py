@@ -16,7 +16,13 @@ from interverse.envs.build import VECTOR_RESET_OPTIONS, build_world, check_reset
 from interverse.envs.checks import select_worlds
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.errors import (
+    InvalidValueError,
+    ResetNeededError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
 from interverse.rng import check_seed
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
@@ -64,6 +70,10 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         """Starts episodes in all worlds, or in those of `options["reset_mask"]`."""
         chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, self.world.reset_variables)
         index = select_worlds(chosen.get("reset_mask"), self.num_envs)
+        if not len(index) and not self.driver.running.all():
+            raise ResetNeededError(
+                explain("reset_mask selects no world before any reset", fix="Call reset() first")
+            )
         if "snapshot" in chosen:
             self.driver.restore(chosen["snapshot"], index)
         else:
@@ -93,7 +103,7 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         if self.autoreset_mode is AutoresetMode.NEXT_STEP and np.any(self._ended):
             return self._step_and_reset(actions)
         moment = driver.step(actions, self._everyone)
-        self._ended = moment.terminated | moment.truncated
+        self._ended = moment.ended
         info = _vector_info(moment.info, self._everyone)
         observation = moment.observation
         if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(self._ended):
@@ -101,31 +111,45 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         return observation, moment.reward, moment.terminated, moment.truncated, info
 
     def _step_and_reset(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Steps the worlds that go on and resets the others; each gets its own results."""
         ended = self._ended.copy()
-        self.driver.step(actions, self._everyone[~ended])
+        moment = self.driver.step(actions, self._everyone[~ended])
         self.driver.reset(self._everyone[ended])
-        moment = self.driver.transition()
-        self._ended = (moment.terminated | moment.truncated) & ~ended
-        reward = np.where(ended, 0.0, moment.reward)
-        info = _vector_info(moment.info, self._everyone)
-        return (
-            moment.observation,
-            reward,
-            moment.terminated & ~ended,
-            moment.truncated & ~ended,
-            info,
+        fresh = self.driver.transition()
+        self._ended = moment.ended & ~ended
+        reward, terminated, truncated = (
+            _with_rows(part, 0, ended)
+            for part in (moment.reward, moment.terminated, moment.truncated)
         )
+        info = self._mixed_info(moment, fresh, ended)
+        return fresh.observation, reward, terminated, truncated, info
 
     def _reset_at_once(self, moment: Transition) -> tuple[Any, dict[str, Any]]:
-        ended = self._everyone[self._ended]
-        self.driver.reset(ended)
+        ended = self._ended.copy()
+        self.driver.reset(self._everyone[ended])
         fresh = self.driver.transition()
-        info = _vector_info(fresh.info, self._everyone)
-        info["final_obs"], info["_final_obs"] = moment.observation, self._ended.copy()
-        info["final_info"] = _vector_info(moment.info, ended, self.num_envs)
-        info["_final_info"] = self._ended.copy()
+        info = self._mixed_info(moment, fresh, ended)
+        info["final_obs"], info["_final_obs"] = moment.observation, ended
+        info["final_info"] = _vector_info(moment.info, self._everyone[ended], self.num_envs)
+        info["_final_info"] = ended.copy()
         self._ended = np.zeros(self.num_envs, dtype=bool)
         return fresh.observation, info
+
+    def _mixed_info(
+        self, moment: Transition, fresh: Transition, ended: NDArray[np.bool_]
+    ) -> dict[str, Any]:
+        """Returns the step's entries for worlds that go on, the reset's for those that ended.
+
+        Entries that only a step has, such as a curriculum's, are masked where a world was reset.
+        """
+        mixed = {
+            name: _with_rows(value, fresh.info[name][ended], ended) if name in fresh.info else value
+            for name, value in moment.info.items()
+        }
+        info = _vector_info(mixed, self._everyone)
+        for name in moment.info.keys() - fresh.info.keys():
+            info["_" + name] = ~ended
+        return info
 
     @property
     def world(self) -> Any:
@@ -185,9 +209,17 @@ def _batched(space: gym.Space[Any], count: int) -> gym.Space[Any]:
     if not isinstance(space, gym.spaces.Box):
         return batch_space(space, count)
     out = copy.copy(space)
-    out._shape, out._np_random = (count, *space.shape), None
+    out._shape = (count, *space.shape)
+    out.__dict__["_np_random"] = None
     for name in ("low", "high", "bounded_below", "bounded_above"):
         out.__dict__[name] = np.broadcast_to(getattr(space, name), out._shape)
+    return out
+
+
+def _with_rows(array: Any, rows: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Returns a copy of an array or a tensor with other values in some rows."""
+    out = array.clone() if hasattr(array, "clone") else array.copy()
+    out[chosen] = rows
     return out
 
 

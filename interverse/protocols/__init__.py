@@ -2,7 +2,7 @@
 
 from interverse.registry import Entry, Registry
 
-_REMASTERED = "interverse.protocols.remastered:REMASTERED"
+_REMASTERED = "interverse.protocols.remastered:CONTROL"
 
 # The protocols of a task: a tuple of `Protocol`.
 PROTOCOLS = Registry(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from interverse.agents.train import Train, train
+from interverse.agents.train import Train, train, world_options
 from interverse.errors import InvalidValueError, explain
-from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate, write_text
+from interverse.files.atomic import write_json
+from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
 from interverse.results.provenance import command
@@ -24,11 +24,15 @@ class TrainAndEvaluate(Train):
 
     evaluate_episodes: int = 10
     """Episodes per protocol at every checkpoint; 0 scores nothing."""
-    evaluate_protocols: str = "P0"
-    """Under which protocols: names separated by commas, or a range such as P0-P11."""
+    evaluate_protocols: str = ""
+    """Names separated by commas, or a range such as P0-P11; by default the task's first: P0, or
+    train in control."""
 
     def __post_init__(self) -> None:
         Train.__post_init__(self)
+        if not self.evaluate_protocols:
+            first = select_protocols(self.task)[0].name
+            object.__setattr__(self, "evaluate_protocols", first)
         if self.evaluate_episodes < 0:
             raise InvalidValueError(
                 explain(f"evaluate_episodes is {self.evaluate_episodes}", allowed="0 or more")
@@ -44,7 +48,7 @@ def train_and_evaluate(config: TrainAndEvaluate, *, progress: bool = False) -> P
     select_protocols(config.task, config.evaluate_protocols)  # a mistake shows before any work
     watcher = _Examiner(config) if config.evaluate_episodes else None
     folder = train(config, watcher=watcher, progress=progress)
-    write_text(config.out / COMMAND_FILE, json.dumps({"command": command()}))
+    write_json(config.out / COMMAND_FILE, {"command": command()})
     return folder
 
 
@@ -72,7 +76,7 @@ class _Examiner:
             episodes=config.evaluate_episodes,
             seed=config.seed,
             experiment=config.algorithm + ("+her" if config.her else ""),
-            **config.options,
+            **world_options(config),
         )
         about = {k: v for k, v in found.provenance.items() if k not in ("command", "policy")}
         about["runs"] = [{**run, "policy": None} for run in about["runs"]]

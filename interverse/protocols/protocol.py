@@ -1,7 +1,8 @@
-"""What a test intervenes on: variables, region, when. A protocol is a frozen line of a table."""
+"""A protocol: which variables a test draws, from which region, when. A frozen line of a table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -18,6 +19,7 @@ from interverse.rng import Noise
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
 
+_NAME = re.compile(r"[^\\\x00-\x1f]{1,100}")  # it is part of file names
 ATTEMPTS = 6  # a draw and five redraws, as in CausalWorld
 Regions = Mapping[str, SpaceName]
 Ranges = Mapping[str, Mapping[int, tuple[float, float]]]  # pattern -> component -> low, high
@@ -45,15 +47,27 @@ class Protocol:
     """Before which actions it acts; 0 is the start of the episode."""
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Values an episode starts with, by its number: their product, the first variable fastest."""
+    paired: bool = False
+    """Whether the grid's lists run side by side, each begun again at its end: not a product."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the world that hold under this protocol, as for make."""
     ranges: Ranges = field(default_factory=dict)
     """Components drawn from a range of their own, outside the space: an original's quirk."""
+    by_name: bool = False
+    """Whether "all" leaves it out, so that it is run where it is asked for."""
     legacy: bool = False
     """Whether it follows a quirk of an original; "all" leaves such protocols out."""
     note: str = ""
 
     def __post_init__(self) -> None:
+        plain = isinstance(self.name, str) and _NAME.fullmatch(self.name)
+        if not plain or any(part in ("", ".", "..") for part in self.name.split("/")):
+            raise InvalidValueError(
+                explain(
+                    f"a protocol is named {self.name!r}",
+                    allowed="1 to 100 characters, no path: a variable's name, but no leading slash",
+                )
+            )
         for name in ("variables", "grid", "options", "ranges"):  # copies, and they pickle
             object.__setattr__(self, name, dict(getattr(self, name)))
         regions = {**self.variables, **({} if self.everything is None else {"*": self.everything})}
@@ -95,11 +109,14 @@ class Protocol:
         >>> protocol = Protocol(name="looks", grid={"look": (7, 8), "body": (0, 1, 2)})
         >>> [rows.tolist() for rows in protocol.start(np.arange(4)).values()]
         [[7, 8, 7, 8], [0, 0, 1, 1]]
+        >>> protocol = Protocol(name="looks", grid=protocol.grid, paired=True)
+        >>> [rows.tolist() for rows in protocol.start(np.arange(4)).values()]
+        [[7, 8, 7, 8], [0, 1, 2, 0]]
         """
         out, rest = {}, np.asarray(episodes)
         for name, values in self.grid.items():
             out[name] = np.array([values[i] for i in (rest % len(values)).tolist()])
-            rest = rest // len(values)
+            rest = rest if self.paired else rest // len(values)
         return out
 
     @property

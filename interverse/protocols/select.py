@@ -9,7 +9,7 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
 
-_RANGE = re.compile(r"^([A-Za-z_]*)(\d+)-\1(\d+)$")
+_RANGE = re.compile(r"^([A-Za-z_]*)(\d{1,18})-\1(\d{1,18})$")
 Selection = str | Protocol | Sequence[str | Protocol]
 
 
@@ -18,9 +18,9 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
 
     Args:
         task: a world's id.
-        given: "all", "legacy" (those that follow an original's quirks; "all" leaves them out), a
-            name, a range such as "P0-P11" (those that exist for the task), names separated by
-            commas, protocols of your own, or a list of these.
+        given: "all", "legacy" (those that follow an original's quirks; "all" leaves them out, and
+            those that are asked for by name alone), a name, a range such as "P0-P11" (those that
+            exist for the task), names separated by commas, protocols of your own, or a list.
 
     >>> [p.name for p in select_protocols("trifinger/stacking2-v1", "P2-P5")]
     ['P2', 'P4', 'P5']
@@ -44,15 +44,22 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
 
 def _by_name(text: str, table: dict[str, Protocol]) -> list[Protocol]:
     if text in ("all", "legacy"):
-        return [p for p in table.values() if p.legacy == (text == "legacy")]
+        listed = [p for p in table.values() if not p.by_name]
+        return [p for p in listed if p.legacy == (text == "legacy")]
     out = []
     for part in (p.strip() for p in text.split(",")):
         span = _RANGE.match(part)
         if span:
-            names = (f"{span[1]}{i}" for i in range(int(span[2]), int(span[3]) + 1))
-            out += [table[name] for name in names if name in table]
+            out += _in_range(table, span[1], range(int(span[2]), int(span[3]) + 1))
         elif part in table:
             out.append(table[part])
         else:
             raise UnknownNameError(unknown("protocol", part, table))
     return out
+
+
+def _in_range(table: dict[str, Protocol], prefix: str, numbers: range) -> list[Protocol]:
+    """Returns the protocols of a range, by number: the table is short, a range may not be."""
+    found = [(name.removeprefix(prefix), name) for name in table if name.startswith(prefix)]
+    known = sorted((int(number), name) for number, name in found if number.isdecimal())
+    return [table[name] for number, name in known if number in numbers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
-from interverse.metrics import success as success_metrics
+from interverse.metrics import METRICS
 from interverse.protocols.measures import Metric, Steps
 from interverse.protocols.protocol import Protocol
+from interverse.results.schema import SCORES
 
 _FRACTION = "fractional_success"
 
@@ -37,6 +39,7 @@ class Tally:
             {name: rows[row] for name, rows in given.items()} for row in range(n)
         ]
         self._film = _Film(driver, metrics) if metrics else None
+        self._trace = _Trace(driver)
 
     def intervened(self, reasons: Mapping[int, str], step: int) -> None:
         """Notes refused episodes, and the values that this step set in the others."""
@@ -51,9 +54,14 @@ class Tally:
                     if name not in now:
                         now[name] = self._driver.values[name]
                     self._drawn[row][f"{name}@{step}"] = now[name][row]
+                    self._trace.add(row, now[name][row])
 
     def before(self, observation: Any, action: Any) -> None:
         """Takes what the policy sees and does; at the end, what is seen last and no action."""
+        if not self._length.any() and action is not None:
+            self._trace.begin(observation)
+        if action is not None:
+            self._trace.step(action, ~self.done)
         if self._film is not None:
             self._film.before(observation, action)
 
@@ -66,8 +74,12 @@ class Tally:
     ) -> None:
         """Takes one step of every row; rows that have ended count no more."""
         alive = ~self.done
+        self._reasons |= self._driver.diverged
+        reward, terminated, truncated = (to_numpy(x) for x in (reward, terminated, truncated))
+        info = {name: to_numpy(value) for name, value in info.items()}
         self._length += alive
         self._reward.append(np.where(alive, reward, 0.0))
+        self._trace.step(reward, alive)
         if _FRACTION in info:
             self._fraction.append(np.where(alive, info[_FRACTION], np.nan))
         if "success" in info:
@@ -89,8 +101,8 @@ class Tally:
             if row in self._reasons:
                 out.append(base | {"refused": True, "reason": self._reasons[row]})
                 continue
-            scored = {name: float(values[row]) for name, values in scores.items()}
-            scored["return"] = float(total[row])
+            scored: dict[str, Any] = {name: float(v[row]) for name, v in scores.items()}
+            scored |= {"return": float(total[row]), "trace": self._trace.word(row)}
             if not np.isnan(self._success[row]):
                 scored["score:success"] = float(self._success[row])
             if self._film is not None:
@@ -110,15 +122,55 @@ class Tally:
         if not self._fraction:
             return {}
         steps = np.nan_to_num(np.stack(self._fraction, axis=1))
-        return {
-            "last_fractional_success": success_metrics.last(steps, self._length),
-            "mean_fractional_success": success_metrics.mean(steps, self._length),
-            "last20_fractional_success": success_metrics.last_20(steps, self._length),
-        }
+        names = [name for name in SCORES if "success" in METRICS[name].tags]
+        return {name: METRICS.load(name)(steps, self._length) for name in names}
 
 
 def _plain(value: NDArray[Any]) -> float | list[float]:
     return float(value) if value.ndim == 0 else value.astype(float).ravel().tolist()
+
+
+@final
+class _Trace:
+    """One word an episode: equal words, the same episode again, whatever its seeds are called.
+
+    Made of every variable but the seeds and of the observation where the episode starts, of what is
+    set later, and of every action and reward.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._words = [hashlib.blake2b(digest_size=8) for _ in driver.steps]
+
+    def begin(self, observation: Any) -> None:
+        """Takes in where the episodes start."""
+        world = self._driver.world
+        parts = [self._driver.values[n] for n in world.variables if n not in world.reset_variables]
+        everyone = np.ones(len(self._words), dtype=bool)
+        for part in (*parts, *_leaves(_numpy(observation))):
+            self.step(part, everyone)
+
+    def step(self, rows: Any, alive: NDArray[np.bool_]) -> None:
+        """Takes in one row for each episode that goes on."""
+        given = rows if isinstance(rows, np.ndarray) else np.asarray(to_numpy(rows))
+        for row in np.flatnonzero(alive).tolist():
+            self.add(row, given[row])
+
+    def add(self, row: int, value: Any) -> None:
+        """Takes in something that happened in one episode."""
+        self._words[row].update(np.ascontiguousarray(value).tobytes())
+
+    def word(self, row: int) -> str:
+        """Returns the word of an episode."""
+        return self._words[row].hexdigest()
+
+
+def _leaves(seen: Any) -> list[Any]:
+    return (
+        [leaf for v in seen.values() for leaf in _leaves(v)]
+        if isinstance(seen, Mapping)
+        else [seen]
+    )
 
 
 class _Film:

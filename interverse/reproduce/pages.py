@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from interverse.files import atomic
 from interverse.reproduce.figures import write_figures
 
 Cell = Mapping[str, Any]
@@ -247,7 +247,4 @@ def _cells(values: Sequence[str], tag: str) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text file that appears complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_text(text)
-    os.replace(scratch, path)
+    atomic.write_text(path, text)

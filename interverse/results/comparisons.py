@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def comparisons(results: Results, metric: str) -> TextTable:
     """Returns each pair of experiments on the episodes they share, Holm-corrected over all rows."""
-    last = results.final()
+    last = results.final().distinct()
     found = []
     for first, second in itertools.combinations(last.experiments, 2):
         for task in last.tasks:

@@ -1,7 +1,8 @@
 """Results: one tidy table of episodes with what made it.
 
 A row is an episode. Its columns are fixed: those of `schema.CONTRACT`, then `experiment` (what was
-evaluated) and `step` (training steps behind the policy), then `score:<metric>` for further scores
+evaluated), `step` (training steps behind the policy) and `trace` (equal in episodes that are the
+same step for step: tables count those once), then `score:<metric>` for further scores
 and `value:<variable>` for the values intervened on, `value:<variable>@<step>` where a protocol acts
 more than once in an episode. What a world lacks is null. A refused episode is a row with a reason
 and without a score.
@@ -40,7 +41,8 @@ class Results:
         provenance: what made it, as JSON. Reports know these keys and print any other: `command`
             (a string); `versions`: name -> version; `protocols`: name -> {"variables": {pattern:
             space}} or {"variables": [patterns], "space": space}; `variables`: name -> {"unit",
-            "space_a": [low, high], "space_b": [low, high]}; `runs`: a list of {"experiment",
+            "space_a": [low, high], "space_b": [low, high]}; `ranges`: task -> {score: [low, high]},
+            the range a score can have; `runs`: a list of {"experiment",
             "task", "options", "policy", "source"}, enough to play an episode again.
 
     >>> row = {"task": "trifinger/pushing-v1", "protocol": "P0", "seed": 0}
@@ -228,6 +230,21 @@ class Results:
             keep |= rows & (steps == steps[rows].max())
         return replace(self, data=self.data.filter(pa.array(keep)))
 
+    def distinct(self) -> Results:
+        """Returns the rows without those that repeat an earlier one of their protocol.
+
+        Two episodes with the same start, actions and rewards are one measurement, not two.
+        """
+        if "trace" not in self.data.column_names:
+            return self
+        names = ("experiment", "step", "task", "protocol", "trace")
+        seen: set[tuple[Any, ...]] = set()
+        keep = []
+        for key in zip(*(self.data[name].to_pylist() for name in names), strict=True):
+            keep.append(key[-1] is None or key not in seen)
+            seen.add(key)
+        return replace(self, data=self.data.filter(pa.array(keep, pa.bool_())))
+
     def at_step(self, step: int) -> Results:
         """Returns the same rows as those of a policy after so many training steps."""
         place = self.data.column_names.index("step")
@@ -269,7 +286,7 @@ def _joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
         different = [e for i, e in enumerate(entries) if e not in entries[:i]]
         if len(different) == 1:
             joined[name] = different[0]
-        elif name in ("protocols", "variables"):
+        elif name in ("protocols", "ranges", "variables"):
             joined[name] = {k: v for entry in different for k, v in entry.items()}
         elif name == "runs":
             joined[name] = [run for entry in different for run in entry]

@@ -23,6 +23,7 @@ CONTRACT: dict[str, pa.DataType] = {
     "reason": pa.string(),
 }
 _EXTRA: dict[str, pa.DataType] = {"experiment": pa.string(), "step": pa.int64()}
+_TRACE = {"trace": pa.string()}  # equal: the same episode again, step for step; may be absent
 KEY = ("experiment", "step", "task", "protocol", "seed", "episode")
 _REQUIRED = ("task", "protocol", "seed", "episode")
 _DEFAULTS: dict[str, Any] = {"experiment": "policy", "refused": False}
@@ -40,7 +41,7 @@ def checked(data: pa.Table) -> pa.Table:
         raise InvalidValueError(
             explain(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
         )
-    fixed = CONTRACT | _EXTRA
+    fixed = CONTRACT | _EXTRA | (_TRACE if "trace" in data.column_names else {})
     extra = sorted(set(data.column_names) - set(fixed))
     wrong = [name for name in extra if not name.startswith(("score:", "value:"))]
     if wrong:

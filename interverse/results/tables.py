@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, explain
 from interverse.metrics import bootstrap, generalisation, statistics
-from interverse.results.labels import component_names
+from interverse.results.labels import component_names, is_share
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rng import generator
 
@@ -28,15 +28,13 @@ _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _NOTES = {
-    "episode": "mean [95% bootstrap interval over the scored episodes]",
+    "episode": "mean [95% interval over the scored episodes: bootstrap, or Wilson's where every "
+    "score is 0 or 1]",
     "seed": "mean [95% bootstrap interval over seeds]",
 }
-_AGGREGATES = {
-    "mean": statistics.mean,
-    "median": statistics.median,
-    "IQM": statistics.iqm,
-    "optimality gap": statistics.optimality_gap,
-}
+_REPEATS = "repeats are step for step an episode that is there already, and count for nothing"
+_AGGREGATES = {"mean": statistics.mean, "median": statistics.median, "IQM": statistics.iqm}
+_GAP = "optimality gap"
 
 __all__ = ["Format", "Text", "TextTable", "Unit"]
 
@@ -48,36 +46,65 @@ def scores(
     if unit not in UNITS:
         raise InvalidValueError(explain(f"unknown unit {unit!r}", allowed=", ".join(UNITS)))
     last = results.final()
+    apart = last.distinct()
     names = list(results.metrics if metrics is None else metrics)
-    columns = [estimates(last, name, unit) for name in names]
+    columns = [estimates(apart, name, unit) for name in names]
+    once = {key: len(at) for key, at in groups(apart).items()}
+    several = len(apart) < len(last)  # a column that is 0 in all tables but these says nothing
     refused = last.refused
     rows: list[tuple[Cell, ...]] = []
     for key, at in groups(last).items():
         lost = int(refused[at].sum())
-        rows.append((*key, len(at) - lost, lost, *(column[key] for column in columns)))
-    header = ("experiment", "task", "protocol", "scored", "refused", *names)
-    return TextTable(header=header, rows=tuple(rows), caption=_NOTES[unit])
+        repeated = (len(at) - once[key],) if several else ()
+        counts = (len(at) - lost, lost, *repeated)
+        rows.append((*key, *counts, *(column[key] for column in columns)))
+    repeats = ("repeats",) if several else ()
+    header = ("experiment", "task", "protocol", "scored", "refused", *repeats, *names)
+    caption = _NOTES[unit] + (f"; {_REPEATS}" if several else "")
+    return TextTable(header=header, rows=tuple(rows), caption=caption)
 
 
 def aggregates(results: Results, metric: str) -> TextTable:
     """Returns one row per experiment and task: aggregates over all protocols' episodes."""
-    last = results.final()
     rows: list[tuple[Cell, ...]] = []
-    for experiment, task in itertools.product(last.experiments, last.tasks):
-        part = last.select(experiment=experiment, task=task)
+    for experiment, task, part in _parts(results):
         matrix = score_matrix(part, metric)
         if np.isnan(matrix).all():
             continue
-        cells = []
-        for name, statistic in _AGGREGATES.items():
-            rng = interval_rng(f"{experiment}|{task}|{metric}|{name}")
-            cells.append(_estimate(matrix, statistic, rng))
+        address = f"{experiment}|{task}|{metric}"
+        cells = [
+            _wilson(matrix)
+            if name == "mean" and are_successes(metric, matrix)
+            else _estimate(matrix, statistic, interval_rng(f"{address}|{name}"))
+            for name, statistic in _AGGREGATES.items()
+        ]
+        cells.append(_gap(results, task, metric, matrix, interval_rng(f"{address}|{_GAP}")))
         rows.append((experiment, task, int(np.sum(~np.isnan(matrix))), *cells))
     return TextTable(
-        header=("experiment", "task", "scored", *_AGGREGATES),
+        header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
         rows=tuple(rows),
-        caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols]",
+        caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols]; "
+        "the gap is the share of the score's range that is missing to its top",
     )
+
+
+def _gap(
+    results: Results, task: str, metric: str, matrix: NDArray[np.float64], rng: np.random.Generator
+) -> Estimate:
+    """Returns the optimality gap of scores whose range is known; nothing where it is not."""
+    ends = score_range(results, task, metric)
+    if ends is None:
+        return Estimate(np.nan)
+    low, high = ends
+    return _estimate((matrix - low) / (high - low), statistics.optimality_gap, rng)
+
+
+def score_range(results: Results, task: str, metric: str) -> tuple[float, float] | None:
+    """Returns the least and the greatest score a task can give, None where that is not known."""
+    if is_share(metric):
+        return 0.0, 1.0
+    known = results.provenance.get("ranges", {}).get(task, {}).get(metric)
+    return None if known is None else (float(known[0]), float(known[1]))
 
 
 def refusals(results: Results) -> TextTable:
@@ -213,9 +240,30 @@ def estimates(
     """Returns (experiment, task, protocol) -> the mean score with its interval."""
     values, seeds = results.scores(metric), results.column("seed")
     return {
-        key: _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
+        key: _wilson(values[at])
+        if unit == "episode" and are_successes(metric, values[at])
+        else _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
         for key, at in groups(results).items()
     }
+
+
+def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
+    """Returns whether scores are successes and failures alone: 0 or 1 each, of a share."""
+    known = values[~np.isnan(values)]
+    share = metric == "success" or is_share(metric)
+    return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
+
+
+def _wilson(values: NDArray[np.float64]) -> Estimate:
+    """Returns the share of successes with Wilson's interval.
+
+    Draws from eight successes of eight are all successes, so a bootstrap would claim certainty.
+    """
+    from scipy.stats import binomtest  # slow to load
+
+    known = values[~np.isnan(values)]
+    found = binomtest(int(known.sum()), known.size).proportion_ci(method="wilson")
+    return Estimate(float(known.mean()), float(found.low), float(found.high))
 
 
 def _mean_interval(
@@ -253,7 +301,10 @@ def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
     labels = np.full(len(values), "", dtype="<U1")
     for name in ("B", "A"):  # A last: the shared bound of two touching spaces belongs to A
         bounds = spaces.get(f"space_{name.lower()}")
-        if bounds is not None:
+        options = spaces.get(f"options_{name.lower()}")
+        if options is not None:  # a list of values, between which others may lie
+            labels[np.isin(values, options).all(axis=1)] = name
+        elif bounds is not None:
             low, high = (np.ravel(np.asarray(b, dtype=np.float64)) for b in bounds)
             inside = (values >= low - _ROUNDING) & (values <= high + _ROUNDING)
             labels[np.all(inside, axis=1)] = name
@@ -261,7 +312,7 @@ def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
 
 
 def _parts(results: Results) -> list[tuple[str, str, Results]]:
-    last = results.final()
+    last = results.final().distinct()
     pairs = itertools.product(last.experiments, last.tasks)
     return [(e, t, last.select(experiment=e, task=t)) for e, t in pairs]
 

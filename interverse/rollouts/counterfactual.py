@@ -1,28 +1,46 @@
-"""The third rung: the same noise and the same actions in a world that was changed."""
+"""Counterfactuals: the same noise and the same actions in a world that was changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, overload
 
 from interverse.envs import Snapshot, make
 from interverse.errors import InvalidValueError, explain
-from interverse.rollouts.episode import AppliedDo, Episode
+from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention
+from interverse.worlds.rooms import Pair
+
+
+@overload
+def counterfactual(
+    episode: Episode, do: Mapping[str, Any] | Intervention, at: int = 0, *, check: bool = True
+) -> Episode: ...
+
+
+@overload
+def counterfactual(
+    episode: Pair, do: Mapping[str, Any] | Intervention, at: int = 0, *, check: bool = True
+) -> Pair: ...
 
 
 def counterfactual(
-    episode: Episode, do: Mapping[str, Any] | Intervention, at: int = 0, *, check: bool = True
-) -> Episode:
+    episode: Episode | Pair,
+    do: Mapping[str, Any] | Intervention,
+    at: int = 0,
+    *,
+    check: bool = True,
+) -> Episode | Pair:
     """Returns the episode that would have been, had `do` been done before action `at`.
 
     The seed, hence all noise, and the actions are the fact's. The fact's own interventions replay,
-    except on the variables of `do` from `at` on: there `do` wins. With an empty `do` the result is
-    the fact, bit for bit.
+    except on the variables of `do` from `at` on: there `do` wins. Its refused interventions stay
+    refused. With an empty `do` the result is the fact, bit for bit.
 
     Args:
-        episode: the fact.
+        episode: the fact; or a before/after pair of rooms, whose counterfactual is a pair.
         do: variables and their values, a `Do`, or a `Shift` of what they were.
         at: before which action; 0 is the start.
         check: whether values must lie in the world's active space, as in `env.do`.
@@ -33,6 +51,10 @@ def counterfactual(
     >>> bool((twin.rewards == fact.rewards).all())
     True
     """
+    if isinstance(episode, Pair):
+        from interverse.rollouts.pair_counterfactual import counterfactual_pair  # draws rooms
+
+        return counterfactual_pair(episode, do, at, check=check)
     if not 0 <= at <= len(episode):
         raise InvalidValueError(
             explain(f"at is {at}", allowed=f"0 to {len(episode)}, the episode's actions")
@@ -68,7 +90,16 @@ def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bo
             if step == len(episode) or recorder.ended:
                 break
             env.step(episode.actions[step])
-        return recorder.episode()
+        return replace(recorder.episode(), refusals=_refusals(episode, change, at))
+
+
+def _refusals(episode: Episode, change: Intervention, at: int) -> tuple[Refusal, ...]:
+    """Returns the fact's refusals, but for those that `change` stands in for."""
+    return tuple(
+        item
+        for item in episode.refusals
+        if item.step < at or not set(item.variables) & set(change.variables)
+    )
 
 
 def _absolute(change: Intervention) -> dict[str, Any]:

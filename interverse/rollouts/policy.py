@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -22,7 +22,7 @@ from interverse.rng import Noise
 from interverse.rollouts.archives import load_archive
 from interverse.worlds.world import World
 
-_NAMES = ("random", "scripted")
+NAMES = ("random", "scripted")
 _GOALS = ("achieved_goal", "desired_goal")
 PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
@@ -157,7 +157,7 @@ def _named_policy(name: str, world: World) -> Policy:
     scripted = world.scripted_policy()
     if name == "scripted" and scripted is not None:
         return CallablePolicy(scripted)
-    known = ["random"] if scripted is None else list(_NAMES)
+    known = ["random"] if scripted is None else list(NAMES)
     raise UnknownNameError(
         unknown(
             "policy",
@@ -170,7 +170,21 @@ def _named_policy(name: str, world: World) -> Policy:
 
 def is_path(given: str) -> bool:
     """Returns whether a policy given as text is a path, not a name."""
-    return given not in _NAMES and Path(given).exists()
+    return given not in NAMES and Path(given).exists()
+
+
+def training_space(given: PolicyLike) -> str:
+    """Returns the space that a policy's training drew from; A where nothing else is recorded."""
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
+        given = _saved(Path(given))
+    trained = getattr(getattr(given, "card", None), "trained", None)
+    config = trained.get("config", {}) if isinstance(trained, Mapping) else {}
+    return str(config.get("space", "A")) if isinstance(config, Mapping) else "A"
+
+
+def space_note(space: str) -> str:
+    """Returns the line that says that a policy has seen what protocols test."""
+    return f"Trained in space {space}: scores in space B are not those of an unseen space."
 
 
 def _compare_rates(policy: Any, world: World) -> None:

@@ -118,7 +118,7 @@ class Recorder:
         """Whether the episode has terminated or was truncated."""
         return bool(self._rows and (self._rows[-1][1] or self._rows[-1][2]))
 
-    def stepped(self, actions: Any, moment: Transition) -> None:
+    def on_step(self, actions: Any, moment: Transition) -> None:
         """Records an action and what it gave."""
         self._actions.append(np.array(actions[0]))
         self._observations.append(first(moment.observation))
@@ -127,7 +127,7 @@ class Recorder:
         self._values.append(dict(self._env.values))
         self._infos.append({name: value[0] for name, value in moment.info.items()})
 
-    def intervened(self, outcome: Outcome) -> None:
+    def on_intervention(self, outcome: Outcome) -> None:
         """Replaces the latest observation and values by those after an intervention."""
         self._observations[-1] = first(outcome.observation)
         self._values[-1] = dict(self._env.values)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,9 +41,20 @@ class CausalGraph(nx.DiGraph):
 
     @classmethod
     def build(
-        cls, names: Iterable[str], edges: Iterable[Edge], constraints: Iterable[Edge] = ()
+        cls,
+        names: Iterable[str],
+        edges: Iterable[Edge],
+        constraints: Iterable[Edge] = (),
+        inert: Mapping[Edge, str] | None = None,
     ) -> CausalGraph:
-        """Returns the graph; an edge to or from an undeclared variable raises."""
+        """Returns the graph; an edge to or from an undeclared variable raises.
+
+        Args:
+            names: the variables.
+            edges: causes and their effects.
+            constraints: pairs of variables that describe one thing.
+            inert: edges that are there in principle and never act, with the reason.
+        """
         graph = cls()
         graph.add_nodes_from(names)
         known = set(graph.nodes)
@@ -56,6 +68,8 @@ class CausalGraph(nx.DiGraph):
                     )
                 )
             graph.add_edge(parent, child, constraint=(parent, child) in both_ways)
+        for (parent, child), reason in (inert or {}).items():
+            graph.add_edge(parent, child, constraint=False, inert=reason)
         return graph
 
     def parents(self, name: str) -> set[str]:
@@ -79,15 +93,13 @@ class CausalGraph(nx.DiGraph):
         inside = self.subgraph(n for n in self if not n.endswith(NEXT))
         return set(nx.descendants(inside, name))
 
+    def twins(self, name: str) -> set[str]:
+        """Returns the other descriptions of the thing that this variable describes."""
+        return {a for a, _, edge in self.in_edges(name, data=True) if edge.get("constraint")}
+
     def updated(self, earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
         """Returns both sets of values; of two descriptions of one thing the later one stands."""
-        twins = {
-            parent
-            for name in later
-            if name in self
-            for parent, _, edge in self.in_edges(name, data=True)
-            if edge.get("constraint")
-        }
+        twins = {twin for name in later if name in self for twin in self.twins(name)}
         return {name: x for name, x in earlier.items() if name not in twins} | dict(later)
 
     def effects_later(self, name: str) -> set[str]:
@@ -129,7 +141,7 @@ class CausalGraph(nx.DiGraph):
     def from_json(cls, text: str) -> CausalGraph:
         """Returns the graph that `to_json` wrote."""
         try:
-            data = json.loads(text)
+            data = parse_json(text, "the graph")
             graph = cls()
             graph.add_nodes_from(data["nodes"])
             for parent, child, constraint in data["edges"]:
@@ -150,6 +162,26 @@ class CausalGraph(nx.DiGraph):
             style = " [style=dashed]" if data.get("constraint") else ""
             lines.append(f'  "{parent}" -> "{child}"{style};')
         return "\n".join([*lines, "}"]) + "\n"
+
+    def to_mermaid(self) -> str:
+        """Returns Mermaid text; next-slice nodes are boxes, constraints are dotted.
+
+        >>> print(CausalGraph.build(["a"], [("a", "a'")]).to_mermaid())
+        flowchart LR
+          n0(["a"])
+          n1["a'"]
+          n0 --> n1
+        <BLANKLINE>
+        """
+        number = {node: f"n{i}" for i, node in enumerate(self.nodes)}
+        lines = ["flowchart LR"]
+        for node in self.nodes:
+            shape = '["{}"]' if node.endswith(NEXT) else '(["{}"])'
+            lines.append(f"  {number[node]}{shape.format(node)}")
+        for parent, child, data in self.edges(data=True):
+            arrow = "-.->" if data.get("constraint") else "-->"
+            lines.append(f"  {number[parent]} {arrow} {number[child]}")
+        return "\n".join(lines) + "\n"
 
     def plot(self, ax: Axes, positions: Mapping[str, tuple[float, float]] | None = None) -> None:
         """Draws the graph on matplotlib axes, causes to the left of their effects."""

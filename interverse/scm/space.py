@@ -19,6 +19,7 @@ from interverse.errors import InvalidValueError, explain
 
 FloatArray = NDArray[np.float64]
 _LENGTH_TOLERANCE = 1e-3  # of a quaternion's squared length: one written with four digits is meant
+_ROUNDING = 1e-9  # what turning one description of a value into another may cost
 _TILT_TOLERANCE = 1e-6  # of the components that a turn about the vertical does not have
 
 
@@ -61,6 +62,10 @@ class Space(ABC):
     def sample(self, rng: np.random.Generator) -> NDArray[Any]:
         """Returns one value, uniform in the space."""
         return self.from_uniform(rng.random(self.draws))
+
+    def same(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each two of (..., *shape) values are one, but for rounding."""
+        return self._all(np.abs(a - b) <= _ROUNDING * (1.0 + np.abs(a)))
 
     def _shaped(self, uniform: FloatArray) -> FloatArray:
         return uniform.reshape((*uniform.shape[:-1], *self.shape))
@@ -253,6 +258,11 @@ class UnitQuaternion(Space):
         flat = np.all(np.abs(values[..., :2]) <= _TILT_TOLERANCE, axis=-1)
         return np.asarray(unit & flat if self.yaw_only else unit)
 
+    def same(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each two quaternions are one rotation, whatever their signs, lengths."""
+        one, other = (v / np.sqrt(np.sum(v * v, axis=-1, keepdims=True)) for v in (a, b))
+        return np.asarray(np.abs(np.sum(one * other, axis=-1)) >= 1.0 - _ROUNDING)
+
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
         """Returns rotations uniform on the circle or on the sphere (Shoemake's map)."""
         if self.yaw_only:
@@ -272,10 +282,12 @@ def hull(a: Space, b: Space | None) -> Space:
         return Integers(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.shape)
     if isinstance(a, Box) and isinstance(b, Box):
         return Box(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.shape)
+    if isinstance(a, Choice) and isinstance(b, Choice):
+        return Choice(tuple(sorted({*a.options, *b.options})), a.shape)
     raise InvalidValueError(
         explain(
             f"no hull of a {type(a).__name__} and a {type(b).__name__}",
-            allowed="two Box or two Integers spaces",
+            allowed="two Box, two Integers or two Choice spaces",
         )
     )
 

@@ -2,6 +2,7 @@
 
 from interverse.sim.engine import (
     ENGINES,
+    CapacityError,
     Edit,
     Engine,
     Scene,
@@ -13,6 +14,7 @@ from interverse.sim.inertia import ScaledInertia, Solid
 
 __all__ = [
     "ENGINES",
+    "CapacityError",
     "Edit",
     "Engine",
     "ScaledInertia",

@@ -41,6 +41,12 @@ class ScaledInertia:
         return x * ratio, y * ratio, z * ratio
 
 
+def scaled_inertia(rule: ScaledInertia, mass: Array) -> Array:
+    """Returns principal inertia (..., 3) in proportion to mass (...), from the reference pair."""
+    ratio = mass / rule.mass
+    return _stack(mass, *(entry * ratio for entry in rule.inertia))
+
+
 def box_inertia(mass: Array, size: Array) -> Array:
     """Returns principal inertia (..., 3) of solid boxes: mass (...), half sizes (..., 3)."""
     x, y, z = (size[..., i] * size[..., i] for i in range(3))

@@ -131,13 +131,14 @@ def _textured(size: NDArray[Any], texture: Texture, rgba: NDArray[Any]) -> Any:
     """Returns a plane with a repeated picture on it."""
     corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * size
     across = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * texture.repeat
-    material = trimesh.visual.material.PBRMaterial(
+    visuals: Any = trimesh.visual  # its classes have no types
+    material = visuals.material.PBRMaterial(
         baseColorTexture=Image.fromarray(_small(texture)),
         baseColorFactor=rgba,
         metallicFactor=0.0,
         roughnessFactor=1.0,
         doubleSided=True,
     )
-    visual = trimesh.visual.TextureVisuals(uv=across, material=material)
+    visual = visuals.TextureVisuals(uv=across, material=material)
     faces = np.array([[0, 1, 2], [0, 2, 3]])
     return trimesh.Trimesh(corners, faces, visual=visual, process=False)

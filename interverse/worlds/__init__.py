@@ -5,7 +5,7 @@ from interverse.registry import Entry, Registry
 _BLOCKS = "interverse.worlds.blocks.world:Blocks"
 _FIXED = "fixed_unobserved"
 _CHEMISTRY = "interverse.worlds.chemistry.world:Chemistry"
-_CONTROL = "interverse.worlds.control.world:Control"
+_CONTROL = "interverse.worlds.control.world:ControlWorld"
 _ROOMS = "interverse.worlds.rooms.world:Rooms"
 _SLIDER = "interverse.worlds.tutorial.world:Slider"
 _TRIFINGER = "interverse.worlds.trifinger.world:TriFinger"
@@ -74,4 +74,5 @@ WORLDS = Registry(
         "trifinger/towers-v1": Entry(_TRIFINGER, {"task": "towers"}),
         "tutorial/slider-v1": Entry(_SLIDER, {}),
     },
+    group="interverse.worlds",
 )

@@ -31,6 +31,7 @@ State = dict[str, Array]  # everything that makes later steps what they are, by 
 Observation = Any  # an array (N, ...) or a dict of them
 
 NONE_REFUSED: Refusals = {}
+DEVICES = ("cpu", "torch", "cuda", "warp")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,8 @@ class WorldOptions:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Other default values by variable: the world as if it had been declared that way."""
     device: str = "cpu"
-    """Where arrays live: "cpu" (NumPy), "torch" (Torch on the CPU) or "cuda"."""
+    """Where arrays live: "cpu" (NumPy), "torch" (Torch on the CPU), "cuda", or "warp" (MuJoCo Warp
+    on the CPU: slow, for tests of what a GPU will do)."""
     threads: int = 0
     """Threads of the simulator; 0 takes every core. It never changes a result."""
     max_steps: int | None = None
@@ -51,8 +53,8 @@ class WorldOptions:
     def __post_init__(self) -> None:
         if self.space not in SPACE_NAMES:
             raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
-        if self.device != "torch" and self.device.partition(":")[0] not in ("cpu", "cuda"):
-            raise UnknownNameError(unknown("device", self.device, ("cpu", "torch", "cuda")))
+        if self.device.partition(":")[0] not in DEVICES:
+            raise UnknownNameError(unknown("device", self.device, DEVICES))
         for name in ("threads", "max_steps"):
             value = getattr(self, name)
             least = 0 if name == "threads" else 1
@@ -122,6 +124,12 @@ class World(ABC):
     max_steps: int
     reward_range: tuple[float, float]
 
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """The least and the greatest sum of rewards of an episode."""
+        low, high = self.reward_range
+        return low * self.max_steps, high * self.max_steps
+
     @abstractmethod
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts a new episode in some worlds: defaults, then `given`, then the initial draws.
@@ -172,6 +180,15 @@ class World(ABC):
     @abstractmethod
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world for people."""
+
+    @property
+    def starting_values(self) -> Mapping[str, Array]:
+        """Values that every episode starts with beside the defaults, (1, *shape) each."""
+        return {}
+
+    def same_values(self, name: str, a: Array, b: Array) -> NDArray[np.bool_]:
+        """Returns in which rows two values of a variable, (n, *shape), mean the same."""
+        return self.variables[name].domain.same(a, b)
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""

@@ -90,9 +90,9 @@ def test_the_adversary_takes_the_worst_of_k():
 def test_the_adaptive_range_grows_with_success_and_shrinks_without():
     actor = Adaptive(patterns=("gain",), window=4, step=0.25)
     assert (actor.act(moment())["gain"] == 1.0).all()
-    actor.heard(np.ones(8), np.arange(8))
+    actor.on_episode_end(np.ones(8), np.arange(8))
     assert actor.share == 0.5
-    actor.heard(np.zeros(4), np.arange(4))
+    actor.on_episode_end(np.zeros(4), np.arange(4))
     assert actor.share == 0.25
 
 
@@ -125,7 +125,7 @@ def test_the_agent_chooses():
 def test_a_curriculum_acts_when_its_stages_say():
     stages = (
         Stage(actor=Uniform(patterns=("gain",)), first=1, last=3, period=2),
-        Stage(actor=Uniform(patterns=("fence",), space=None), step=2),
+        Stage(actor=Uniform(ranges={"fence": (4, 6)}), step=2),
     )
     env = CurriculumEnv(iv.make(ID), Curriculum(stages=stages))
     changed = []
@@ -208,8 +208,8 @@ def test_what_an_actor_learned_is_part_of_a_checkpoint():
     def curriculum():
         return Curriculum(stages=(Stage(actor=Adaptive(patterns=("gain",), window=4, step=0.25)),))
 
-    old, new = (CurriculumEnv(iv.make(ID), curriculum()).meddler for _ in range(2))
-    old.curriculum.heard(np.ones(6), np.arange(6))
+    old, new = (CurriculumEnv(iv.make(ID), curriculum()).hook for _ in range(2))
+    old.curriculum.on_episode_end(np.ones(6), np.arange(6))
     new.load(old.save())
     assert new.curriculum.stages[0].actor == old.curriculum.stages[0].actor
     assert new.curriculum.stages[0].actor.share == 0.25

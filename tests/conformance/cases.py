@@ -101,11 +101,15 @@ def some_action(env: Any, seed: int, step: int) -> Any:
 
 
 def some_value(variable: Variable, present: Any, rng: np.random.Generator) -> Any:
-    """Returns a value to set: from A or B, else from the domain, else near the present one."""
+    """Returns a value to set: from A or B, else from the domain, else near the present one.
+
+    A domain that only excludes what no simulator can hold is no place to draw states from.
+    """
     spaces = [s for s in (variable.space_a, variable.space_b) if s is not None]
     if spaces:
         return spaces[int(rng.integers(len(spaces)))].sample(rng)
-    if np.all(np.isfinite(variable.domain.low)) and np.all(np.isfinite(variable.domain.high)):
+    wide = variable.domain.high - variable.domain.low
+    if variable.domain.integral or np.all(wide < 1e5):
         return variable.domain.sample(rng)
     return present + 0.01 * rng.standard_normal(variable.shape)
 

@@ -14,7 +14,7 @@ from interverse.worlds import WORLDS
 from tests.docs.markdown import anchors, expanded, links
 from tests.docs.test_pages import NAMES, ROOT
 
-LARGEST_PICTURE = 300_000
+LARGEST_PICTURE = 450_000
 _OWN = [name for name in WORLDS if WORLDS[name].target.startswith("interverse.")]
 
 

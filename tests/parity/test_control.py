@@ -100,11 +100,7 @@ def test_recorded_returns(key, kind):
     env.close()
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("seed", SAMPLED)
-def test_recorded_draws_of_the_original(seed, domain):
-    """All numbers that it draws for six seeds, from the same two streams."""
-    ours = original_draws(int(seed), domain)
+def expected_draws(seed, domain):
     shared, own = SAMPLED[seed]["shared"], SAMPLED[seed]["domains"][domain]
     expected = {
         "floor/texture": shared.get("floor_index_of_383", -1),
@@ -122,11 +118,42 @@ def test_recorded_draws_of_the_original(seed, domain):
     for part, short in (("background", "sky"), ("floor", "floor")):
         if f"{short}_rgb1" in shared:
             expected |= {f"{part}/color_{i}": shared[f"{short}_rgb{i}"] for i in (1, 2)}
-    expected |= _own_expected(own)
+    return expected | _own_expected(own)
+
+
+def check_draws(ours, expected):
     checked = [name for name in expected if name in ours]
     assert len(checked) >= 6
     for name in checked:
         np.testing.assert_allclose(ours[name], expected[name], atol=2e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("seed", SAMPLED)
+def test_recorded_draws_of_the_original(seed, domain):
+    """All numbers that it draws for six seeds, from the same two streams."""
+    check_draws(original_draws(int(seed), domain), expected_draws(seed, domain))
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_legacy_looks_are_the_original_s_in_a_world_with_the_built_in_pictures(domain):
+    world_id = f"control/{domain}_{DOMAINS[domain].tasks[0]}-v1"
+    env = iv.make(world_id, observation="state", legacy_draws=True)
+    for seed in SAMPLED:
+        env.reset(seed=0, options={"visual_seed": int(seed)})
+        check_draws(env.values, expected_draws(seed, domain))
+    env.close()
+
+
+def test_legacy_looks_with_fewer_pictures_differ_in_the_pictures_alone():
+    few = state_env(IDS[1], legacy_draws=True)
+    many = iv.make(IDS[1], observation="state", legacy_draws=True)
+    for seed in SAMPLED:
+        for env in (few, many):
+            env.reset(seed=0, options={"visual_seed": int(seed)})
+        for name in few.variables:
+            if not name.endswith("/texture"):
+                np.testing.assert_array_equal(few.values[name], many.values[name], err_msg=name)
 
 
 def _own_expected(own):

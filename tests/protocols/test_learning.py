@@ -93,3 +93,14 @@ def test_killed_at_12000_of_20000_steps_and_resumed_it_ends_as_an_unbroken_run(a
     assert (whole / name).read_bytes() == (killed / name).read_bytes()
     ours, theirs = (load_file(f / "policy" / "policy.safetensors") for f in (whole, killed))
     assert all(np.array_equal(ours[key], theirs[key]) for key in ours)
+
+
+def test_a_baseline_trains_on_states_of_control(tmp_path):
+    """Its evaluations run under the task's own training protocol: control has no P0."""
+    given = {"task": "control/cartpole_balance-v1", "steps": 512, "checkpoint_every": 512}
+    options = {"observation": "state", "max_steps": 8}
+    train_and_evaluate(config(tmp_path, options=options, **given))
+    results = Results.from_parquet(tmp_path / "evaluation.parquet")
+    assert results.protocols == ["train"]
+    with pytest.raises(InvalidValueError, match="sac_aug"):
+        train_and_evaluate(config(tmp_path / "pixels", **given))

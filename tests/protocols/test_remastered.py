@@ -10,7 +10,14 @@ import pytest
 import interverse as iv
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
-from interverse.protocols.remastered import REMASTERED, TEST_SEEDS, TRAIN_SEEDS, VALID_SEEDS
+from interverse.protocols.remastered import (
+    CONTROL,
+    REMASTERED,
+    TEST_SEEDS,
+    TRAIN_SEEDS,
+    VALID_SEEDS,
+)
+from interverse.protocols.select import select_protocols
 from interverse.results import Results, tables
 from interverse.worlds import WORLDS
 
@@ -22,7 +29,8 @@ FACTORS = ("none", "light", "camera", "body", "floor", "background", "all")
 def test_every_control_task_has_the_table():
     control = [task for task in WORLDS if task.startswith("control/")]
     assert len(control) == 24
-    assert all(PROTOCOLS.load(task) is REMASTERED for task in control)
+    assert all(PROTOCOLS.load(task) is CONTROL for task in control)
+    assert select_protocols(TASK, "all") == REMASTERED, "others are asked for by name"
 
 
 def test_seed_ranges_are_disjoint_and_leave_the_default_look_out():
@@ -35,12 +43,52 @@ def test_seed_ranges_are_disjoint_and_leave_the_default_look_out():
 
 
 @pytest.mark.parametrize("name", FACTORS)
-def test_a_factor_is_tested_on_100_looks_and_3_starts(name):
+def test_a_factor_is_tested_on_100_looks_and_3_starts_of_each(name):
     drawn = BY_NAME[name].start(np.arange(300))
-    pairs = set(zip(drawn["visual_seed"].tolist(), drawn["dynamics_seed"].tolist(), strict=True))
-    assert len(pairs) == 300
-    assert [len(set(drawn[key].tolist())) for key in ("visual_seed", "dynamics_seed")] == [100, 3]
-    assert len(set(drawn["visual_seed"][:100].tolist())) == 100, "looks first"
+    counts = [len(set(drawn[key].tolist())) for key in ("visual_seed", "dynamics_seed")]
+    assert counts == [100, 300]
+    first = [len(set(drawn[key][:50].tolist())) for key in ("visual_seed", "dynamics_seed")]
+    assert first == [50, 50], "looks and starts vary together"
+
+
+def still(seen):
+    return np.zeros((len(seen), 1), np.float32)
+
+
+SMALL = {"observation": "state", "max_steps": 5}
+
+
+def test_fifty_episodes_in_which_no_factor_varies_are_fifty_starts():
+    results = iv.evaluate(still, task=TASK, protocols="none", episodes=20, **SMALL)
+    assert len(results.distinct()) == 20
+    assert len(set(results.scores("return").tolist())) == 20
+
+
+def test_an_episode_repeated_counts_once_and_has_no_interval():
+    grid = {"visual_seed": range(6), "dynamics_seed": (3,)}
+    same = Protocol(name="same", grid=grid, options={"vary": ()})
+    results = iv.evaluate(still, task=TASK, protocols=["none", same], episodes=6, **SMALL)
+    assert len(results.distinct()) == 7
+    table = tables.scores(results)
+    rows = {row[2]: dict(zip(table.header, row, strict=True)) for row in table.rows}
+    assert [rows["same"][name] for name in ("scored", "repeats")] == [6, 5]
+    assert [rows["none"][name] for name in ("scored", "repeats")] == [6, 0]
+    assert np.isnan(rows["same"]["return"].low), "one episode has no interval"
+    assert rows["none"]["return"].low < rows["none"]["return"].high
+    assert "repeats" in str(results.table())
+    assert tables.aggregates(results, "return").rows[0][2] == 7
+
+
+def test_the_optimality_gap_of_returns_is_a_share_of_the_task_s_range():
+    results = iv.evaluate(still, task=TASK, protocols="none", episodes=4, frame_skip=8, **SMALL)
+    assert results.provenance["ranges"] == {TASK: {"return": [0.0, 40.0]}}
+    table = tables.aggregates(results, "return")
+    gap = table.rows[0][table.header.index("optimality gap")]
+    assert gap.value == pytest.approx(1 - results.scores("return").mean() / 40.0)
+    free = Results(data=results.data)
+    assert np.isnan(tables.aggregates(free, "return").rows[0][-1].value), "no range, no gap"
+    whole = iv.make(TASK, observation="state", frame_skip=3)
+    assert whole.unwrapped.world.return_range == (0.0, 1000.0)
 
 
 def look_under(name):

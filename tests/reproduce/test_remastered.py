@@ -23,6 +23,7 @@ from interverse.reproduce.remastered.compare import (
     schedule_cells,
     scored,
 )
+from interverse.reproduce.remastered.figures import write_figures
 from interverse.reproduce.remastered.published import METHODS, TASKS, printed, rows
 from interverse.reproduce.remastered.run import reproduce
 from interverse.reproduce.remastered.settings import RemasteredSettings
@@ -33,11 +34,13 @@ from interverse.reproduce.remastered.variants import (
     row_file,
     shown_variants,
     sweep_variants,
+    swept_tasks,
     table_variant,
     wanted,
 )
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
+from tests.conformance.cases import TEXTURES
 
 _CARTPOLE = "Cartpole Balance"
 
@@ -100,13 +103,17 @@ def test_tables_and_figures_share_their_agents():
 
 def test_figure_2_trains_in_many_looks():
     found = look_variants(BUDGETS["full"])
-    assert [v.visual_seed for v in found if v.task == "Walker Walk"] == [0, 6985, 2000, 2001]
-    assert len({v.name for v in found if v.task == "Ball in Cup Catch"}) == 60
+    walkers = [v for v in found if v.task == "Walker Walk"]
+    assert [v.visual_seed for v in walkers] == 4 * [0, 6985, 2000, 2001]
+    assert list(dict.fromkeys(v.method for v in walkers)) == ["SAC+AE", "CURL", "SAC+AUG", "DrQ"]
+    cups = {(v.method, v.visual_seed) for v in found if v.task == "Ball in Cup Catch"}
+    assert cups == {(m, seed) for m in ("SAC+AUG", "CURL") for seed in range(61)}
 
 
 def test_sweeps_have_the_papers_settings():
     full = BUDGETS["full"]
-    augmentations = sweep_variants(7, full)
+    walker = "Walker Walk"
+    augmentations = sweep_variants(7, full, walker)
     assert set(augmentations) == set(paper_augmentations())
     assert len(augmentations) == 11
     assert dict(augmentations["rotate"].hyper) == {
@@ -114,9 +121,42 @@ def test_sweeps_have_the_papers_settings():
         "beta": 0.9,
         "invariance": 1.5e-3,
     }
-    assert all(dict(v.hyper)["beta"] == 1.0 for v in sweep_variants(6, full).values())
-    names = {v.name for n in (5, 6, 7) for v in sweep_variants(n, full).values()}
+    assert all(dict(v.hyper)["beta"] == 1.0 for v in sweep_variants(6, full, walker).values())
+    names = {v.name for n in (5, 6, 7) for v in sweep_variants(n, full, walker).values()}
     assert len(names) == 6 + 6 + 11
+    captions = {5: (walker, "Cartpole Balance"), 6: (walker,), 7: (walker,)}
+    assert {n: swept_tasks(n, full) for n in (5, 6, 7)} == captions
+
+
+def test_figures_show_what_their_captions_say():
+    shown = {
+        1: "walker/walk",
+        10: "cartpole/swingup",
+        11: "walker/walk",
+        12: "reacher/easy",
+        13: "finger/spin",
+    }
+    assert shown == sheets.SHEETS
+    assert sheets.TRAJECTORY == "hopper/hop"
+
+
+def test_pictures_of_one_s_own(tmp_path):
+    settings = _smoke(tmp_path, textures=TEXTURES)
+    config = settings.training(table_variant(_CARTPOLE, "CURL"), 0)
+    assert config.options["textures"] == str(TEXTURES)
+    own = sheets.one_state("cartpole/swingup", 2, 24, settings.world_options)
+    painted = sheets.one_state("cartpole/swingup", 2, 24, {})
+    np.testing.assert_array_equal(own[0], painted[0])
+    assert (own[1] != painted[1]).mean() > 0.3
+
+
+def test_figure_8_and_9_are_drawn_without_training(tmp_path):
+    settings = _smoke(tmp_path, figures=(8, 9), table=(3,))
+    assert write_figures(settings, print) == ["figure-8.png", "figure-9.png"]
+    seen = sheets.trajectory(2, 3, 24, {})
+    assert seen.shape == (6, 24, 24, 3)
+    assert all((seen[i] != seen[i + 3]).mean() > 0.3 for i in range(3)), "another look"
+    assert (seen[0] != seen[2]).any(), "another moment"
 
 
 def test_full_tests_are_the_papers(tmp_path):
@@ -134,7 +174,7 @@ def test_full_tests_are_the_papers(tmp_path):
     ("given", "told"),
     [
         ({"table": (4,)}, "table 4"),
-        ({"figures": (8,)}, "figure 8"),
+        ({"figures": (14,)}, "figure 14"),
         ({"tasks": ("Walker Fly",)}, "Walker Fly"),
         ({"methods": ("sac_aug",)}, "sac_aug"),
     ],
@@ -198,8 +238,7 @@ def test_looks_of_one_state():
 
 
 def test_contact_sheets():
-    assert sorted(name for pair in sheets.SHEETS.values() for name in pair) == list(sheets.DOMAINS)
-    seen = sheets.one_state("cartpole", 3, 24)
+    seen = sheets.one_state("cartpole/swingup", 3, 24, {})
     assert seen.shape == (3, 24, 24, 3)
     assert all((seen[i] != seen[i - 1]).mean() > 0.3 for i in range(3))
     made = sheets.sheet(seen, 2, gap=1)
@@ -256,7 +295,7 @@ def _stop() -> None:
 
 
 def test_a_stopped_training_goes_on(tmp_path, monkeypatch):
-    given = {"table": (3,), "figures": (2,), "time_limit": 1e6}
+    given = {"table": (3,), "figures": (2,), "methods": ("SAC+AUG",), "time_limit": 1e6}
     monkeypatch.setattr(run, "_PIECE", 20)
     with monkeypatch.context() as hurried:
         looks = iter([None, None])  # at the row, before its first piece; then the time is up
@@ -297,7 +336,7 @@ def test_what_is_done_is_not_done_again(tmp_path, capsys):
 @pytest.mark.timeout(1200)
 def test_everything_in_small(tmp_path, capsys):
     """Every table and every figure, through the command line."""
-    numbers = ["1", "2", "3", "4", "5", "6", "7", "9", "10", "11", "12", "13"]
+    numbers = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13"]
     asked = ["reproduce", "--benchmark", "dmcr", "--table", "1", "2", "3", "--figures", *numbers]
     assert main([*asked, "--budget", "smoke", "--out", str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

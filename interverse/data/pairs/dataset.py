@@ -20,14 +20,15 @@ from interverse.data.pairs.pictures import (
     DEPTHS,
     INSTANCES,
     MASKS,
-    Pictures,
+    PairPictures,
     decode,
 )
 from interverse.data.pairs.shards import ShardPictures, joined, picture_kinds, read_columns
-from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
-from interverse.data.pairs.tensors import CACHE, Job, PairArrays, Shape, load_tensors
+from interverse.data.pairs.splits import Labels, PairSplit, SplitConfig, split_pairs
+from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.graph import CausalGraph
+from interverse.worlds.rooms import Address, Origin, Pair
 
 Rows = Any  # a slice, a mask, an index array or None for all
 _BY_ROW = (
@@ -56,7 +57,7 @@ class PairDataset:
     """
 
     path: Path
-    pictures: Pictures
+    pictures: PairPictures
     rows: NDArray[np.int64]
     verbs: tuple[str, ...]
     nouns: tuple[str, ...]
@@ -104,6 +105,7 @@ class PairDataset:
             verbs=self.verbs,
             width=self.width,
             height=self.height,
+            house=np.unique(self.scene, return_inverse=True)[1].astype(np.int64),
         )
 
     def split(
@@ -111,7 +113,7 @@ class PairDataset:
         shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp",
         seed: int = 0,
         **sizes: Any,
-    ) -> Split:
+    ) -> PairSplit:
         """Returns the rows of each part under a shift; `sizes` are fields of `SplitConfig`."""
         return split_pairs(self.labels, SplitConfig(shift=shift, **sizes), seed, str(self.path))
 
@@ -131,7 +133,7 @@ class PairDataset:
             mask_size: edge of the masks; None takes `size`, 0 leaves masks out.
             cache: folder to keep them in; None takes `.tensors` in the data set's folder.
         """
-        shape = Shape(size=size, crop=crop, mask_size=mask_size)
+        shape = PairShape(size=size, crop=crop, mask_size=mask_size)
         job = Job(pictures=self.pictures, rows=self.rows, boxes=self.box_after, shape=shape)
         return load_tensors(job, self.path / CACHE if cache is None else Path(cache))
 
@@ -150,6 +152,36 @@ class PairDataset:
         data = self.pictures.read(kind, chosen)
         where = (self.pictures.where(kind, row) for row in chosen.tolist())
         return [decode(kind, item, name) for item, name in zip(data, where, strict=True)]
+
+    def pair(self, row: int) -> Pair:
+        """Returns one pair of a collected data set, which `counterfactual` takes."""
+        if self.header is None or self.address is None:
+            raise InvalidValueError(
+                explain(
+                    f"{self.path} does not tell how its pairs were drawn",
+                    allowed="data sets that `interverse collect` wrote",
+                )
+            )
+        (at,) = self._choose(row).tolist()
+        kinds = [kind for kind in _KINDS if kind in self.pictures.kinds]
+        pictures: dict[str, Any] = {kind: self.images(kind, [at])[0] for kind in kinds}
+        if "instances_before" not in pictures:
+            for when in ("before", "after"):
+                pictures[f"instances_{when}"] = np.where(pictures[f"mask_{when}"], 0, -1)
+        boxes: dict[str, Any] = {
+            name: tuple(getattr(self, name)[at].tolist()) for name in ("box_before", "box_after")
+        }
+        return Pair(
+            **pictures,
+            **boxes,
+            verb=int(self.verb[at]),
+            cls=int(self.noun[at]),
+            factors_before={name: values[at] for name, values in self.factors_before.items()},
+            factors_after={name: values[at] for name, values in self.factors_after.items()},
+            nuisance=tuple(name for name, changed in self.nuisance.items() if changed[at]),
+            address=Address(*self.address[at].tolist()),
+            origin=Origin(world_id=self.header.id, options=self.header.options),
+        )
 
     def take(self, rows: Rows) -> PairDataset:
         """Returns the data set of some pairs; its tensors are decoded and kept on their own."""

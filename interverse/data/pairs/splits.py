@@ -1,4 +1,4 @@
-"""Which pairs to train on and which to test on, for every shift of Causal Triplet.
+"""Splits of pairs into training and test rows, for every shift of Causal Triplet.
 
 `variant="reference"` gives the rows that the published code draws from the same seed: its order of
 operations, its two random streams, its sizes. `variant="mended"` differs where that code fails its
@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar, final
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.data.pairs.cuts import cut
+from interverse.data.pairs.split_config import SHIFTS, Labels, PairSplit, Rows, Shifted, SplitConfig
+from interverse.errors import InvalidValueError, explain
 from interverse.rng import check_seed
 
-Rows = NDArray[np.int64]
 Key = TypeVar("Key", bound=Hashable)
 OPPOSITES = {
     "open": "close",
@@ -30,95 +29,28 @@ OPPOSITES = {
     "clean": "dirty",
 }
 """The verb that undoes a verb; `break` has none."""
-SHIFTS = ("comp", "loca", "noun", "random", "verb")
 _HELD_CLASSES = 0.4  # share of nouns or verbs that are held out
 _HELD_PAIRS = 0.3  # share of (verb, noun) pairs that are candidates
 _HELD_ROWS, _LEAST_HELD = 0.1, 10  # without a shift: share and least number of rows
+__all__ = [
+    "OPPOSITES",
+    "SHIFTS",
+    "Labels",
+    "PairSplit",
+    "Rows",
+    "Shifted",
+    "Split",
+    "SplitConfig",
+    "split_pairs",
+]
+Split = PairSplit  # its name for users
 _LARGEST_SEED = 2**32 - 1
 _CAP = 1.5  # a verb may have the mean number of rows divided by this
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Labels:
-    """What a split depends on, one row a pair.
-
-    Attributes:
-        verb, noun: (N,) numbers. box: (N, 4) after-boxes, or None. verbs: names of the verbs.
-        width, height: of the pictures, for `loca`.
-    """
-
-    verb: Rows
-    noun: Rows
-    verbs: tuple[str, ...]
-    box: NDArray[np.int64] | None = None
-    width: int = 672
-    height: int = 672
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitConfig:
-    """How to split."""
-
-    shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp"
-    """comp: unseen (verb, noun) pairs. noun, verb: unseen classes. loca: left against right.
-    random: no shift."""
-    variant: Literal["reference", "mended"] = "reference"
-    """As the published code does it, or with its defects mended."""
-    train: int = 5000
-    """The most rows to train on; the published Epic-Kitchens runs have 1000."""
-    test: int = 5000
-    """The most rows of each test set; half of the ID rows and the OOD rows bound it too."""
-    valid: int | None = None
-    """Rows of the validation set, all ID. None takes what training leaves over, a test set's size
-    at most, and at least a tenth of what is left to train on in the mended variant. A number is
-    taken from the rows left over first and then from the end of the training rows."""
-
-    def __post_init__(self) -> None:
-        if self.shift not in SHIFTS:
-            raise UnknownNameError(unknown("shift", self.shift, SHIFTS))
-        if self.variant not in ("reference", "mended"):
-            raise UnknownNameError(unknown("variant", self.variant, ("reference", "mended")))
-        for name in ("train", "test", "valid"):
-            value = getattr(self, name)
-            if value is not None and value < (0 if name == "valid" else 1):
-                raise InvalidValueError(
-                    explain(f"{name} is {value}", allowed="a whole number of rows")
-                )
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Split:
-    """Rows of a data set, by part. All parts but `valid_ood` are disjoint.
-
-    Attributes:
-        train, valid, test_id: in distribution. test_ood: out of it.
-        valid_ood: the published OOD validation rows; in the reference variant they overlap the
-            test when there are few OOD rows.
-        held: the classes or (verb, noun) numbers that only OOD rows have.
-    """
-
-    train: Rows
-    valid: Rows
-    test_id: Rows
-    test_ood: Rows
-    valid_ood: Rows
-    held: tuple[tuple[int, ...], ...]
-
-
-class Shifted(NamedTuple):
-    """Rows in and out of distribution, in the order the sizes cut them; what is held out."""
-
-    id: Rows
-    ood: Rows
-    held: tuple[tuple[int, ...], ...] = ()
-
-
 def split_pairs(
     labels: Labels, config: SplitConfig, seed: int = 0, where: str = "the data set"
-) -> Split:
+) -> PairSplit:
     """Returns the rows of each part. The same arguments give the same rows.
 
     Args:
@@ -144,7 +76,7 @@ def split_pairs(
                 fix="Use more pairs, another seed or another shift",
             )
         )
-    return _cut(shifted, kept, config, shuffle)
+    return cut(shifted, kept, part, config, shuffle)
 
 
 def rebalance(verb: Rows, draw: random.Random) -> Rows:
@@ -257,51 +189,6 @@ def _held_pairs(
     return held
 
 
-# --------------------------------------------------------------------------- sizes
-
-
-def _cut(
-    shifted: Shifted, kept: Rows, config: SplitConfig, shuffle: np.random.RandomState
-) -> Split:
-    most = min(config.test, int(0.5 * len(shifted.id)))
-    count = max(min(len(shifted.ood), most), 1)
-    inside = shifted.id[shuffle.permutation(len(shifted.id))]
-    test_id, rest = inside[:count], inside[count:]
-    outside = shifted.ood
-    if config.variant == "mended":
-        outside = outside[shuffle.permutation(len(outside))]
-        valid_ood = outside[count : 2 * count]
-    else:
-        valid_ood = outside[-count:]
-    train, valid = _train_and_valid(rest, config, count)
-    return Split(
-        train=kept[train],
-        valid=kept[valid],
-        test_id=kept[test_id],
-        test_ood=kept[outside[:count]],
-        valid_ood=kept[valid_ood],
-        held=shifted.held,
-    )
-
-
-def _train_and_valid(rest: Rows, config: SplitConfig, count: int) -> tuple[Rows, Rows]:
-    left_over = max(len(rest) - config.train, 0)
-    wanted = config.valid
-    if wanted is None:
-        wanted = min(left_over, count)
-        if config.variant == "mended":
-            wanted = max(wanted, -(-min(len(rest), config.train) // 10))
-    if wanted and wanted >= len(rest):
-        raise InvalidValueError(
-            explain(
-                f"valid is {wanted}, but {len(rest)} rows are left to train on",
-                allowed=f"0 to {len(rest) - 1}",
-            )
-        )
-    start = min(config.train, len(rest) - wanted)
-    return rest[:start], rest[start : start + wanted]
-
-
 # --------------------------------------------------------------------------- rows
 
 
@@ -313,6 +200,7 @@ def _take(labels: Labels, rows: Rows) -> Labels:
         verbs=labels.verbs,
         width=labels.width,
         height=labels.height,
+        house=None if labels.house is None else labels.house[rows],
     )
 
 

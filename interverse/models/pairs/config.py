@@ -1,4 +1,4 @@
-"""What a recognition model is and how it trains: the settings, checked together."""
+"""Settings of a recognition model and of its training, checked together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, final, get_args
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.steps import Precision
 
-EncoderName = Literal["resnet18", "resnet50", "clip", "groupvit", "slots"]
+EncoderName = Literal["lite0", "resnet18", "resnet50", "clip", "groupvit", "slots"]
 Pairing = Literal["avg", "mask", "dense", "match-max", "match-mean"]
 
 
@@ -25,7 +25,8 @@ class EncoderConfig:
 
     name: EncoderName = "resnet18"
     weights: str | None = None
-    """A folder or a hub's name for transformers, a file of `train_slots` for slots; None: random.
+    """A folder or a hub's name for transformers, a file of `train_slots` for slots; None: random,
+    but lite0 has the ImageNet weights of its installed package.
     Random weights are recorded as such: frozen ones make the numbers incomparable."""
     scale: Literal["full", "tiny"] = "full"
     """tiny: the same wiring with few channels and layers, random weights; for trying things out."""
@@ -98,11 +99,11 @@ class PairModelConfig:
             raise InvalidValueError(
                 explain(f"independence {self.independence}, sparsity {self.sparsity} must be >= 0")
             )
-        if self.pairing == "mask" and not self.encoder.name.startswith("resnet"):
+        if self.pairing == "mask" and not self.encoder.name.startswith(("resnet", "lite")):
             raise InvalidValueError(
                 explain(
                     f"pairing 'mask' needs a feature map, {self.encoder.name} has none",
-                    allowed="resnet18, resnet50",
+                    allowed="lite0, resnet18, resnet50",
                 )
             )
         if self.match == "similarity" and not self.frozen:
@@ -130,6 +131,8 @@ class PairFit:
     """Folder for progress, curves and weights; without it nothing is written and resumed."""
     checkpoint_every: int = 1
     """Epochs between progress records: what a kill can cost."""
+    features: Path | None = None
+    """Folder for a frozen encoder's features, so that other heads and seeds find them."""
     keep_weights: bool = True
     """Whether the last epoch's weights stay in `out` when training is done."""
 

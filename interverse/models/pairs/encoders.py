@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch.nn import functional
 from interverse.errors import InvalidValueError, explain
 from interverse.models.checkpoint import read_tensors
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
+from interverse.models.pairs.lite0 import Lite0Tokens
 from interverse.models.pairs.slots import SlotEncoder
 from interverse.rng import Noise
 
@@ -34,7 +35,7 @@ class PairEncoder(nn.Module):
         self.config = config
         self.network = build_encoder(config.encoder)
         self.width: int = self.network.width
-        self.source = config.encoder.weights or "random"
+        self.source: str = getattr(self.network, "source", config.encoder.weights or "random")
 
     def forward(self, images: Tensor, masks: Tensor | None, noise: Tensor | None) -> Tensor:
         """Returns the tokens of a batch.
@@ -46,6 +47,7 @@ class PairEncoder(nn.Module):
         """
         pictures = images.float() / 255
         if isinstance(self.network, SlotEncoder):
+            assert noise is not None  # `noise` gave it
             tokens = self.network.pairs(_at(pictures, self.network.resolution), noise)
         else:
             tokens = self.network(pictures.flatten(0, 1)).unflatten(0, (-1, 2))
@@ -66,13 +68,15 @@ class PairEncoder(nn.Module):
         return slot_noise(self.network, rows, seed)
 
 
-def build_encoder(config: EncoderConfig) -> nn.Module:
+def build_encoder(config: EncoderConfig) -> Any:
     """Returns the network of one picture's tokens; random weights come from torch's generator."""
     if config.name == "slots":
         network = SlotEncoder(config)
         if config.weights is not None:
             _load_slots(network, Path(config.weights))
         return network
+    if config.name == "lite0":
+        return Lite0Tokens(config)
     from interverse.models.pairs.backbones import BACKBONES  # transformers, only where used
 
     return BACKBONES[config.name](config)

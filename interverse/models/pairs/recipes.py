@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, final
 
 from interverse.errors import UnknownNameError, unknown
-from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
+from interverse.models.pairs.config import EncoderConfig, EncoderName, PairFit, PairModelConfig
 
 Source = Literal["code", "paper"]
 
@@ -22,7 +22,7 @@ class Recipe:
     fit: PairFit
 
 
-def _config(encoder: str, frozen: bool, **fields: Any) -> PairModelConfig:
+def _config(encoder: EncoderName, frozen: bool, **fields: Any) -> PairModelConfig:
     return PairModelConfig(encoder=EncoderConfig(name=encoder), frozen=frozen, **fields)
 
 
@@ -34,6 +34,10 @@ _MODELS: Mapping[str, PairModelConfig] = MappingProxyType(
         "group-token": _config("groupvit", True, pairing="match-max"),
         "group-token-mean": _config("groupvit", True, pairing="match-mean"),
         "icm": _config("resnet18", False, independence=0.05),
+        "lite0": _config("lite0", True),
+        "lite0-icm": _config("lite0", True, independence=0.05),
+        "lite0-mask": _config("lite0", True, pairing="mask", min_mask=0.01),
+        "lite0-sms": _config("lite0", True, sparsity=10.0),
         "oracle-mask": _config("resnet18", False, pairing="mask", min_mask=0.01),
         "resnet-frozen": _config("resnet18", True),
         "slot-avg": _config("slots", True),

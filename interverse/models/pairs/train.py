@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch.nn import functional
 
-from interverse.data.pairs import CollectPairs, Labels, SplitConfig, collect_pairs, split_pairs
+from interverse.data.pairs import CollectPairs, SplitConfig, collect_pairs, split_pairs
 from interverse.data.pairs.load import load_pairs as load_folder
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.checkpoint import write_json
@@ -42,9 +42,10 @@ class TrainPairs:
     """How many pairs to draw, where no data are given."""
     workers: int = 1
     """Processes that draw them."""
-    model: str = "vanilla"
-    """A recipe: vanilla, icm, sms, oracle-mask, slot-avg, slot-dense, slot-match, resnet-frozen,
-    clip, group-avg, group-dense, group-token, group-token-mean, slot-match-mean."""
+    model: str = "lite0"
+    """A recipe: lite0, lite0-icm, lite0-sms, lite0-mask (EfficientNet-Lite0, frozen), vanilla, icm,
+    sms, oracle-mask, slot-avg, slot-dense, slot-match, resnet-frozen, clip, group-avg, group-dense,
+    group-token, group-token-mean, slot-match-mean."""
     source: Source = "code"
     """Hyper-parameters as in the authors' code, or as in the paper."""
     shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp"
@@ -52,6 +53,8 @@ class TrainPairs:
     actions."""
     split: Literal["mended", "reference"] = "mended"
     """Splits with the reference's defects mended, or exactly as its code draws them."""
+    test_houses: float = 0.0
+    """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
     size: int = 64
     """Edge of the pictures in pixels; the paper has 224."""
     epochs: int | None = None
@@ -115,15 +118,11 @@ def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairR
     """Returns the trained model; its curves and results are in `config.out`."""
     model, fit = config.configs()
     pairs = load_pairs(config).to(config.device)
-    labels = Labels(
-        verb=pairs.verb.cpu().numpy(),
-        noun=pairs.noun.cpu().numpy(),
-        verbs=pairs.verbs,
-        box=pairs.extra.get("boxes"),
-    )
     valid = max(1, min(500, len(pairs) // 20))
-    splits = SplitConfig(shift=config.shift, variant=config.split, valid=valid)
-    split = split_pairs(labels, splits, config.seed, str(config.data or config.out))
+    splits = SplitConfig(
+        shift=config.shift, variant=config.split, valid=valid, test_houses=config.test_houses
+    )
+    split = split_pairs(pairs.labels, splits, config.seed, str(config.data or config.out))
     if model.encoder.name == "slots" and model.encoder.weights is None:
         file = _pretrained(config, model, pairs)
         model = replace(model, encoder=replace(model.encoder, weights=str(file)))

@@ -18,6 +18,7 @@ from interverse.models.pairs.adam_state import adam_tensors, restore_adam
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, matched
 from interverse.models.pairs.head import HeadOutput, PairHead, critic
+from interverse.models.pairs.kept import features_key, kept_features
 from interverse.models.pairs.sparsity import change_penalty, feature_blocks, verb_groups
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.stage_work import under
@@ -69,13 +70,18 @@ class PairWork:
         return torch.optim.Adam(parameters, lr=rate, betas=BETAS, fused=True)
 
     def keep_features(self) -> None:
-        """Computes the features of every pair, once."""
+        """Takes the features of every pair from where they are kept, computed at first."""
         if self.keeps and self.kept is None:
-            self.encoder.eval()
-            rows = torch.arange(len(self.data), device=self.device)
-            with torch.no_grad():
-                parts = [self._encoded(some) for some in rows.split(_EVALUATED_AT_ONCE)]
-            self.kept = torch.cat(parts)
+            source = f"{self.encoder.source} {self.fit.precision}"
+            drawn = self.encoder.source == "random" or self.config.encoder.name == "slots"
+            key = features_key(self.config, self.data, source, seed=self.seed if drawn else None)
+            self.kept = kept_features(key, self._all_features, self.fit.features).to(self.device)
+
+    def _all_features(self) -> Tensor:
+        self.encoder.eval()
+        rows = torch.arange(len(self.data), device=self.device)
+        with torch.no_grad():
+            return torch.cat([self._encoded(some) for some in rows.split(_EVALUATED_AT_ONCE)])
 
     def epoch(self, rows: Tensor) -> dict[str, float]:
         """Trains on rows in their order; returns means over them, accuracy as it was met."""
@@ -216,5 +222,5 @@ def seeded(name: str, seed: int) -> Iterator[None]:
     """Makes torch's own generator a function of a name and a seed, for as long as it lasts."""
     with torch.random.fork_rng(devices=[]):
         number = int(generator(seed=seed, name=name).integers(2**62))
-        torch.random.default_generator.manual_seed(number)
+        torch.default_generator.manual_seed(number)
         yield

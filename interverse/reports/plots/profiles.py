@@ -28,7 +28,7 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
 
     A curve that lies above another everywhere belongs to the better policy, whatever the aggregate.
     """
-    last = results.final()
+    last = results.final().distinct()
     parts = [last.select(task=task) for task in last.tasks]
     parts = [part for part in parts if np.isfinite(part.scores(metric)).any()]
     if not parts:

@@ -48,7 +48,7 @@ def response(
     are shaded. Without `variables`, up to 12 components are drawn: those that most protocols set,
     and among these the ones that go with the score most.
     """
-    last = results.final()
+    last = results.final().distinct()
     scores = last.scores(metric)
     names = last.variables if variables is None else variables
     components = [c for name in names for c in _components(last, name) if _varies(c, scores)]

@@ -1,4 +1,4 @@
-"""How much to spend: the published sizes, what a CPU can do in hours, or just enough to run."""
+"""Budgets: the published sizes, what a CPU can do in hours, or just enough to run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _SWEEPS = {5: (0.0, 0.25, 0.5, 0.75, 0.9, 1.0), 6: (0.0, 1e-5, 1e-4, 1.5e-3, 1e-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class DmcrBudget:
     """Sizes of everything a number depends on.
 
     Attributes:
         preset: of the agents. steps: decisions, None: the preset's for each task.
         runs: training runs a number, seeds 0 to runs - 1.
-        looks, starts: visual seeds and dynamics seeds of a test; their product is its episodes.
+        looks, starts: visual seeds of a test and dynamics seeds of each; their product is its
+            episodes, and no two of them start from the same state.
         train_episodes: of the training score.
         renderings: looks of one state for Figure 3.
         trained_looks: Figure 2's: how many of the first task and of the second.
@@ -47,10 +48,10 @@ class Budget:
     world: Mapping[str, Any] = field(default_factory=dict)
 
 
-BUDGETS: Mapping[str, Budget] = MappingProxyType(
+BUDGETS: Mapping[str, DmcrBudget] = MappingProxyType(
     {
-        "full": Budget(preset="paper"),
-        "reduced": Budget(
+        "full": DmcrBudget(preset="paper"),
+        "reduced": DmcrBudget(
             preset="small",
             runs=2,
             looks=25,
@@ -60,7 +61,7 @@ BUDGETS: Mapping[str, Budget] = MappingProxyType(
             trained_looks=(3, 0),
             sweeps={5: (0.0, 0.5, 1.0), 6: (0.0, 1e-4, 1e-2)},
         ),
-        "smoke": Budget(
+        "smoke": DmcrBudget(
             preset="small",
             steps=24,
             runs=1,

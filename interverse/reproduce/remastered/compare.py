@@ -14,7 +14,12 @@ from interverse.metrics.generalisation import generalisation_error_interval
 from interverse.models.checkpoint import read_json, write_json
 from interverse.reproduce.remastered.published import TASKS, TITLES, printed, rows
 from interverse.reproduce.remastered.settings import RemasteredSettings
-from interverse.reproduce.remastered.variants import CONDITIONS, Variant, row_file, table_variant
+from interverse.reproduce.remastered.variants import (
+    CONDITIONS,
+    DmcrVariant,
+    row_file,
+    table_variant,
+)
 from interverse.rng import generator
 
 Number = dict[str, Any]
@@ -39,7 +44,7 @@ def _as_published(settings: RemasteredSettings) -> bool:
     return settings.budget == "full" and settings.steps is None and settings.runs is None
 
 
-def records(settings: RemasteredSettings, variant: Variant) -> list[dict[str, Any]]:
+def records(settings: RemasteredSettings, variant: DmcrVariant) -> list[dict[str, Any]]:
     """Returns the records on disk of a variant, by run."""
     paths = (row_file(settings.out, variant, seed) for seed in range(settings.sizes().runs))
     return [read_json(path) for path in paths if path.exists()]

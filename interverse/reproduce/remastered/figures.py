@@ -1,4 +1,4 @@
-"""Figures 1 to 7 and 9 to 13, each drawn from what is on disk; 1 and 9 to 13 from the worlds."""
+"""Figures 1 to 13, as the paper's captions have them; 1 and 8 to 13 need no training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
+from interverse.agents.pixel.augment import augmentation
 from interverse.protocols.remastered import REMASTERED
 from interverse.reproduce.remastered.analysis import (
     attention_of,
@@ -15,21 +17,41 @@ from interverse.reproduce.remastered.analysis import (
     looks_of_a_state,
     newest_frame,
 )
-from interverse.reproduce.remastered.compare import records, scored
+from interverse.reproduce.remastered.compare import records
+from interverse.reproduce.remastered.curves import look_curves, sweep_curves
 from interverse.reproduce.remastered.published import TASKS
 from interverse.reproduce.remastered.settings import RemasteredSettings
-from interverse.reproduce.remastered.sheets import DOMAINS, SHEETS, one_state, sheet
+from interverse.reproduce.remastered.sheets import (
+    SHEETS,
+    TRAJECTORY,
+    one_state,
+    sheet,
+    trajectory,
+)
 from interverse.reproduce.remastered.variants import (
-    Variant,
-    look_variants,
+    SWEPT,
+    DmcrVariant,
     shown_variants,
-    sweep_variants,
 )
 from interverse.rollouts.pixels import PixelPolicy
 
 Say = Callable[[str], None]
 _SHEET = {"smoke": (3, 48), "reduced": (20, 84), "full": (20, 84)}  # looks, pixels
-_SWEPT = {5: "beta (share of a batch that is augmented)", 6: "lambda", 7: "augmentation"}
+_LINES = (2, 3, 5, 6, 7)  # drawn as lines
+# Figure 8's two groups; it shows the large crop and the large shift, for visual effect.
+_GROUPS = {
+    "alterations": ("color_jitter", "network_randomization", "grayscale", "gamma"),
+    "augmentations": (
+        "rad",
+        "cutout_color",
+        "large_drq",
+        "large_translate",
+        "rotate",
+        "vertical_flip",
+        "window",
+    ),
+}
+_DRAWS = 6
 _FLOOR = next(p for p in REMASTERED if p.name == "floor")
 
 
@@ -40,39 +62,62 @@ def write_figures(settings: RemasteredSettings, say: Say) -> list[str]:
     except ImportError:
         say("no figures: pip install 'interverse[report]' brings matplotlib")
         return []
-    makers: Mapping[int, Callable[[RemasteredSettings], Any]] = {
-        1: overview,
-        2: look_curves,
-        3: spread_figure,
-        4: attention_figure,
-    }
     names = []
     for number in sorted(set(settings.figures)):
-        if number in makers:
-            figure = makers[number](settings)
-        else:
-            figure = (domain_sheets if number in SHEETS else sweep_figure)(settings, number)
+        figure = _figure(settings, number)
         if figure is None:
             say(f"figure {number}: nothing to show yet")
             continue
-        names.append(f"figure-{number}.{'svg' if number in (2, 3, 5, 6, 7) else 'png'}")
+        names.append(f"figure-{number}.{'svg' if number in _LINES else 'png'}")
         style.save(figure, settings.out / names[-1])
     return names
 
 
-def overview(settings: RemasteredSettings) -> Any:
-    """Returns Figure 1: a row of looks for every domain."""
-    count, size = _SHEET[settings.budget]
-    shown = {name: one_state(name, min(count, 8), size) for name in DOMAINS}
-    return _rows_of_pictures({name: sheet(p, len(p)) for name, p in shown.items()}, 0.95)
+def _figure(settings: RemasteredSettings, number: int) -> Any:
+    if number in SHEETS:
+        return look_sheet(settings, number)
+    if number in SWEPT:
+        return sweep_curves(settings, number)
+    makers: Mapping[int, Callable[[RemasteredSettings], Any]] = {
+        2: look_curves,
+        3: spread_figure,
+        4: attention_figure,
+        8: augmentation_sheet,
+        9: trajectory_sheet,
+    }
+    return makers[number](settings)
 
 
-def domain_sheets(settings: RemasteredSettings, number: int) -> Any:
-    """Returns one of Figures 9 to 13: twenty looks of two domains."""
+def look_sheet(settings: RemasteredSettings, number: int) -> Any:
+    """Returns Figure 1 or one of 10 to 13: one state of the captioned task in many looks."""
     count, size = _SHEET[settings.budget]
-    columns = min(10, count)
-    shown = {name: sheet(one_state(name, count, size), columns) for name in SHEETS[number]}
-    return _rows_of_pictures(shown, 0.9 * -(-count // columns))
+    count = min(count, 10) if number == 1 else count
+    columns = min(5, count)
+    task = SHEETS[number]
+    pictures = one_state(task, count, size, settings.world_options)
+    return _rows_of_pictures({task: sheet(pictures, columns)}, 1.7 * -(-count // columns))
+
+
+def trajectory_sheet(settings: RemasteredSettings) -> Any:
+    """Returns Figure 9: six moments of a trajectory of Hopper Hop, a row for each of four looks."""
+    size = _SHEET[settings.budget][1]
+    pictures = trajectory(4, 6, size, settings.world_options)
+    return _rows_of_pictures({TRAJECTORY: sheet(pictures, 6)}, 6.0)
+
+
+def augmentation_sheet(settings: RemasteredSettings) -> Any:
+    """Returns Figure 8: one picture under alterations and under augmentations, four draws each."""
+    size = _SHEET[settings.budget][1]
+    picture = one_state("walker/walk", 1, size, settings.world_options).transpose(0, 3, 1, 2)
+    rows = {name: _altered(name, picture) for group in _GROUPS.values() for name in group}
+    return _rows_of_pictures({name: sheet(p, len(p)) for name, p in rows.items()}, 0.75)
+
+
+def _altered(name: str, picture: Any) -> Any:
+    batch = torch.as_tensor(picture).repeat(_DRAWS, 1, 1, 1)
+    (seen,) = augmentation(name)(batch, generator=torch.Generator().manual_seed(0))
+    whole = np.concatenate([picture, seen.clamp(0, 255).to(torch.uint8).numpy()])
+    return whole.transpose(0, 2, 3, 1)
 
 
 def _rows_of_pictures(shown: Mapping[str, Any], height: float) -> Any:
@@ -89,49 +134,6 @@ def _rows_of_pictures(shown: Mapping[str, Any], height: float) -> Any:
             panel.set_yticks([])
             panel.spines[:].set_visible(False)
             panel.grid(visible=False)
-        return figure
-
-    return drawn()
-
-
-def look_curves(settings: RemasteredSettings) -> Any:
-    """Returns Figure 2: learning curves, one per look that was trained in."""
-    from interverse.reports.plots import style
-
-    curves = [
-        (variant, [record["evaluations"] for record in found])
-        for variant in look_variants(settings.sizes())
-        if (found := [r for r in records(settings, variant) if "evaluations" in r])
-    ]
-    if not curves:
-        return None
-
-    @style.styled
-    def drawn() -> Any:
-        tasks = list(dict.fromkeys(variant.task for variant, _ in curves))
-        figure = style.new_figure(3.6)
-        panels = figure.subplots(1, len(tasks), squeeze=False)[0]
-        for panel, task in zip(panels, tasks, strict=True):
-            mine = [curve for curve in curves if curve[0].task == task]
-            for index, (variant, runs) in enumerate(mine):
-                shortest = min(len(run) for run in runs)
-                steps = [row["step"] for row in runs[0][:shortest]]
-                means = np.mean([[row["mean"] for row in run[:shortest]] for run in runs], axis=0)
-                look = style.look(index)
-                panel.plot(
-                    steps,
-                    means,
-                    look.line,
-                    color=look.color,
-                    marker=look.marker,
-                    markersize=3,
-                    label=f"look {variant.visual_seed}",
-                )
-            panel.set_title(task)
-            panel.set_xlabel("decisions")
-            if len(mine) <= 8:
-                panel.legend(fontsize=8)
-        panels[0].set_ylabel("return in the look trained in")
         return figure
 
     return drawn()
@@ -169,7 +171,7 @@ def spread_figure(settings: RemasteredSettings) -> Any:
     return drawn()
 
 
-def _spreads(settings: RemasteredSettings, variant: Variant) -> Any:
+def _spreads(settings: RemasteredSettings, variant: DmcrVariant) -> Any:
     """Returns (run, output) the sorted spread over floors of one state."""
     floors = _FLOOR.grid["visual_seed"]
     count = settings.sizes().renderings
@@ -218,53 +220,7 @@ def attention_figure(settings: RemasteredSettings) -> Any:
     return drawn()
 
 
-def _policies(settings: RemasteredSettings, variant: Variant) -> list[PixelPolicy]:
+def _policies(settings: RemasteredSettings, variant: DmcrVariant) -> list[PixelPolicy]:
     """Returns the policies of the runs that are trained to their end."""
     whole = [record["seed"] for record in records(settings, variant) if "evaluations" in record]
     return [PixelPolicy.load(settings.folder(variant, run) / "policy") for run in whole]
-
-
-def sweep_figure(settings: RemasteredSettings, number: int) -> Any:
-    """Returns Figure 5, 6 or 7: returns in the look trained in and in new ones, by a setting."""
-    from interverse.reports.plots import style
-
-    variants = sweep_variants(number, settings.sizes())
-    found = {
-        value: (scored(kept, "train"), scored(kept, "all"))
-        for value, variant in variants.items()
-        if (kept := records(settings, variant))
-    }
-    found = {value: pair for value, pair in found.items() if None not in pair}
-    if len(found) < 2:
-        return None
-
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(3.6)
-        panel = figure.subplots()
-        place = np.arange(len(found))
-        for k, told in enumerate(("look trained in", "new looks")):
-            numbers = [pair[k]["return"] for pair in found.values()]
-            means = np.array([n["mean"] for n in numbers])
-            ends = [
-                [mean - n["low"], n["high"] - mean] if n["low"] is not None else [0.0, 0.0]
-                for mean, n in zip(means, numbers, strict=True)
-            ]
-            panel.bar(
-                place + 0.4 * (k - 0.5),
-                means,
-                0.38,
-                yerr=np.array(ends).T.clip(0),
-                color=style.look(k).color,
-                ecolor=style.SOFT,
-                label=told,
-            )
-        turn = {"rotation": 25, "ha": "right"} if number == 7 else {}
-        panel.set_xticks(place, [name.replace("_", " ") for name in found], **turn)
-        panel.set_xlabel(_SWEPT[number])
-        panel.set_ylabel("return")
-        panel.set_title(next(iter(variants.values())).task)
-        style.legend_above(figure, panel, 2)
-        return figure
-
-    return drawn()

@@ -17,6 +17,7 @@ _LEGEND = (
 )
 _SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
 _PICTURES = "Floors and backgrounds are generated ones, not the paper's photographs."
+_OWN_PICTURES = "Floors and backgrounds are those of {}."
 
 
 def write_pages(
@@ -24,14 +25,16 @@ def write_pages(
 ) -> None:
     """Writes summary.md, index.html and, if matplotlib is there, figures."""
     figures = write_figures(settings, say)
-    sections = [section for content in tables for section in _sections(content)]
+    given = settings.textures
+    pictures = _PICTURES if given is None else _OWN_PICTURES.format(given.name)
+    sections = [section for content in tables for section in _sections(content, pictures)]
     markdown, html = written_page("DMC Remastered, made again", sections, figures)
     write_text(settings.out / "summary.md", markdown)
     write_text(settings.out / "index.html", html)
     say(f"written: {settings.out / 'summary.md'}, {settings.out / 'index.html'}")
 
 
-def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
+def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:
     cells = content["cells"]
     if not cells:
         return
@@ -39,7 +42,7 @@ def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
         remarks = ["Decisions and frame skip; the Hopper's length is hard to read in the paper."]
         yield content["title"], remarks, _schedule(cells)
         return
-    remarks = [_LEGEND, _PICTURES] if content["comparable"] else [_LEGEND, _SMALL, _PICTURES]
+    remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, _SMALL, pictures]
     yield f"{content['title']}: returns", remarks, _grid(cells, "return")
     tests = [cell for cell in cells if cell["condition"] != "train"]
     yield f"{content['title']}: E_G", [], _grid(tests, "E_G")

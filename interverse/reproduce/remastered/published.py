@@ -39,11 +39,13 @@ METHODS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The paper's name of a method -> the agent's."""
+AGENTS: Mapping[str, str] = MappingProxyType({**METHODS, "DrQ": "drq"})
+"""The same with the agent that Figure 2 shows and no table has."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class DmcrNumber:
     """One number; `condition` is train or test (Table 1), or the factor that varies (Table 2)."""
 
     task: str
@@ -54,7 +56,7 @@ class Printed:
 
 
 @functools.cache
-def printed(table: int) -> tuple[Printed, ...]:
+def printed(table: int) -> tuple[DmcrNumber, ...]:
     """Returns the printed numbers of a table; what is illegible in the paper is left out.
 
     >>> [row.value for row in printed(1) if (row.task, row.method) == ("Walker Walk", "SAC+AUG")]
@@ -65,7 +67,7 @@ def printed(table: int) -> tuple[Printed, ...]:
     with open(_FILE, newline="", encoding="utf-8") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return tuple(
-            Printed(
+            DmcrNumber(
                 task=row["task"],
                 method=row["method"],
                 condition=row["condition"],

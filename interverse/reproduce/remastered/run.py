@@ -19,9 +19,9 @@ from interverse.reproduce.clock import Clock
 from interverse.reproduce.remastered.compare import compare
 from interverse.reproduce.remastered.pages import write_pages
 from interverse.reproduce.remastered.settings import RemasteredSettings
-from interverse.reproduce.remastered.variants import Variant, row_file
+from interverse.reproduce.remastered.variants import DmcrVariant, row_file
 from interverse.reproduce.rows import Record
-from interverse.rollouts.exported import CARD
+from interverse.rollouts.policy_card import CARD
 
 _PIECE = 10_000  # decisions between looks at the clock, where there is a limit
 
@@ -34,7 +34,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     """
     check_device(settings.device)
     clock = Clock(settings.time_limit)
-    work = _Work(settings, clock)
+    work = _DmcrWork(settings, clock)
     complete = clock.ends(work.everything)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
@@ -45,7 +45,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
 
 
 @final
-class _Work:
+class _DmcrWork:
     """Variants on their way, run by run: what was stopped has some of every agent."""
 
     def __init__(self, settings: RemasteredSettings, clock: Clock) -> None:
@@ -64,7 +64,7 @@ class _Work:
                     self.clock.say(f"{variant.name} seed {seed} failed: {error}")
                     self.failures[f"{variant.name} seed {seed}"] = error
 
-    def _one(self, variant: Variant, seed: int) -> None:
+    def _one(self, variant: DmcrVariant, seed: int) -> None:
         record = Record(row_file(self.settings.out, variant, seed), self._asked(variant, seed))
         record.write()  # so that other settings are refused before they cost anything
         policy = self._trained(variant, seed)
@@ -76,7 +76,7 @@ class _Work:
                 self.clock.check()
                 record.put(name, "return", self._tested(variant, seed, policy, name))
 
-    def _asked(self, variant: Variant, seed: int) -> dict[str, Any]:
+    def _asked(self, variant: DmcrVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers; how many actors act does, the device does not."""
         config = self.settings.training(variant, seed).record()
         kept = ("task", "algorithm", "preset", "steps", "seed", "actors", "options", "hyper")
@@ -84,7 +84,7 @@ class _Work:
         tests = {name: getattr(sizes, name) for name in ("looks", "starts", "train_episodes")}
         return {"variant": variant.name, **{name: config[name] for name in kept}, "tests": tests}
 
-    def _trained(self, variant: Variant, seed: int) -> Path:
+    def _trained(self, variant: DmcrVariant, seed: int) -> Path:
         """Returns the folder of the trained policy, training it now if need be."""
         config = self.settings.training(variant, seed)
         policy = config.out / "policy"
@@ -105,7 +105,7 @@ class _Work:
         done = _steps(config.out / "policy")
         return [*(n for n in range(_PIECE, whole, _PIECE) if n > done), whole]
 
-    def _tested(self, variant: Variant, seed: int, policy: Path, name: str) -> dict[str, Any]:
+    def _tested(self, variant: DmcrVariant, seed: int, policy: Path, name: str) -> dict[str, Any]:
         protocol, episodes = self.settings.protocols()[name]
         config = self.settings.training(variant, seed)
         with self.clock.timed(f"{variant.name} seed {seed}: {name}, {episodes} episodes"):

@@ -1,21 +1,21 @@
-"""What to reproduce. `interverse reproduce --benchmark dmcr` is made from this."""
+"""Settings of the reproduction; `interverse reproduce --benchmark dmcr` is made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from interverse.agents.pixel.config import PixelTrain
-from interverse.agents.pixel.presets import CROPPED, schedule
+from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.steps import Precision
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.remastered import REMASTERED
-from interverse.reproduce.remastered.budgets import BUDGETS, Budget, BudgetName
-from interverse.reproduce.remastered.published import METHODS, TASKS, TITLES
-from interverse.reproduce.remastered.variants import FIGURES, Variant, wanted
+from interverse.reproduce.remastered.budgets import BUDGETS, BudgetName, DmcrBudget
+from interverse.reproduce.remastered.published import AGENTS, METHODS, TASKS, TITLES
+from interverse.reproduce.remastered.variants import FIGURES, DmcrVariant, wanted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,11 @@ class RemasteredSettings:
 
     Contact sheets of looks, without training:
 
-      interverse reproduce --benchmark dmcr --table 3 --figures 1 9 10 11 12 13
+      interverse reproduce --benchmark dmcr --table 3 --figures 1 8 9 10 11 12 13
+
+    With the original's photographs, where you have them:
+
+      interverse reproduce --benchmark dmcr --textures dmc_remastered/assets
 
     One row as published, on a GPU, in pieces of ten minutes:
 
@@ -43,8 +47,8 @@ class RemasteredSettings:
     table: tuple[int, ...] = (1,)
     """1: E_G in looks never seen. 2: one factor at a time. 3: training lengths (trains nothing)."""
     figures: tuple[int, ...] = ()
-    """1, 9-13: one state in many looks. 2: training in other looks. 3: encoder variance. 4:
-    attention. 5, 6, 7: beta, lambda and augmentations. 2 to 7 train agents."""
+    """1, 9-13: states in many looks. 2: training in other looks. 3: encoder variance. 4: attention.
+    5, 6, 7: beta, lambda and augmentations. 8: what augmentations do. 2 to 7 train agents."""
     budget: BudgetName = "reduced"
     """full: the published sizes, for a GPU. reduced: 64 px, 4000 decisions, 2 runs. smoke: tiny."""
     tasks: tuple[str, ...] = ()
@@ -67,6 +71,8 @@ class RemasteredSettings:
     """A Ray cluster to run tests on: local, auto or HOST:PORT; without, processes."""
     time_limit: float | None = None
     """Stop cleanly after so many seconds; the same command then goes on."""
+    textures: Path | None = None
+    """A folder of floors and skies, such as the original's assets; without, generated pictures."""
     out: Path = Path("runs/dmcr")
     """Folder for results."""
 
@@ -85,7 +91,7 @@ class RemasteredSettings:
             if value is not None and value < 1:
                 raise InvalidValueError(explain(f"{name} is {value}", allowed="1 or more"))
 
-    def sizes(self) -> Budget:
+    def sizes(self) -> DmcrBudget:
         """Returns the budget in force."""
         given: dict[str, Any] = {
             "tasks": self.tasks or None,
@@ -97,13 +103,18 @@ class RemasteredSettings:
             BUDGETS[self.budget], **{name: v for name, v in given.items() if v is not None}
         )
 
-    def variants(self) -> list[Variant]:
+    @property
+    def world_options(self) -> dict[str, Any]:
+        """Options of every world: whose pictures it shows."""
+        return {} if self.textures is None else {"textures": str(self.textures)}
+
+    def variants(self) -> list[DmcrVariant]:
         """Returns what must be trained, each once."""
         return wanted(self.table, self.figures, self.sizes())
 
-    def training(self, variant: Variant, seed: int) -> PixelTrain:
+    def training(self, variant: DmcrVariant, seed: int) -> PixelTrain:
         """Returns how a variant trains at this budget."""
-        sizes, algorithm = self.sizes(), METHODS[variant.method]
+        sizes, algorithm = self.sizes(), AGENTS[variant.method]
         hyper: dict[str, Any] = {**sizes.hyper, **dict(variant.hyper)}
         if "image_size" in hyper:
             side = hyper["image_size"]
@@ -113,7 +124,7 @@ class RemasteredSettings:
         return PixelTrain(
             task=task,
             out=self.folder(variant, seed),
-            algorithm=algorithm,
+            algorithm=cast("PixelAlgorithm", algorithm),
             preset=sizes.preset,
             steps=steps,
             evaluate_every=max(1, min(5_000, steps // 5)),
@@ -121,11 +132,11 @@ class RemasteredSettings:
             actors=self.actors,
             device=self.device,
             precision=self.precision,
-            options={**sizes.world, "visual_seed": variant.visual_seed},
+            options={**sizes.world, **self.world_options, "visual_seed": variant.visual_seed},
             hyper=hyper,
         )
 
-    def folder(self, variant: Variant, seed: int) -> Path:
+    def folder(self, variant: DmcrVariant, seed: int) -> Path:
         """Returns where a variant and seed is trained and tested."""
         return self.out / "work" / f"{variant.name}.seed-{seed}"
 
@@ -138,7 +149,7 @@ class RemasteredSettings:
             if protocol.name == "train":
                 starts = starts[: sizes.train_episodes]
             else:
-                looks, starts = looks[: sizes.looks], starts[: sizes.starts]
+                looks, starts = looks[: sizes.looks], starts[: sizes.looks * sizes.starts]
             grid = {"visual_seed": looks, "dynamics_seed": starts}
-            out[protocol.name] = replace(protocol, grid=grid), len(looks) * len(starts)
+            out[protocol.name] = replace(protocol, grid=grid), len(starts)
         return out

@@ -1,7 +1,8 @@
-"""Contact sheets: one state in many looks (Figures 1 and 9 to 13). Nothing is trained for them."""
+"""Contact sheets: states in many looks (Figures 1 and 9 to 13). Nothing is trained for them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,28 +12,18 @@ from interverse.envs import make
 from interverse.envs.remastered import LOOKS, task_id
 from interverse.reproduce.remastered.analysis import START
 
-DOMAINS = {
-    "ball_in_cup": "catch",
-    "cartpole": "swingup",
-    "cheetah": "run",
-    "finger": "spin",
-    "fish": "swim",
-    "hopper": "stand",
-    "humanoid": "stand",
-    "pendulum": "swingup",
-    "reacher": "easy",
-    "walker": "walk",
-}
-"""Every domain, and the task whose first state is shown."""
-_SETTLING = {"ball_in_cup": 10}  # decisions, until the string is taut
-# Two domains each, by name; the paper's own order is not recorded.
+DmcrFrames = NDArray[np.uint8]  # (N, size, size, 3)
 SHEETS = {
-    9: ("ball_in_cup", "cartpole"),
-    10: ("cheetah", "finger"),
-    11: ("fish", "hopper"),
-    12: ("humanoid", "pendulum"),
-    13: ("reacher", "walker"),
+    1: "walker/walk",
+    10: "cartpole/swingup",
+    11: "walker/walk",
+    12: "reacher/easy",
+    13: "finger/spin",
 }
+"""The figures that show one state in many looks, and the task their captions name."""
+TRAJECTORY = "hopper/hop"  # Figure 9: six moments of one trajectory, in four looks
+_EVERY = 10  # decisions between its moments
+_SETTLING = {"ball_in_cup/catch": 10}  # decisions, until the string is taut
 
 
 def looks(count: int) -> list[int]:
@@ -40,20 +31,43 @@ def looks(count: int) -> list[int]:
     return [0, *LOOKS["test"][: count - 1]]
 
 
-def one_state(domain: str, count: int, size: int) -> NDArray[np.uint8]:
-    """Returns one state of a domain in `count` looks, (count, size, size, 3)."""
-    options: dict[str, Any] = {"image_size": size, "frame_stack": 1, "channels_first": False}
-    env = make(task_id(f"{domain}/{DOMAINS[domain]}"), **options)
+def one_state(task: str, count: int, size: int, options: Mapping[str, Any]) -> DmcrFrames:
+    """Returns one state of a task such as "walker/walk" in `count` looks."""
+    env = _made(task, size, options)
     try:
-        env.reset(seed=0, options={"do": {"dynamics_seed": START}})
-        for _ in range(_SETTLING.get(domain, 0)):
+        for _ in range(_SETTLING.get(task, 0)):
             env.step(np.zeros(env.action_space.shape, np.float32))
-        return np.stack([env.do({"visual_seed": look}).observation for look in looks(count)])
+        return _in_looks(env, looks(count))
     finally:
         env.close()
 
 
-def sheet(pictures: NDArray[np.uint8], columns: int, gap: int = 2) -> NDArray[np.uint8]:
+def trajectory(count: int, moments: int, size: int, options: Mapping[str, Any]) -> DmcrFrames:
+    """Returns Figure 9's pictures, a row of `moments` for each of `count` looks."""
+    env = _made(TRAJECTORY, size, options)
+    try:
+        seen = [_in_looks(env, looks(count))]
+        for t in range((moments - 1) * _EVERY):
+            env.step(np.sin(0.3 * t + np.arange(env.action_space.shape[0])).astype(np.float32))
+            if (t + 1) % _EVERY == 0:
+                seen.append(_in_looks(env, looks(count)))
+        return np.stack(seen, axis=1).reshape(-1, *seen[0].shape[1:])
+    finally:
+        env.close()
+
+
+def _made(task: str, size: int, options: Mapping[str, Any]) -> Any:
+    shape = {"image_size": size, "frame_stack": 1, "channels_first": False}
+    env = make(task_id(task), **{**options, **shape})
+    env.reset(seed=0, options={"do": {"dynamics_seed": START}})
+    return env
+
+
+def _in_looks(env: Any, chosen: Sequence[int]) -> DmcrFrames:
+    return np.stack([env.do({"visual_seed": look}).observation for look in chosen])
+
+
+def sheet(pictures: DmcrFrames, columns: int, gap: int = 2) -> DmcrFrames:
     """Returns pictures (N, h, w, 3) side by side in rows, on white.
 
     >>> sheet(np.zeros((3, 4, 5, 3), np.uint8), columns=2, gap=1).shape

@@ -1,4 +1,4 @@
-"""What is trained: an agent, on a task, in a look, with hyper-parameters; and what needs it."""
+"""Agents to train: on a task, in a look, with hyper-parameters; and what needs them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import final
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.reproduce.remastered.budgets import Budget
-from interverse.reproduce.remastered.published import METHODS, TASKS, rows
+from interverse.reproduce.remastered.budgets import DmcrBudget
+from interverse.reproduce.remastered.published import AGENTS, METHODS, TASKS, rows
 
 CONDITIONS = {
     "None": "train",
@@ -21,12 +21,20 @@ CONDITIONS = {
     "All": "all",
 }
 """Table 2's columns -> the protocol of each; Table 1 has the first and the last."""
-FIGURES = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13)
+FIGURES = tuple(range(1, 14))
 _ENDS = ("train", "all")
+Hyper = tuple[tuple[str, float | str], ...]  # other hyper-parameters than the preset's
+LOOK_AGENTS = ("SAC+AE", "CURL", "SAC+AUG", "DrQ")
+"""Figure 2's agents; the first three are the tables'."""
+_COMPARED = ("SAC+AUG", "CURL")  # its last panel: the default look against many, in Ball in Cup
 # The README's second look; the paper names no other. Ours follow from 2000 on.
 _WALKER_LOOKS = (0, 6985, 2000, 2001)
-# Which task Figures 5 to 7 were made on is not recorded; this one is Figure 4's.
-SWEPT_TASK = "Ball in Cup Catch"
+SWEPT = {
+    5: ("Walker Walk", "Cartpole Balance"),
+    6: ("Walker Walk",),
+    7: ("Walker Walk",),
+}
+"""Figures 5 to 7: the tasks their captions name."""
 SHOWN = {
     3: {
         "Ball in Cup Catch": ("SAC+AUG", "SAC+NR+AUG"),
@@ -39,19 +47,19 @@ SHOWN = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class DmcrVariant:
     """One agent to train; `protocols` are those it is tested under."""
 
     task: str
     method: str
     visual_seed: int = 0
-    hyper: tuple[tuple[str, float | str], ...] = ()
+    hyper: Hyper = ()
     protocols: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def name(self) -> str:
         """For files and logs."""
-        parts = [TASKS[self.task].split("/")[1].removesuffix("-v1"), METHODS[self.method]]
+        parts = [TASKS[self.task].split("/")[1].removesuffix("-v1"), AGENTS[self.method]]
         parts += [f"look={self.visual_seed}"] if self.visual_seed else []
         parts += [
             f"{name}={value:g}" if isinstance(value, float) else value for name, value in self.hyper
@@ -59,48 +67,58 @@ class Variant:
         return ".".join(parts)
 
 
-def row_file(out: Path, variant: Variant, seed: int) -> Path:
+def row_file(out: Path, variant: DmcrVariant, seed: int) -> Path:
     """Returns where the results of a variant and seed lie."""
     return out / "rows" / f"{variant.name}.seed-{seed}.json"
 
 
-def table_variant(task: str, method: str) -> Variant:
+def table_variant(task: str, method: str) -> DmcrVariant:
     """Returns the agent of a table's row."""
-    return Variant(task=task, method=method)
+    return DmcrVariant(task=task, method=method)
 
 
-def look_variants(budget: Budget) -> list[Variant]:
-    """Returns Figure 2's agents: one task in a few looks, another in many."""
+def look_variants(budget: DmcrBudget) -> list[DmcrVariant]:
+    """Returns Figure 2's agents: four in a few looks of one task, two in many of another."""
     first, second = budget.trained_looks
     main = "Walker Walk" if "Walker Walk" in budget.tasks else budget.tasks[0]
-    looks = [Variant(task=main, method="SAC+AUG", visual_seed=s) for s in _WALKER_LOOKS[:first]]
+    agents = [m for m in LOOK_AGENTS if m in budget.methods or m not in METHODS]
+    looks = [
+        DmcrVariant(task=main, method=method, visual_seed=seed)
+        for method in agents
+        for seed in _WALKER_LOOKS[:first]
+    ]
     return looks + [
-        Variant(task="Ball in Cup Catch", method="SAC+AUG", visual_seed=seed)
-        for seed in range(1, second + 1)
-        if "Ball in Cup Catch" in budget.tasks
+        DmcrVariant(task="Ball in Cup Catch", method=method, visual_seed=seed)
+        for method in _COMPARED
+        for seed in range(second + 1)
+        if second and "Ball in Cup Catch" in budget.tasks and method in budget.methods
     ]
 
 
-def shown_variants(figure: int, budget: Budget) -> list[Variant]:
+def shown_variants(figure: int, budget: DmcrBudget) -> list[DmcrVariant]:
     """Returns the agents whose encoders Figure 3 or 4 shows; in a small budget, of its task."""
     shown = {task: methods for task, methods in SHOWN[figure].items() if task in budget.tasks}
     shown = shown or {budget.tasks[0]: ("SAC+AUG", "SAC+CJ+AUG")}
     return [table_variant(task, method) for task, methods in shown.items() for method in methods]
 
 
-def sweep_variants(figure: int, budget: Budget) -> dict[str, Variant]:
+def swept_tasks(figure: int, budget: DmcrBudget) -> tuple[str, ...]:
+    """Returns the tasks of Figure 5, 6 or 7 that the budget has; its first, if it has none."""
+    return tuple(t for t in SWEPT[figure] if t in budget.tasks) or (budget.tasks[0],)
+
+
+def sweep_variants(figure: int, budget: DmcrBudget, task: str) -> dict[str, DmcrVariant]:
     """Returns a sweep's agents by the value each has: 5 beta, 6 lambda, 7 augmentation."""
-    task = SWEPT_TASK if SWEPT_TASK in budget.tasks else budget.tasks[0]
     if figure == 7:
         names = budget.augmentations or paper_augmentations()
         fixed = (("beta", 0.9), ("invariance", 1.5e-3))
-        settings = {name: (("augmentation", name), *fixed) for name in names}
+        settings: dict[str, Hyper] = {name: (("augmentation", name), *fixed) for name in names}
     elif figure == 5:
         settings = {f"{v:g}": (("beta", v),) for v in budget.sweeps[5]}
     else:
         settings = {f"{v:g}": (("beta", 1.0), ("invariance", v)) for v in budget.sweeps[6]}
     return {
-        value: Variant(task=task, method="SAC+AUG", hyper=hyper)
+        value: DmcrVariant(task=task, method="SAC+AUG", hyper=hyper)
         for value, hyper in settings.items()
     }
 
@@ -110,13 +128,13 @@ def paper_augmentations() -> tuple[str, ...]:
     return tuple(name for name in AUGMENTATIONS if "paper" in AUGMENTATIONS[name].tags)
 
 
-def wanted(tables: Iterable[int], figures: Iterable[int], budget: Budget) -> list[Variant]:
+def wanted(tables: Iterable[int], figures: Iterable[int], budget: DmcrBudget) -> list[DmcrVariant]:
     """Returns what must be trained, each once, with every protocol that something needs."""
-    found: dict[Variant, set[str]] = {}
+    found: dict[DmcrVariant, set[str]] = {}
     for variant, protocols in _needs(tables, figures, budget):
         found.setdefault(variant, set()).update(protocols)
     return [
-        Variant(
+        DmcrVariant(
             task=v.task,
             method=v.method,
             visual_seed=v.visual_seed,
@@ -128,8 +146,8 @@ def wanted(tables: Iterable[int], figures: Iterable[int], budget: Budget) -> lis
 
 
 def _needs(
-    tables: Iterable[int], figures: Iterable[int], budget: Budget
-) -> Iterator[tuple[Variant, tuple[str, ...]]]:
+    tables: Iterable[int], figures: Iterable[int], budget: DmcrBudget
+) -> Iterator[tuple[DmcrVariant, tuple[str, ...]]]:
     for table in tables:
         for task, method in rows(table) if table != 3 else ():
             if task in budget.tasks and method in budget.methods:
@@ -141,4 +159,5 @@ def _needs(
         elif figure in SHOWN:
             yield from ((variant, ()) for variant in shown_variants(figure, budget))
         elif figure in (5, 6, 7):
-            yield from ((v, _ENDS) for v in sweep_variants(figure, budget).values())
+            for task in swept_tasks(figure, budget):
+                yield from ((v, ()) for v in sweep_variants(figure, budget, task).values())

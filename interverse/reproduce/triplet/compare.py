@@ -7,13 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from interverse.metrics.bootstrap import interval
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.selection import RULES
-from interverse.reproduce.triplet.published import TITLES, Printed, logged, object_accuracy, printed
+from interverse.reproduce.triplet.chosen import chosen_weights
+from interverse.reproduce.triplet.published import (
+    TITLES,
+    TripletPrinted,
+    logged,
+    object_accuracy,
+    printed,
+)
 from interverse.reproduce.triplet.settings import TripletSettings
-from interverse.reproduce.triplet.variants import SHIFTS, TABLES, Variant, row_file, table_variant
-from interverse.rng import generator
+from interverse.reproduce.triplet.variants import (
+    SHIFTS,
+    TABLES,
+    TripletVariant,
+    answers_file,
+    baseline_variants,
+    row_file,
+    table_variant,
+)
+from interverse.reproduce.triplet.verdicts import judge, summary
 
 _SETS = {"ID": "test_id", "OOD": "test_ood"}
 # OOD orderings that the paper reports: (table, better, worse).
@@ -31,7 +45,6 @@ ORDERINGS = (
     (4, "group-token", "group-avg"),
 )
 _HALF_DIGIT = 0.005
-_LEAST_SEEDS = 3  # of fewer, a bootstrap knows nothing
 
 
 def paper_rule(table: int, method: str) -> str:
@@ -42,7 +55,7 @@ def paper_rule(table: int, method: str) -> str:
 def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
     """Returns one table's comparison and writes it as JSON; rows without results are left out."""
     cells = [cell for entry in printed(number) if (cell := _cell(settings, number, entry))]
-    content = {
+    content: dict[str, Any] = {
         "table": number,
         "title": TITLES[number],
         "budget": settings.budget,
@@ -51,17 +64,18 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
         "encoders": sorted({name for cell in cells for name in cell["weights"]}),
         "comparable": _comparable(settings, cells),
         "cells": cells,
-        "gaps": _gaps(settings, number),
-        "orderings": _orderings(settings, number),
+        **_claims(settings, number),
         "representations": _representations(settings, number),
+        "baselines": _baselines(settings, number),
     }
     if number == 2:
         content["published_object_accuracy"] = object_accuracy()
+        content["chosen"] = chosen_weights(settings, records)
     write_json(settings.out / f"table-{number}.json", content)
     return content
 
 
-def records(settings: TripletSettings, variant: Variant) -> list[dict[str, Any]]:
+def records(settings: TripletSettings, variant: TripletVariant) -> list[dict[str, Any]]:
     """Returns the records on disk of a variant, by seed."""
     paths = (row_file(settings.out, variant, s) for s in range(1, settings.sizes().seeds + 1))
     return [read_json(path) for path in paths if path.exists()]
@@ -72,22 +86,7 @@ def scores(found: Sequence[Mapping[str, Any]], rule: str, name: str) -> dict[str
     return {str(record["seed"]): record["selection"][rule][name] for record in found}
 
 
-def summary(values: Mapping[str, float]) -> dict[str, Any]:
-    """Returns mean, deviation and bootstrap interval over seeds; no interval from one seed."""
-    array = np.array(list(values.values()))
-    rng = generator(seed=0, name="triplet/interval")
-    found = interval(array[:, None], rng=rng)
-    ends = [None if np.isnan(end) else round(float(end), 4) for end in (found.low, found.high)]
-    return {
-        "mean": round(float(array.mean()), 4),
-        "deviation": round(float(array.std()), 4),
-        "low": ends[0],
-        "high": ends[1],
-        "seeds": {seed: round(value, 4) for seed, value in values.items()},
-    }
-
-
-def _cell(settings: TripletSettings, table: int, entry: Printed) -> dict[str, Any] | None:
+def _cell(settings: TripletSettings, table: int, entry: TripletPrinted) -> dict[str, Any] | None:
     found = records(settings, table_variant(table, entry.method, entry.shift))
     if not found:
         return None
@@ -119,8 +118,53 @@ def _comparable(settings: TripletSettings, cells: Sequence[Mapping[str, Any]]) -
     return settings.budget == "full" and settings.epochs is None and bool(cells) and pretrained
 
 
+def _baselines(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
+    """Returns the baselines of a table by shift: answers without looking, then trained ones."""
+    out = []
+    for crop, shift in dict.fromkeys((v.crop, v.shift) for v in baseline_variants(table).values()):
+        seeds = range(1, settings.sizes().seeds + 1)
+        files = [answers_file(settings.out, crop, shift, seed) for seed in seeds]
+        answers = [read_json(path) for path in files if path.exists()]
+        for name in ("constant answer", "object only") if answers else ():
+            rows = {str(found["seed"]): found[name] for found in answers}
+            out.append({"shift": shift, "name": name, **_both(rows)})
+    for (shift, name), variant in baseline_variants(table).items():
+        rows = {str(r["seed"]): r["selection"]["best_valid"] for r in records(settings, variant)}
+        if rows:
+            out.append({"shift": shift, "name": name, **_both(rows)})
+    return out
+
+
+def _both(rows: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    return {
+        told: summary({seed: row[name] for seed, row in rows.items()})
+        for told, name in _SETS.items()
+    }
+
+
+def _claims(settings: TripletSettings, table: int) -> dict[str, list[dict[str, Any]]]:
+    """Returns what ours says on the paper's claims; all claims under a rule are one family."""
+    gaps, orderings = _gaps(settings, table), _orderings(settings, table)
+    claims = [*gaps, *orderings]
+    for rule in RULES:
+        family = [claim["differences"][rule] for claim in claims]
+        for claim, verdict in zip(claims, judge(family), strict=True):
+            claim.setdefault("verdicts", {})[rule] = verdict
+    for claim in claims:
+        del claim["differences"]
+    return {
+        "gaps": [_named(claim, "id_minus_ood") for claim in gaps],
+        "orderings": [_named(claim, "ood") for claim in orderings],
+    }
+
+
+def _named(claim: Mapping[str, Any], name: str) -> dict[str, Any]:
+    rest = {key: value for key, value in claim.items() if key != "verdicts"}
+    return {**rest, name: claim["verdicts"]}
+
+
 def _gaps(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
-    """Returns ID minus OOD per row: the paper finds it large everywhere."""
+    """Returns ID minus OOD per row and rule: the paper finds it large everywhere."""
     out = []
     for shift, method in _rows(table):
         found = records(settings, table_variant(table, method, shift))
@@ -129,13 +173,12 @@ def _gaps(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
                 rule: _differences(scores(found, rule, "test_id"), scores(found, rule, "test_ood"))
                 for rule in RULES
             }
-            told = {rule: _verdict(value) for rule, value in values.items()}
-            out.append({"shift": shift, "method": method, "id_minus_ood": told})
+            out.append({"shift": shift, "method": method, "differences": values})
     return out
 
 
 def _orderings(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
-    """Returns for each ordering of the paper what ours says, by rule; seeds share their split."""
+    """Returns the differences of each ordering of the paper by rule; seeds share their split."""
     out = []
     for number, better, worse in ORDERINGS:
         if number != table:
@@ -144,30 +187,16 @@ def _orderings(settings: TripletSettings, table: int) -> list[dict[str, Any]]:
             pair = [records(settings, table_variant(table, m, shift)) for m in (better, worse)]
             if not all(pair):
                 continue
-            told = {}
-            for rule in RULES:
-                both = [scores(found, rule, "test_ood") for found in pair]
-                told[rule] = _verdict(_differences(*both))
-            out.append({"shift": shift, "better": better, "worse": worse, "ood": told})
+            values = {
+                rule: _differences(*(scores(found, rule, "test_ood") for found in pair))
+                for rule in RULES
+            }
+            out.append({"shift": shift, "better": better, "worse": worse, "differences": values})
     return out
 
 
 def _differences(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
-
-
-def _verdict(differences: Mapping[str, float]) -> dict[str, Any]:
-    """Returns the mean difference and whether its interval leaves zero out."""
-    if not differences:
-        return {"verdict": "no common seed"}
-    told = summary(differences)
-    if len(differences) < _LEAST_SEEDS:
-        verdict = "too few seeds"
-    elif told["low"] > 0:
-        verdict = "confirmed"
-    else:
-        verdict = "contradicted" if told["high"] < 0 else "open"
-    return {"verdict": verdict, **told}
 
 
 def _representations(settings: TripletSettings, table: int) -> list[dict[str, Any]]:

@@ -6,14 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, final
 
-from interverse.data.pairs import Labels, Split, SplitConfig, split_pairs
+from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.data.pairs.load import load_pairs
 from interverse.errors import InvalidValueError, explain
+from interverse.models.pairs.baselines import changed_crop
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs
 from interverse.reproduce.clock import Clock
 from interverse.reproduce.triplet.settings import TripletSettings
-from interverse.reproduce.triplet.variants import SHIFTS, Variant
+from interverse.reproduce.triplet.variants import SHIFTS, TripletVariant
 
 _WORLDS = {"single": "rooms/single-v1", "multi": "rooms/multi-v1"}
 TOY = Path("toy")
@@ -21,37 +22,36 @@ _EPIC_TRAIN = 1000  # pairs in the published runs
 
 
 @final
-class Materials:
+class TripletMaterials:
     """Pairs on the device and their splits, made when first needed."""
 
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.pairs = cache(self._pairs)
 
-    def kind(self, variant: Variant) -> str:
+    def kind(self, variant: TripletVariant) -> str:
         """Returns which data a variant trains on: "single", "multi" or "epic"."""
         frozen = variant.recipe in ("resnet-frozen", "clip") or variant.recipe.startswith("group")
-        return "epic" if frozen and self.settings.epic else variant.crop
+        if frozen and self.settings.epic:
+            return "epic"
+        return f"{variant.crop}-changed" if variant.pictures == "changed" else variant.crop
 
     def split(self, kind: str, shift: str, seed: int) -> Split:
         """Returns the rows of each set under a shift, by the paper's name of it."""
         pairs, sizes = self.pairs(kind), self.settings.sizes()
-        labels = Labels(
-            verb=pairs.verb.cpu().numpy(),
-            noun=pairs.noun.cpu().numpy(),
-            verbs=pairs.verbs,
-            box=pairs.extra.get("boxes"),
-        )
         config = SplitConfig(
             shift=SHIFTS[shift],  # type: ignore[arg-type]
             variant=self.settings.split,
             train=min(sizes.train, _EPIC_TRAIN) if kind == "epic" else sizes.train,
             test=sizes.test,
             valid=min(sizes.valid, max(1, len(pairs) // 10)),
+            test_houses=self.settings.test_houses,
         )
-        return split_pairs(labels, config, seed, f"{kind} pairs")
+        return split_pairs(pairs.labels, config, seed, f"{kind} pairs")
 
     def _pairs(self, kind: str) -> PairTensors:
+        if kind.endswith("-changed"):
+            return changed_crop(self.pairs(kind.removesuffix("-changed")))
         with self.clock.timed(f"{kind} pairs ready"):
             found = self._epic() if kind == "epic" else self._rooms(kind)  # type: ignore[arg-type]
         self.clock.say(f"{len(found)} {kind} pairs of {found.size} px")
@@ -60,8 +60,9 @@ class Materials:
     def _epic(self) -> PairTensors:
         from interverse.data.pairs.epic import load_epic
 
+        annotations, frames = self.settings.epic
         return from_dataset(
-            load_epic(*self.settings.epic), size=self.settings.sizes().size, crop="multi"
+            load_epic(annotations, frames), size=self.settings.sizes().size, crop="multi"
         )
 
     def _rooms(self, crop: Crop) -> PairTensors:

@@ -1,4 +1,4 @@
-"""The comparison as people read it: one Markdown file, one HTML page, figures."""
+"""Pages of the comparison: one Markdown file, one HTML page, figures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from interverse.models.pairs.selection import RULES
 from interverse.reproduce.pages import Grid, write_text, written_page
 from interverse.reproduce.triplet.figures import write_figures
 from interverse.reproduce.triplet.settings import TripletSettings
+from interverse.reproduce.triplet.verdicts import LEAST_SEEDS
 
 Say = Callable[[str], None]
 _LEGEND = (
@@ -22,13 +23,25 @@ _SMALL = (
     " alone."
 )
 _ORDER_LEGEND = (
-    "OOD accuracy of the first minus the second, by seed. Confirmed or contradicted: the 95%"
-    " bootstrap interval of the mean leaves zero out."
+    "OOD accuracy of the first minus the second, by seed, with its 95% t interval. Confirmed or"
+    f" contradicted: a paired t-test over at least {LEAST_SEEDS} seeds, corrected by Holm's rule"
+    " for all claims of the column, finds p below 0.05."
 )
 _HELD_LEGEND = (
     "Of the last epoch's features: object is how often a network tells the object class from the"
     " action embedding (published for vanilla: 0.87); own_change the share of change in the"
     " action's own block; the rest against true factors."
+)
+
+
+_BASE_LEGEND = (
+    "Always the commonest action; the commonest action of the object; a model on pictures cut to"
+    " the pixels that changed; a model that is told the object's mask. Trained ones at the epoch"
+    " that is best on validation."
+)
+_CHOSEN_LEGEND = (
+    "Per seed, the weight with the best accuracy on ID validation; gain is OOD accuracy over weight"
+    " 0. Then every weight of the sweep by itself."
 )
 
 
@@ -50,6 +63,10 @@ def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Grid
     yield content["title"], remarks, _numbers(content["cells"])
     if content["orderings"] or content["gaps"]:
         yield f"Orderings of table {content['table']}", [_ORDER_LEGEND], _orderings(content)
+    if content["baselines"]:
+        yield f"Baselines of table {content['table']}", [_BASE_LEGEND], _baselines(content)
+    if content.get("chosen"):
+        yield "Regularisers, weight chosen on validation", [_CHOSEN_LEGEND], _chosen(content)
     if content["representations"]:
         title = f"What the models of table {content['table']} hold"
         yield title, [_HELD_LEGEND], _held(content["representations"])
@@ -82,6 +99,28 @@ def _orderings(content: Mapping[str, Any]) -> Grid:
         name = f"{entry['better']} above {entry['worse']}"
         rows.append([name, entry["shift"], *(_told(entry["ood"][r]) for r in RULES)])
     return rows
+
+
+def _baselines(content: Mapping[str, Any]) -> Grid:
+    rows: Grid = [["baseline", "shift", "ID", "OOD"]]
+    for entry in content["baselines"]:
+        rows.append([entry["name"], entry["shift"], *(_spread(entry[s]) for s in ("ID", "OOD"))])
+    return rows
+
+
+def _chosen(content: Mapping[str, Any]) -> Grid:
+    rows: Grid = [["regulariser", "weight", "ID", "OOD", "gain in OOD"]]
+    for entry in content["chosen"]:
+        sets = [_spread(entry[s]) for s in ("ID", "OOD")]
+        rows.append([entry["method"], "chosen", *sets, _told(entry["gain"])])
+        for point in entry["sweep"]:
+            sets = [_spread(point[s]) for s in ("ID", "OOD", "gain")]
+            rows.append([entry["method"], f"{point['weight']:g}", *sets])
+    return rows
+
+
+def _spread(found: Mapping[str, Any]) -> str:
+    return f"{found['mean']:.3f} +- {found['deviation']:.3f}"
 
 
 def _told(verdict: Mapping[str, Any]) -> str:

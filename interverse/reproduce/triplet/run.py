@@ -1,4 +1,4 @@
-"""The whole of it: train, measure, compare, write; what is done is not done again."""
+"""Reproduction of Causal Triplet: train, measure, compare, write; finished rows are kept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch.nn import functional
 from interverse.errors import InterverseError, InvalidValueError, explain
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
+from interverse.models.pairs.baselines import constant_answer, object_only
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
@@ -22,11 +23,11 @@ from interverse.models.pairs.tensors import PairTensors
 from interverse.reproduce.clock import Clock
 from interverse.reproduce.rows import Record
 from interverse.reproduce.triplet.compare import compare
-from interverse.reproduce.triplet.materials import Materials
+from interverse.reproduce.triplet.materials import TripletMaterials
 from interverse.reproduce.triplet.pages import write_pages
 from interverse.reproduce.triplet.settings import TripletSettings
 from interverse.reproduce.triplet.slot_pictures import slot_pictures
-from interverse.reproduce.triplet.variants import Variant, row_file
+from interverse.reproduce.triplet.variants import TripletVariant, answers_file, row_file
 
 _SAVED_EVERY = 5
 
@@ -42,7 +43,7 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
             explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
         )
     clock = Clock(settings.time_limit)
-    work = _Work(settings, clock)
+    work = _TripletWork(settings, clock)
     complete = clock.ends(work.everything)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
@@ -53,12 +54,12 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
 
 
 @final
-class _Work:
+class _TripletWork:
     """Variants on their way, seed by seed: a stopped run has some of every model."""
 
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
-        self.materials = Materials(settings, clock)
+        self.materials = TripletMaterials(settings, clock)
         self.failures: dict[str, Exception] = {}
 
     def everything(self) -> None:
@@ -73,8 +74,23 @@ class _Work:
         for seed in seeds:
             for variant in self.settings.variants():
                 self._one(variant, seed)
+            for crop, shift in self.settings.answers():
+                self._answer(crop, shift, seed)
 
-    def _one(self, variant: Variant, seed: int) -> None:
+    def _answer(self, crop: str, shift: str, seed: int) -> None:
+        """Writes what answers without looking give under a shift."""
+        path = answers_file(self.settings.out, crop, shift, seed)
+        if path.exists():
+            return
+        pairs, split = self.materials.pairs(crop), self.materials.split(crop, shift, seed)
+        record = Record(path, {"seed": seed, "split": self.settings.split})
+        record.content |= {
+            "constant answer": constant_answer(pairs, split),
+            "object only": object_only(pairs, split),
+        }
+        record.write()
+
+    def _one(self, variant: TripletVariant, seed: int) -> None:
         path = row_file(self.settings.out, variant, seed)
         if path.exists():
             Record(path, self._asked(variant, seed))  # raises if made otherwise
@@ -88,7 +104,7 @@ class _Work:
             self.clock.say(f"{variant.name} seed {seed} failed: {error}")
             self.failures[f"{variant.name} seed {seed}"] = error
 
-    def _asked(self, variant: Variant, seed: int) -> dict[str, Any]:
+    def _asked(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""
         settings = self.settings
         return {
@@ -96,12 +112,13 @@ class _Work:
             "seed": seed,
             "source": settings.source,
             "split": settings.split,
+            **({"test_houses": settings.test_houses} if settings.test_houses else {}),
             "budget": settings.sizes().record(),
             "model": _plain(settings.model(variant).record()),
             "fit": settings.fit(variant).decides(),
         }
 
-    def _train(self, variant: Variant, seed: int, path: Path) -> None:
+    def _train(self, variant: TripletVariant, seed: int, path: Path) -> None:
         settings = self.settings
         kind = self.materials.kind(variant)
         pairs = self.materials.pairs(kind)
@@ -134,7 +151,7 @@ class _Work:
         self._pictures(variant, run, seed)
         record.write()
 
-    def _watch(self, variant: Variant, seed: int, epochs: int) -> Any:
+    def _watch(self, variant: TripletVariant, seed: int, epochs: int) -> Any:
         def listener(row: Mapping[str, Any]) -> None:
             epoch = row["epoch"]
             if epoch % max(1, epochs // 4) == 0:
@@ -180,7 +197,7 @@ class _Work:
         self.clock.say(f"slots: step {row['step']}, loss {row['loss']:.4f}")
         self.clock.check()
 
-    def _pictures(self, variant: Variant, run: PairRun, seed: int) -> None:
+    def _pictures(self, variant: TripletVariant, run: PairRun, seed: int) -> None:
         """Keeps what Figure 8 shows, for the models it shows."""
         if variant.recipe in ("vanilla", "sms") and variant.crop == "single" and seed == 1:
             change, groups = change_samples(run)

@@ -1,4 +1,4 @@
-"""What to reproduce. `interverse reproduce --benchmark causaltriplet` is made from this."""
+"""Settings of `interverse reproduce --benchmark causaltriplet`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from typing import Literal
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.pairs.config import PairFit, PairModelConfig
-from interverse.models.pairs.recipes import RECIPES, Source
+from interverse.models.pairs.recipes import RECIPES, Recipe, Source, recipe
 from interverse.models.steps import Precision
-from interverse.reproduce.triplet.budgets import BUDGETS, Budget, BudgetName
+from interverse.reproduce.triplet.budgets import BUDGETS, BudgetName, TripletBudget
 from interverse.reproduce.triplet.published import TITLES
-from interverse.reproduce.triplet.variants import FIGURES, SHIFTS, Variant, wanted, with_encoder
+from interverse.reproduce.triplet.variants import (
+    FIGURES,
+    SHIFTS,
+    TripletVariant,
+    baseline_variants,
+    wanted,
+    with_encoder,
+)
 
 _ENCODERS = ("clip", "groupvit", "resnet18", "resnet50", "slots")
 
@@ -59,6 +66,13 @@ class TripletSettings:
     """Pretrained encoders as ENCODER=FOLDER, such as resnet18=weights/resnet-18; random without."""
     split: Literal["mended", "reference"] = "mended"
     """Splits with the reference's defects mended, or exactly as its code draws them."""
+    encoder: Literal["resnet18", "lite0"] = "resnet18"
+    """Of the recipes that the paper gives a ResNet-18: that, trained; or EfficientNet-Lite0 with
+    its ImageNet weights, frozen, whose features are computed once."""
+    baselines: bool = True
+    """Also answers without looking, pictures cut to what changed, and the oracle mask."""
+    test_houses: float = 0.0
+    """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
     size: int | None = None
     """Edge of the pictures in pixels, if not the budget's; .npz files have their own."""
     epochs: int | None = None
@@ -104,7 +118,7 @@ class TripletSettings:
                 explain("weights do not fit the tiny encoders of budget 'smoke'", fix="Drop them")
             )
 
-    def sizes(self) -> Budget:
+    def sizes(self) -> TripletBudget:
         """Returns the budget in force."""
         found = BUDGETS[self.budget]
         if self.size is not None:
@@ -135,9 +149,12 @@ class TripletSettings:
             found[name] = where
         return found
 
-    def variants(self) -> tuple[Variant, ...]:
+    def variants(self) -> tuple[TripletVariant, ...]:
         """Returns what must be trained, each once."""
-        found = {v.name: v for v in wanted(self.table, self.figures, self.sizes().sweeps)}
+        asked = [*wanted(self.table, self.figures, self.sizes().sweeps)]
+        if self.baselines:
+            asked += [v for table in self.table for v in baseline_variants(table).values()]
+        found = {v.name: v for v in asked}
         return tuple(
             variant
             for variant in found.values()
@@ -145,21 +162,44 @@ class TripletSettings:
             and variant.shift in (self.shifts or SHIFTS)
         )
 
-    def model(self, variant: Variant) -> PairModelConfig:
+    def answers(self) -> tuple[tuple[str, str], ...]:
+        """Returns the crop and shift of every baseline that answers without looking."""
+        tables = [table for table in self.table if self.baselines and table != 4]
+        wanted_shifts = self.shifts or tuple(SHIFTS)
+        return tuple(
+            dict.fromkeys(
+                (variant.crop, variant.shift)
+                for table in tables
+                for variant in baseline_variants(table).values()
+                if variant.shift in wanted_shifts
+            )
+        )
+
+    def model(self, variant: TripletVariant) -> PairModelConfig:
         """Returns a variant's model at this budget; slots still lack their weights."""
         sizes = self.sizes()
         weights = {} if sizes.tiny else self.encoder_weights()
-        model = variant.settings(self.source).model
+        model = self._recipe(variant).model
         return with_encoder(model, weights=weights, tiny=sizes.tiny, resolution=sizes.resolution)
 
-    def fit(self, variant: Variant) -> PairFit:
+    def fit(self, variant: TripletVariant) -> PairFit:
         """Returns how a variant trains at this budget."""
-        sizes, found = self.sizes(), variant.settings(self.source)
+        sizes, found = self.sizes(), self._recipe(variant)
         epochs = sizes.frozen_epochs if found.model.frozen else sizes.epochs
         return replace(
             found.fit,
             epochs=found.fit.epochs if epochs is None else epochs,
             device=self.device,
             precision=self.precision_used,
+            features=self.out / "work" / "features",
             keep_weights=False,
         )
+
+    def _recipe(self, variant: TripletVariant) -> Recipe:
+        """Returns a variant's recipe with the encoder that was asked for."""
+        found = variant.settings(self.source)
+        if self.encoder != "lite0" or found.model.encoder.name != "resnet18":
+            return found
+        encoder = replace(found.model.encoder, name="lite0")
+        model = replace(found.model, encoder=encoder, frozen=True)
+        return Recipe(model=model, fit=recipe("lite0", self.source).fit)

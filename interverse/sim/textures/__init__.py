@@ -17,16 +17,16 @@ from interverse.sim.textures.fields import (
     turbulence,
     warp,
 )
-from interverse.sim.textures.masonry import Layout, bricks, planks, tiles
+from interverse.sim.textures.masonry import Masonry, bricks, planks, tiles
 from interverse.sim.textures.resize import resize
-from interverse.sim.textures.scatter import Shape, Strewn, blobs, strokes
+from interverse.sim.textures.scatter import BlobShape, Scatter, blobs, strokes
 from interverse.sim.textures.statistics import Statistics, respectrum, statistics
 
 __all__ = [
-    "Layout",
-    "Shape",
+    "BlobShape",
+    "Masonry",
+    "Scatter",
     "Statistics",
-    "Strewn",
     "balance",
     "blobs",
     "blur",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,9 @@ IntArray = NDArray[np.int64]
 Colour = tuple[float, float, float]  # red, green, blue in 0..1
 
 
-class Cells(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
     """A periodic Voronoi pattern; distances are in units of the mean cell's side."""
 
     nearest: FloatArray  # (size, size), distance to the nearest centre
@@ -100,7 +103,8 @@ def cells(rng: np.random.Generator, size: int, count: int, *, jitter: float = 0.
             np.minimum(second, np.maximum(distance, nearest), out=second)
             np.minimum(nearest, distance, out=nearest)
             np.copyto(index, row[:, None] * side + column[None, :], where=closer)
-    return Cells(*(np.sqrt(d.astype(np.float64)) for d in (nearest, second)), index)
+    first, then = (np.sqrt(d.astype(np.float64)) for d in (nearest, second))
+    return Cells(first, then, index)
 
 
 def relief(height: FloatArray, strength: float, azimuth: float) -> FloatArray:
@@ -173,7 +177,7 @@ def mix(mask: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
-def palette(field: FloatArray, colours: Sequence[Colour]) -> FloatArray:
+def palette(field: FloatArray, colours: Sequence[Colour | FloatArray]) -> FloatArray:
     """Returns (..., 3) colours for a field in 0..1: the given ones at equal steps, mixed between.
 
     >>> palette(np.array([0.0, 0.25]), [(0, 0, 0), (1, 0.5, 0)]).tolist()

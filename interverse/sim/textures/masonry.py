@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
 from interverse.sim.textures.fields import FloatArray, IntArray
 
 
-class Layout(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Masonry:
     """Which piece each pixel belongs to, and where in it."""
 
     index: IntArray  # (size, size), number of the piece
@@ -26,7 +29,7 @@ def bricks(
     *,
     shifts: FloatArray | None = None,
     wobble: tuple[FloatArray, FloatArray] | None = None,
-) -> Layout:
+) -> Masonry:
     """Returns courses of equal bricks.
 
     Args:
@@ -40,7 +43,7 @@ def bricks(
     7
     """
     if shifts is None:
-        shifts = 0.5 * (np.arange(rows) % 2)
+        shifts = np.asarray(0.5 * (np.arange(rows) % 2), dtype=np.float64)
     place = (np.arange(size) + 0.5) / size
     y = np.broadcast_to(place[:, None], (size, size))
     x = np.broadcast_to(place[None, :], (size, size))
@@ -55,15 +58,15 @@ def bricks(
     across = x - column
     column %= columns
     edge = np.minimum(np.minimum(across, 1 - across) / columns, np.minimum(down, 1 - down) / rows)
-    return Layout(row * columns + column, edge, across, down, (row + column) % 2)
+    return Masonry(row * columns + column, edge, across, down, (row + column) % 2)
 
 
-def planks(rng: np.random.Generator, size: int, rows: int, columns: int) -> Layout:
+def planks(rng: np.random.Generator, size: int, rows: int, columns: int) -> Masonry:
     """Returns boards that run from left to right, their ends at random places in each row."""
     return bricks(size, rows, columns, shifts=rng.random(rows))
 
 
-def tiles(size: int, side: int, *, pattern: str = "square") -> Layout:
+def tiles(size: int, side: int, *, pattern: str = "square") -> Masonry:
     """Returns floor tiles: `square`, `diamond` (turned by 45 degrees) or `hexagon`.
 
     >>> len(np.unique(tiles(64, 4, pattern="diamond").index))
@@ -76,7 +79,7 @@ def tiles(size: int, side: int, *, pattern: str = "square") -> Layout:
     return {"diamond": _diamonds, "hexagon": _hexagons}[pattern](y, x, side)
 
 
-def _diamonds(y: FloatArray, x: FloatArray, side: int) -> Layout:
+def _diamonds(y: FloatArray, x: FloatArray, side: int) -> Masonry:
     p, q = x + y, x - y
     a, b = np.floor(p).astype(np.int64), np.floor(q).astype(np.int64)
     across, down = p - a, q - b
@@ -84,10 +87,10 @@ def _diamonds(y: FloatArray, x: FloatArray, side: int) -> Layout:
     # The corner's place on the torus, doubled so that it is whole, names the tile.
     corner_x, corner_y = (a + b) % (2 * side), (a - b) % (2 * side)
     index = np.unique(corner_y * 2 * side + corner_x, return_inverse=True)[1].reshape(y.shape)
-    return Layout(index, edge / (side * 2**0.5), across, down, (a + b) % 2)
+    return Masonry(index, edge / (side * 2**0.5), across, down, (a + b) % 2)
 
 
-def _hexagons(y: FloatArray, x: FloatArray, side: int) -> Layout:
+def _hexagons(y: FloatArray, x: FloatArray, side: int) -> Masonry:
     """Six-sided tiles are the nearest centres of a lattice whose every second row is shifted."""
     rows = max(2, 2 * round(side / 3**0.5))  # even, so the shifts wrap
     tall = side / rows  # a row's height in widths of a tile
@@ -107,4 +110,4 @@ def _hexagons(y: FloatArray, x: FloatArray, side: int) -> Layout:
             index = np.where(closer, (row % rows) * side + column % side, index)
             across, down = np.where(closer, dx + 0.5, across), np.where(closer, dy + 0.5, down)
     edge = (np.sqrt(second) - np.sqrt(nearest)) / 2 / side
-    return Layout(index, edge, across, down, index // side % 2)
+    return Masonry(index, edge, across, down, index // side % 2)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import final
 
 import numpy as np
 
 from interverse.sim.textures.fields import FloatArray, IntArray
 
 
-class Strewn(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatter:
     """What lies on top at each pixel."""
 
     index: IntArray  # (size, size), number of the thing, -1 where the ground shows
@@ -26,7 +28,7 @@ def strokes(
     length: float,
     angle: FloatArray | float | None = None,
     bend: float = 0.6,
-) -> Strewn:
+) -> Scatter:
     """Returns thin curved strokes, later ones over earlier ones.
 
     Args:
@@ -54,11 +56,11 @@ def strokes(
     index[place] = np.repeat(np.arange(count), points)
     along[place] = np.tile(t[0], count)
     shape = (size, size)
-    return Strewn(index.reshape(shape), along.reshape(shape), along.reshape(shape))
+    return Scatter(index.reshape(shape), along.reshape(shape), along.reshape(shape))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class BlobShape:
     """What strewn things look like."""
 
     radius: float = 0.6
@@ -75,10 +77,10 @@ def blobs(
     rng: np.random.Generator,
     size: int,
     count: int,
-    shape: Shape,
+    shape: BlobShape,
     *,
     rough: FloatArray | None = None,
-) -> Strewn:
+) -> Scatter:
     """Returns rounded things (pebbles, leaves) that may overlap, one to each cell of a lattice.
 
     Args:
@@ -95,14 +97,14 @@ def blobs(
     order = rng.permutation(side * side)
     cos, sin = np.cos(turn) / reach, np.sin(turn) / reach
     # Per cell: what turns a place into coordinates along and across the thing.
-    table = (
+    parts = (
         cos,
         sin,
         centre[1] * cos + centre[0] * sin,
         centre[0] * cos - centre[1] * sin,
         np.where(rng.random((side, side)) < shape.share, order.reshape(side, side), -1),
     )
-    table = tuple(part.astype(np.float32) for part in table)  # half the time of float64
+    table = tuple(part.astype(np.float32) for part in parts)  # half the time of float64
     position = (np.arange(size) + 0.5) * side / size
     own = position.astype(np.int64)
     inside = (position - own).astype(np.float32)
@@ -123,4 +125,4 @@ def blobs(
             np.copyto(height, f, where=over)
             np.copyto(along, u, where=over)
     index = np.append(np.argsort(order), -1)[top.astype(np.int64)]
-    return Strewn(index, np.minimum(height, 1.0).astype(np.float64), along.astype(np.float64))
+    return Scatter(index, np.minimum(height, 1.0).astype(np.float64), along.astype(np.float64))

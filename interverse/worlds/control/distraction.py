@@ -1,4 +1,4 @@
-"""What moves in the picture and means nothing: camera, colours and a video behind the robot.
+"""Distractions: camera, colours and a video behind the robot that move and mean nothing.
 
 The levels are those of Distracting Control. At scale s the camera turns about the point it looks at
 and its colours drift within ranges that grow with s; `dynamic=True` lets them walk at random during
@@ -24,6 +24,10 @@ Moved = dict[str, NDArray[Any]]  # variable -> value, of one world
 
 CAMERA, VELOCITY = "distraction/camera", "distraction/camera_velocity"
 COLOR, VIDEO, FRAME = "distraction/color", "distraction/video", "distraction/frame"
+OPACITY = "distraction/floor_opacity"
+# Of the floor before a video; Distracting Control's, 0.3 in domains not named.
+_OPACITIES = {"cheetah": 1.0, "reacher": 0.0, "walker": 1.0}
+_OPACITY = 0.3
 DISTRACTIONS = ("camera", "color", "video")
 KINDS = (
     *DISTRACTIONS,
@@ -44,6 +48,9 @@ class Distraction:
         self._level, self._kinds, self._dynamic = level, kinds, dynamic
         self.videos = videos
         self.on_sky, self.on_floor = "video" in kinds, "floor" in kinds
+        self._opacity: float | None = None
+        if self.on_sky and not self.on_floor and level.clear_floor:
+            self._opacity = _OPACITIES.get(domain, _OPACITY)
         angle, (near, far) = level.camera_angle, level.camera_radius
         lowest = -angle if domain in _FROM_ABOVE else 0.0
         # azimuth, elevation and roll from the look's own, and the distance over its own
@@ -91,12 +98,18 @@ class Distraction:
             ),
         }
         kinds = dict.fromkeys("video" if kind == "floor" else kind for kind in self._kinds)
-        return tuple(variable for kind in kinds for variable in made[kind])
+        seen_through = [] if self._opacity is None else [self._opacity_variable()]
+        return (*(variable for kind in kinds for variable in made[kind]), *seen_through)
+
+    def _opacity_variable(self) -> Variable:
+        doc = "Opacity of the floor: the video behind it shows through."
+        return _variable(OPACITY, Box(0.0, 1.0), np.array(self._opacity), doc)
 
     @staticmethod
     def edges(names: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Returns what causes what from one step to the next."""
-        pairs = [(n, f"{n}'") for n in (CAMERA, VELOCITY, COLOR, VIDEO, FRAME) if n in names]
+        kept = (CAMERA, VELOCITY, COLOR, VIDEO, FRAME, OPACITY)
+        pairs = [(n, f"{n}'") for n in kept if n in names]
         if CAMERA in names:
             pairs += [(CAMERA, f"{VELOCITY}'"), (VELOCITY, f"{CAMERA}'")]
         return pairs
@@ -113,6 +126,8 @@ class Distraction:
         if self.on_sky or self.on_floor:
             out[VIDEO] = noise.integers(VIDEO, self.videos.count)[0]
             out[FRAME] = np.array(0)
+        if self._opacity is not None:
+            out[OPACITY] = np.array(self._opacity)
         return out
 
     def step(self, now: Moved, noise: Noise) -> Moved:

@@ -31,6 +31,7 @@ class Domain:
         lamp_colours: whether the lamp's own colours are drawn too.
         floor: the name of the floor's geom; `floor_half_width` replaces the stock one.
         background: whether it has the shared sky.
+        contacts: whether anything touches; the suite switches contacts off in three domains.
         effector: whether a second part of the body has its own colour.
         target: whether there is a target to see in some task.
     """
@@ -47,6 +48,7 @@ class Domain:
     floor: str = "floor"
     floor_half_width: float | None = None
     background: bool = True
+    contacts: bool = True
     effector: bool = False
     target: bool = False
 
@@ -75,6 +77,7 @@ DOMAINS = {
         camera_range=((-0.15, -5.0, 0.8), (0.15, -3.0, 1.2)),
         lamp_at=(0.0, 0.0, 6.0),
         lamp_range=((-1.0, -1.0, 4.5), (1.0, 1.0, 7.5)),
+        contacts=False,
     ),
     "cheetah": Domain(
         tasks=("run",),
@@ -131,6 +134,7 @@ DOMAINS = {
         camera_range=((0.0, -1.1, 1.3), (0.2, -0.97, 1.6)),
         turn="tilt",
         lamp_range=((-0.5, -0.2, 1.2), (0.5, 0.2, 2.8)),
+        contacts=False,
         effector=True,
     ),
     "reacher": Domain(
@@ -140,6 +144,7 @@ DOMAINS = {
         camera_range=((-0.05, -0.05, 0.7), (0.05, 0.05, 0.8)),
         lamp_at=(0.0, 0.0, 0.5),
         lamp_range=((-0.2, -0.2, 0.15), (0.2, 0.2, 0.75)),
+        contacts=False,
         floor="ground",
         effector=True,
         target=True,

@@ -1,8 +1,9 @@
 """Dynamics as variables: how heavy, rough, damped and strong, and the walker's build and joints.
 
-Every domain has four scales, one at the stock suite's values. The walker has the nine quantities
-that its authors' later fork varies. Values go into the compiled model; what follows from them
-(inertia, contact bounds, constants) is derived again. Stock values leave every bit as compiled.
+Every domain has three scales, one at the stock suite's values, and friction where things touch. The
+walker has the nine quantities that its authors' later fork varies. Values go into the compiled
+model; what follows from them (inertia, contact bounds, constants) is derived again. Stock values
+leave every bit as compiled.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from interverse.scm import Box, Variable
 from interverse.sim.inertia import capsule_inertia
 from interverse.sim.single import derive_constants, scratch_data
+from interverse.worlds.control.domains import DOMAINS
 
 MASS, FRICTION = "dynamics/mass_scale", "dynamics/friction"
 DAMPING, STRENGTH = "dynamics/damping", "dynamics/actuator_strength"
@@ -54,7 +56,7 @@ def _scale(name: str, doc: str) -> Variable:
 
 SCALES = (
     _scale(MASS, "Factor on every body's mass and inertia."),
-    _scale(FRICTION, "Factor on every geom's friction; no effect in domains without contacts."),
+    _scale(FRICTION, "Factor on every geom's friction."),
     _scale(DAMPING, "Factor on every joint's damping."),
     _scale(STRENGTH, "Factor on every actuator's force."),
 )
@@ -102,8 +104,9 @@ _ROOTS = ("rootx", "rooty", "rootz")
 
 
 def dynamics_variables(domain: str) -> tuple[Variable, ...]:
-    """Returns the dynamics variables of a domain."""
-    return (*SCALES, *(WALKER if domain == "walker" else ()))
+    """Returns the dynamics variables of a domain; without contacts, friction acts on nothing."""
+    scales = (v for v in SCALES if v.name != FRICTION or DOMAINS[domain].contacts)
+    return (*scales, *(WALKER if domain == "walker" else ()))
 
 
 @final
@@ -127,7 +130,7 @@ class Dynamics:
         stock = WALKER_STOCK
         if any(values.get(name) != value for name, value in stock.items() if name in values):
             self._shape(fields, values)
-        scale = {name: values[name] for name in (MASS, FRICTION, DAMPING, STRENGTH)}
+        scale = {name: values.get(name, 1.0) for name in (MASS, FRICTION, DAMPING, STRENGTH)}
         fields["body_mass"] *= scale[MASS]
         fields["body_inertia"] *= scale[MASS]
         fields["geom_friction"] *= scale[FRICTION]

@@ -8,9 +8,9 @@ leaving one factor out never changes another. The one exception is written out i
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from interverse.worlds.control.domains import (
 from interverse.worlds.control.gallery import Gallery
 
 FloatArray = NDArray[np.float64]
-Look = dict[str, NDArray[np.float64] | NDArray[np.int64]]  # factor -> value
+Look = dict[str, NDArray[Any]]  # factor -> value
 
 SWITCHES = ("bg", "floor", "body", "target", "reflectance", "camera", "light")
 ALPHA = (0.75, 1.0)
@@ -118,10 +118,13 @@ def _pole_shift(poles: int) -> FloatArray:
     return np.array([0.0, -1.0 - 2.0 * poles + 4.0 if poles > 1 else 0.0, 0.0])
 
 
-def draw_look(domain: str, seed: int, gallery: Gallery, poles: int = 1) -> Look:
+def draw_look(
+    domain: str, seed: int, gallery: Gallery, poles: int = 1, *, pictures: str = "A_B"
+) -> Look:
     """Returns the value of every factor that a visual seed stands for.
 
-    The same seed gives the same numbers in every domain that has the factor.
+    The same seed gives the same numbers in every domain that has the factor. Pictures come from
+    space A, from B or from both.
     """
     decided = factors(domain, poles)
     if seed == 0:
@@ -130,8 +133,9 @@ def draw_look(domain: str, seed: int, gallery: Gallery, poles: int = 1) -> Look:
     zero = np.zeros(TRIES, dtype=np.int64)
     tries = Noise(zero + seed, zero, np.arange(TRIES)).uniforms(names, 4)
     uniform = dict(zip(names, tries[0], strict=True))
-    look = {name: _value(name, u, domain, poles) for name, u in uniform.items()}
-    look |= _surfaces(uniform, gallery, textured=seed > 0)
+    look: Look = {name: _value(name, u, domain, poles) for name, u in uniform.items()}
+    chosen = {part: shelf.chosen(pictures) for part, shelf in gallery.shelves.items()}
+    look |= _surfaces(uniform, chosen, textured=seed > 0)
     surround = surroundings(look, gallery)
     for i, factor in enumerate(decided):
         if factor.switch == "body":
@@ -180,16 +184,17 @@ def _mean(look: Look, part: str, colour_of: Callable[[int], FloatArray]) -> Floa
     return (look[f"{part}/color_1"] + look[f"{part}/color_2"]) / 2
 
 
-def _surfaces(uniform: dict[str, FloatArray], gallery: Gallery, *, textured: bool) -> Look:
-    """Returns which pictures, or which colours, floor and sky have."""
+def _surfaces(
+    uniform: dict[str, FloatArray], chosen: Mapping[str, Sequence[int]], *, textured: bool
+) -> Look:
+    """Returns which of the chosen pictures, or which colours, floor and sky have."""
     out: Look = {}
-    counts = {"background": gallery.background_count, "floor": gallery.floor_count}
     defaults = {factor.name: factor.default for factor in (*BACKGROUND, *FLOOR)}
-    for part, count in counts.items():
+    for part, pictures in chosen.items():
         if f"{part}/texture" not in uniform:
             continue
-        index = int(uniform[f"{part}/texture"][0] * count) if textured else NO_PICTURE
-        out[f"{part}/texture"] = np.array(index)
+        place = int(uniform[f"{part}/texture"][0] * len(pictures))
+        out[f"{part}/texture"] = np.array(pictures[place] if textured else NO_PICTURE)
         for name in (f"{part}/color_1", f"{part}/color_2"):
             out[name] = defaults[name].copy() if textured else uniform[name][:3].copy()
     return out
@@ -206,8 +211,8 @@ def _value(name: str, u: FloatArray, domain: str, poles: int) -> FloatArray:
     if name == "reflectance":
         return np.array(_between(REFLECTANCE, u[0]))
     if name == "camera/position":
-        low, high = camera_range(domain, poles)
-        return low + (high - low) * u[:3]
+        near, far = camera_range(domain, poles)
+        return near + (far - near) * u[:3]
     if name == "camera/rotation":
         return turn(has, u)
     if name == "light/position" and has.lamp_range is not None:

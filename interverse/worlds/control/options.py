@@ -1,4 +1,4 @@
-"""What a control world can be made with."""
+"""Options of the control worlds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from typing import Any
 import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
 from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.dynamics import dynamics_variables
 from interverse.worlds.control.looks import SWITCHES
-from interverse.worlds.control.pictures import difficulty
+from interverse.worlds.control.pictures import (
+    COLOR_MODES,
+    VIDEO_MODES,
+    VIDEO_PLACES,
+    difficulty,
+)
 from interverse.worlds.control.tasks import check_task
 from interverse.worlds.control.variables import LARGEST_DYNAMICS_SEED, LARGEST_VISUAL_SEED
 from interverse.worlds.world import WorldOptions
@@ -56,10 +62,13 @@ class ControlOptions(WorldOptions):
     """default, fast (rougher edges and shadows) or full (as the stock suite draws)."""
     textures: str | os.PathLike[str] | None = None
     """A folder of pictures to use for floors and backgrounds instead of the generated ones."""
+    pictures: str = "A_B"
+    """Which pictures a visual seed draws: of space A (training), of B (held out), or all."""
     legacy_draws: bool = False
     """Whether a visual seed means the original's correlated numbers, to compare with it."""
     distraction: str | float | None = None
-    """easy, medium, hard or a scale up to 1: moves camera and colours and plays a video."""
+    """Distracting Control's easy, medium, hard or a scale up to 1: moves camera and colours and
+    plays a video. DMC-GB's color_easy, color_hard, video_easy, video_hard."""
     distract: tuple[str, ...] = DISTRACTIONS
     """Which of camera, color, video (behind the robot) and floor (a video below it) it has."""
     dynamic: bool = True
@@ -77,7 +86,7 @@ class ControlOptions(WorldOptions):
 
     def _unify(self) -> None:
         """Gives options that can be written in several ways one form: snapshots compare them."""
-        if self.vary == "all":
+        if str(self.vary) == "all":
             object.__setattr__(self, "vary", SWITCHES)
         for name in ("vary", "vary_dynamics", "distract"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
@@ -91,8 +100,17 @@ class ControlOptions(WorldOptions):
         _check_names("vary_dynamics", self.vary_dynamics, self.dynamics_names)
         _check_names("quality", (self.quality,), tuple(QUALITIES))
         _check_names("distract", self.distract, KINDS)
+        _check_names("pictures", (self.pictures,), SPACE_NAMES)
+        if self.legacy_draws and self.pictures != "A_B":
+            raise InvalidValueError(
+                explain(f"pictures is {self.pictures!r} with legacy_draws", allowed="A_B")
+            )
         if self.distraction is not None:
             difficulty(self.distraction)
+        if self.mode is not None and self.distract != DISTRACTIONS:
+            raise InvalidValueError(
+                explain(f"distract is {self.distract!r} with {self.mode}", fix="Leave distract out")
+            )
         if not self.kinds:
             raise InvalidValueError(
                 explain("observation is empty", allowed=", ".join(OBSERVATIONS))
@@ -150,12 +168,22 @@ class ControlOptions(WorldOptions):
         return MULTI_POLES.get(self.task, 1)
 
     @property
+    def mode(self) -> str | None:
+        """The mode of DMC-GB that the distraction is, if it is one."""
+        named = isinstance(self.distraction, str) and self.distraction in (
+            *COLOR_MODES,
+            *VIDEO_MODES,
+        )
+        return str(self.distraction) if named else None
+
+    @property
     def distractions(self) -> tuple[str, ...]:
-        """What distracts; no video in a domain without the shared sky."""
+        """What moves; no video in a domain without the shared sky."""
         if self.distraction is None:
             return ()
-        has = DOMAINS[self.domain]
-        return tuple(n for n in self.distract if n != "video" or has.background)
+        has, mode = DOMAINS[self.domain], self.mode
+        kinds = self.distract if mode is None else VIDEO_PLACES.get(mode, ())
+        return tuple(n for n in kinds if n != "video" or has.background)
 
     @property
     def steps(self) -> int:

@@ -34,24 +34,36 @@ from interverse.worlds.control.looks import (
 FLOORS, BACKGROUNDS = 383, 119  # pictures of the original
 
 
-def original_draws(
-    seed: int, domain: str, *, floors: int = FLOORS, backgrounds: int = BACKGROUNDS, poles: int = 1
-) -> Look:
+def original_draws(seed: int, domain: str, *, poles: int = 1) -> Look:
     """Returns the look that the original draws for a seed other than 0, as far as numbers go.
 
     Which picture a number means is another matter: there it depends on the order of files on disk.
     """
-    look = _shared(random.Random(seed), floors, backgrounds, textured=seed > 0)
+    look = _shared(random.Random(seed), textured=seed > 0)
     look |= _own(random.Random(seed), domain, poles)
     return {factor.name: look.get(factor.name, factor.default) for factor in factors(domain, poles)}
 
 
-def _shared(stream: random.Random, floors: int, backgrounds: int, *, textured: bool) -> Look:
+def with_pictures(look: Look, floors: int, backgrounds: int) -> Look:
+    """Returns a look of the original with its pictures' numbers put into sets of other sizes.
+
+    The original's number stays where the set has it. The draw itself must not know the set's size:
+    it decides how many numbers the stream gives up, and so every number after it.
+    """
+    sizes = {"floor/texture": (floors, FLOORS), "background/texture": (backgrounds, BACKGROUNDS)}
+    out = dict(look)
+    for name, (count, drawn_from) in sizes.items():
+        if name in look and count < drawn_from and look[name] != NO_PICTURE:
+            out[name] = np.array(int(look[name]) * count // drawn_from)
+    return out
+
+
+def _shared(stream: random.Random, *, textured: bool) -> Look:
     """Returns what all domains share, in the original's order."""
     look: Look = {}
     if textured:
-        look["background/texture"] = np.array(stream.choice(range(backgrounds)))
-        look["floor/texture"] = np.array(stream.choice(range(floors)))
+        look["background/texture"] = np.array(stream.choice(range(BACKGROUNDS)))
+        look["floor/texture"] = np.array(stream.choice(range(FLOORS)))
         look["reflectance"] = np.array(stream.uniform(*REFLECTANCE))
     else:
         for part in ("background", "floor"):

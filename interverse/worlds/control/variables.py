@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from interverse.scm import Box, CausalGraph, Integers, Variable, table
-from interverse.scm.space import Space
+from interverse.scm.space import Choice, Space
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import dynamics_variables
 from interverse.worlds.control.looks import (
@@ -26,17 +26,21 @@ from interverse.worlds.control.looks import (
     camera_range,
     factors,
 )
+from interverse.worlds.control.pictures import Shelf
 
 LARGEST_VISUAL_SEED = 10**9
 LARGEST_DYNAMICS_SEED = 2**32 - 1
 STATE = ("qpos", "qvel")
+KIND_OF = {"floor/kind": "floor/texture", "background/kind": "background/texture"}
+Shelves = tuple[Shelf, Shelf]  # floors and backgrounds
+LARGEST_STATE = 1e6  # beyond, MuJoCo gives up on a state and starts over
 _FAR = 100.0  # metres; nothing is placed beyond
 _TURNS = {"euler": (0.1, 0.1, 0.1), "tilt": (0.1, 0.0, 0.0)}  # rad, around all that is drawn
 _DOCS = {
-    "background/texture": "Number of the sky's picture; -1 is the sky of two colours.",
+    "background/texture": "Number of the sky's picture; -1: two colours. B: pictures held out.",
     "background/color_1": "The sky at its top, where there is no picture.",
     "background/color_2": "The sky at its bottom, where there is no picture.",
-    "floor/texture": "Number of the floor's picture; -1 is the checker.",
+    "floor/texture": "Number of the floor's picture; -1 is the checker. B: pictures held out.",
     "floor/color_1": "First colour of the checker, where there is no picture.",
     "floor/color_2": "Second colour of the checker, where there is no picture.",
     "reflectance": "How much the floor mirrors.",
@@ -56,7 +60,7 @@ _DOCS = {
 
 @functools.cache
 def control_variables(
-    domain: str, poles: int, sizes: tuple[int, int], pictures: tuple[int, int]
+    domain: str, poles: int, sizes: tuple[int, int], pictures: Shelves
 ) -> Mapping[str, Variable]:
     """Returns the variables of a domain.
 
@@ -64,7 +68,7 @@ def control_variables(
         domain: its name.
         poles: of cartpole; one elsewhere.
         sizes: how many numbers qpos and qvel have.
-        pictures: how many floors and backgrounds there are.
+        pictures: the floors and the backgrounds there are.
     """
     seeds = (
         Variable(
@@ -88,32 +92,59 @@ def control_variables(
             name=name,
             kind="state",
             default=np.zeros(size),
-            domain=Box(-np.inf, np.inf, (size,)),
+            domain=Box(-LARGEST_STATE, LARGEST_STATE, (size,)),
             doc=f"Generalised {what} of MuJoCo, in its own order.",
         )
         for name, size, what in zip(STATE, sizes, ("positions", "velocities"), strict=True)
     ]
-    return table(*seeds, *looks, *dynamics_variables(domain), *state)
+    kinds = [
+        _kind_variable(name, shelf)
+        for name, shelf in zip(KIND_OF, pictures, strict=True)
+        if DOMAINS[domain].background or name != "background/kind"
+    ]
+    return table(*seeds, *looks, *kinds, *dynamics_variables(domain), *state)
+
+
+def _kind_variable(name: str, shelf: Shelf) -> Variable:
+    names = ", ".join(f"{i} {kind}" for i, kind in enumerate(shelf.kind_names))
+    return Variable(
+        name=name,
+        kind="appearance",
+        default=np.array(NO_PICTURE),
+        domain=Integers(NO_PICTURE, len(shelf.kind_names) - 1),
+        read_only=True,
+        doc=f"What the picture shows, as its number says: -1 no picture, {names}.",
+    )
 
 
 def control_graph(
     domain: str, variables: Mapping[str, Variable], more: Iterable[tuple[str, str]] = ()
 ) -> CausalGraph:
     """Returns the causal graph over the variables of a domain, with edges of distractions."""
-    looks = [n for n, v in variables.items() if v.kind == "appearance" and n != "visual_seed"]
+    own = ("visual_seed", *KIND_OF)
+    looks = [n for n, v in variables.items() if v.kind == "appearance" and n not in own]
+    kinds = [(texture, kind) for kind, texture in KIND_OF.items() if kind in variables]
     causes = [variable.name for variable in dynamics_variables(domain)]
     return CausalGraph.build(
         variables,
         [
             *(("visual_seed", look) for look in looks),
+            *kinds,
             *((cause, f"{effect}'") for cause in (*causes, *STATE) for effect in STATE),
             *more,
         ],
     )
 
 
-def _look_variable(factor: Factor, domain: str, poles: int, pictures: tuple[int, int]) -> Variable:
-    allowed, drawn = _spaces(factor, domain, poles, pictures)
+def _look_variable(factor: Factor, domain: str, poles: int, pictures: Shelves) -> Variable:
+    held_out: Space | None = None
+    if factor.name.endswith("/texture"):
+        shelf = pictures[0] if factor.name.startswith("floor") else pictures[1]
+        allowed: Space = Integers(NO_PICTURE, shelf.count - 1)
+        drawn: Space | None = Choice((NO_PICTURE, *shelf.a))
+        held_out = Choice(shelf.b) if shelf.b else None
+    else:
+        allowed, drawn = _spaces(factor, domain, poles)
     unit = {"position": "m", "rotation": "rad"}.get(factor.name.rpartition("/")[2], "")
     return Variable(
         name=factor.name,
@@ -121,19 +152,15 @@ def _look_variable(factor: Factor, domain: str, poles: int, pictures: tuple[int,
         default=factor.default,
         domain=allowed,
         space_a=drawn,
+        space_b=held_out,
         unit=unit,
         doc=_DOCS[factor.name],
     )
 
 
-def _spaces(
-    factor: Factor, domain: str, poles: int, pictures: tuple[int, int]
-) -> tuple[Space, Space | None]:
+def _spaces(factor: Factor, domain: str, poles: int) -> tuple[Space, Space | None]:
     """Returns what a factor may be and, where it is less, the range that seeds draw from."""
     name, has = factor.name, DOMAINS[domain]
-    if name.endswith("/texture"):
-        count = pictures[0] if name.startswith("floor") else pictures[1]
-        return Integers(NO_PICTURE, count - 1), None
     if name == "reflectance":
         return Box(0.0, 1.0), Box(*REFLECTANCE)
     if name == "camera/position":

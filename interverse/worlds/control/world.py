@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
@@ -15,26 +16,31 @@ from interverse.scm import table, with_defaults
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
 from interverse.sim.threads import Crew, cores
+from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.gallery import open_gallery
-from interverse.worlds.control.looks import draw_look, factors, with_switches
-from interverse.worlds.control.options import ControlOptions
-from interverse.worlds.control.original import original_draws
+from interverse.worlds.control.looks import NO_PICTURE, draw_look, factors, with_switches
+from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
+from interverse.worlds.control.original import original_draws, with_pictures
+from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.pictures import (
+    COLOR_MODES,
     difficulty,
     first,
     folder_videos,
     procedural_videos,
 )
-from interverse.worlds.control.stage import Mark, Stage
+from interverse.worlds.control.stage import ControlStage, Mark
 from interverse.worlds.control.variables import (
+    KIND_OF,
     LARGEST_DYNAMICS_SEED,
     STATE,
     control_graph,
     control_variables,
 )
 from interverse.worlds.world import (
+    NONE_REFUSED,
     Array,
     Index,
     Refusals,
@@ -44,12 +50,11 @@ from interverse.worlds.world import (
     WorldOptions,
 )
 
-_LARGEST_STATE = 1e6
 Values = dict[str, NDArray[Any]]
 
 
 @final
-class Control(World):
+class ControlWorld(World):
     """A task of the control suite; worlds that are drawn are stepped and drawn side by side."""
 
     options_type: ClassVar[type[WorldOptions]] = ControlOptions
@@ -60,16 +65,19 @@ class Control(World):
 
     def __init__(self, num_worlds: int, options: ControlOptions) -> None:
         self.num_worlds, self.options = num_worlds, options
-        self._gallery = open_gallery(options.textures)
+        textures = options.textures
+        self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
+        self._look_info: Mapping[str, Array] | None = None  # until something of a look changes
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
         self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
-        self._stages = [Stage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
+        self._stages = [ControlStage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
-        counts = self._gallery.floor_count, self._gallery.background_count
-        declared = control_variables(options.domain, options.poles, (model.nq, model.nv), counts)
+        shelves = self._gallery.shelves
+        pictures = shelves["floor"], shelves["background"]
+        declared = control_variables(options.domain, options.poles, (model.nq, model.nv), pictures)
         moving = () if self._distraction is None else self._distraction.variables()
         declared = table(*declared.values(), *moving)
         self._moving = tuple(variable.name for variable in moving)
@@ -87,20 +95,24 @@ class Control(World):
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
 
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """Each control step earns up to 1, and the last decision may have fewer of them."""
+        return 0.0, float(min(CONTROL_STEPS, self.options.frame_skip * self.max_steps))
+
     # ---------------------------------------------------------------- episodes
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: seeds, look and dynamics, the task's own draws, then given state."""
-        refused = _too_large(given, worlds)
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen = {name: np.asarray(value)[row] for name, value in given.items()}
-            chosen = {} if world in refused else chosen
             stage = self._stages[world]
             stage.start(self._episode_values(noise.take(np.array([row])), chosen))
             state = {n: v for n, v in chosen.items() if n in STATE or n in self._moving}
             if state:
                 stage.change(state)
-        return refused
+        return NONE_REFUSED
 
     def _episode_values(self, noise: Noise, given: Values) -> Values:
         """Returns every variable but the state for a new episode."""
@@ -112,6 +124,8 @@ class Control(World):
         }
         values |= self._look(int(values["visual_seed"]))
         values |= self._dynamics(int(values["dynamics_seed"]))
+        if self.options.mode in COLOR_MODES:
+            values |= episode_colors(self.options.mode, noise, self.options.domain)
         if self._distraction is not None:
             values |= self._distraction.start(noise)
         return values | fixed
@@ -125,10 +139,11 @@ class Control(World):
     def _look(self, seed: int) -> Values:
         options, gallery = self.options, self._gallery
         if options.legacy_draws and seed != 0:
-            counts = {"floors": gallery.floor_count, "backgrounds": gallery.background_count}
-            look = original_draws(seed, options.domain, poles=options.poles, **counts)
+            look = original_draws(seed, options.domain, poles=options.poles)
+            look = with_pictures(look, gallery.floor_count, gallery.background_count)
         else:
-            look = draw_look(options.domain, seed, gallery, options.poles)
+            which = options.pictures
+            look = draw_look(options.domain, seed, gallery, options.poles, pictures=which)
         return with_switches(look, options.domain, options.vary, options.poles)
 
     def _dynamics(self, seed: int) -> Values:
@@ -137,29 +152,36 @@ class Control(World):
         noise = Noise.single(seed=seed)
         for name in self.options.vary_dynamics:
             space = self.variables[name].space("A")
+            assert space is not None, "every dynamics variable has a space A"
             values[name] = space.from_uniform(noise.uniforms([name], space.draws)[0, 0])
         return values
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables; a visual seed redraws every factor that is not set beside it."""
-        refused = _too_large(values, worlds)
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
-            if world in refused:
-                continue
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
                 look = self._look(int(chosen["visual_seed"]))
                 kept = {name: value for name, value in self._fixed.items() if name in look}
                 chosen = look | kept | chosen
             self._stages[world].change(chosen)
-        return refused
+        return NONE_REFUSED
 
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape)."""
         if name in STATE:
             return np.stack([getattr(s.physics.data, name) for s in self._stages])
+        if name in KIND_OF:
+            return self._picture_kinds(name)
         default = self.variables[name].default
         return np.stack([np.asarray(s.values.get(name, default)) for s in self._stages])
+
+    def _picture_kinds(self, name: str) -> NDArray[np.int64]:
+        """Returns what the pictures of a surface show."""
+        kinds = self._gallery.shelves[name.partition("/")[0]].kinds
+        numbers = self.read(KIND_OF[name]).tolist()
+        return np.array([NO_PICTURE if i == NO_PICTURE else kinds[i] for i in numbers])
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
@@ -170,8 +192,9 @@ class Control(World):
         def advance(world: int) -> None:
             stage, row = self._stages[world], rows[world]
             marks[world] = stage.mark()
+            own = noise if self._distraction is None else noise.take(np.array([row]))
             try:
-                stage.step(np.asarray(actions[row], np.float64), noise.take(np.array([row])))
+                stage.step(np.asarray(actions[row], np.float64), own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
@@ -192,16 +215,26 @@ class Control(World):
     def observe(self) -> Any:
         """Returns every world's observation."""
         kinds = self.options.kinds
+        if kinds == ("state",) and not self._is_dict:
+            return self._states()
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
         self._crew.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
 
+    def _states(self) -> NDArray[np.float64]:
+        """Returns every world's state, laid side by side as `layout` says."""
+        out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
+        for row, stage in zip(out, self._stages, strict=True):
+            for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
+                row[place] = part if np.ndim(part) < 2 else np.ravel(part)
+        return out
+
     @property
     def _is_dict(self) -> bool:
         return not isinstance(self.options.observation, str)
 
-    def _see(self, stage: Stage, kind: str) -> NDArray[Any]:
+    def _see(self, stage: ControlStage, kind: str) -> NDArray[Any]:
         if kind == "state":
             return np.concatenate([part.ravel() for part in stage.state().values()])
         if kind != "pixels":
@@ -219,7 +252,9 @@ class Control(World):
         return layout
 
     def _space(self) -> gym.spaces.Space[Any]:
-        spaces = {kind: self._kind_space(kind) for kind in self.options.kinds}
+        spaces: dict[str, gym.spaces.Space[Any]] = {
+            kind: self._kind_space(kind) for kind in self.options.kinds
+        }
         return gym.spaces.Dict(spaces) if self._is_dict else spaces[self.options.kinds[0]]
 
     def _kind_space(self, kind: str) -> gym.spaces.Box:
@@ -241,10 +276,11 @@ class Control(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        names = ["visual_seed", "dynamics_seed"]
-        names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
-        info = {name: self.read(name) for name in names}
-        return Score(reward, np.zeros(self.num_worlds, dtype=bool), info)
+        if self._look_info is None:  # a look lasts: gathering it at every step cost most of one
+            names = ["visual_seed", "dynamics_seed"]
+            names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
+            self._look_info = {name: self.read(name) for name in names}
+        return Score(reward, np.zeros(self.num_worlds, dtype=bool), self._look_info)
 
     # --------------------------------------------------------------- snapshots
 
@@ -255,6 +291,7 @@ class Control(World):
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             self._stages[world].load({name: np.asarray(v)[row] for name, v in state.items()})
 
@@ -266,34 +303,31 @@ class Control(World):
         """Returns the solids that can be seen of one world."""
         return self._stages[world].shapes()
 
+    def stage(self, world: int) -> ControlStage:
+        """Returns one of the worlds by itself."""
+        return self._stages[world]
+
+    @property
+    def physics(self) -> DrawnPhysics:
+        """dm_control's physics of the first world, for code written against dm_control."""
+        return DrawnPhysics(self)
+
     def close(self) -> None:
         """Releases what the worlds draw with."""
         for stage in self._stages:
             stage.close()
 
 
-def _too_large(given: Mapping[str, Array], worlds: Index) -> Refusals:
-    """Returns the worlds whose state would be one that MuJoCo gives up on and starts over."""
-    refused = {}
-    for name in given.keys() & set(STATE):
-        rows = np.abs(np.asarray(given[name])).max(axis=1)
-        for world, largest in zip(worlds.tolist(), rows.tolist(), strict=True):
-            if largest > _LARGEST_STATE:
-                refused[world] = explain(
-                    f"{name} reaches {largest:.3g}", allowed=f"up to {_LARGEST_STATE:.0e}"
-                )
-    return refused
-
-
 def _distraction(options: ControlOptions) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
-    if not options.distractions:
+    if not options.distractions or options.distraction is None:
         return None
     level = difficulty(options.distraction)
-    videos = procedural_videos() if options.videos is None else folder_videos(options.videos)
+    folder = options.videos
+    videos = procedural_videos() if folder is None else folder_videos(os.fspath(folder))
     shown = first(videos, level.videos)
     return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
-    return given if isinstance(given, tuple | list) else (given, given)  # type: ignore[return-value]
+    return given if isinstance(given, tuple | list) else (given, given)

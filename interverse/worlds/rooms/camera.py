@@ -1,4 +1,4 @@
-"""Where a camera stands: free places of the floor from which an object is seen well."""
+"""Views of a camera: free places of the floor from which an object is seen well."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOV = (np.radians(60.0), np.radians(85.0))
 _CLOSE_UP = 1.25  # how much wider than the object a close-up is
 
 
-class View(NamedTuple):
+class RoomView(NamedTuple):
     """A camera: its place (3,), and yaw, pitch and angle of view in radians."""
 
     position: Floats
@@ -55,9 +55,20 @@ def stands_free(room: Room, place: Floats) -> bool:
     return not bool(np.any(np.all((place > lows) & (place < highs), axis=1)))
 
 
+def is_possible(room: Room, place: Floats) -> bool:
+    """Returns whether a camera may be set to a place: it is free, or one that views are drawn from.
+
+    Views are drawn from where a person can stand: the box of a high cupboard may reach there.
+    """
+    if stands_free(room, place):
+        return True
+    on_grid = np.any(np.all(_places(room) == place[:2], axis=1))
+    return bool(on_grid and _EYE[0] <= place[2] <= _EYE[1])
+
+
 def choose_view(
     room: Room, boxes: Sequence[Bounds], target: int, numbers: Floats, *, close: bool
-) -> View:
+) -> RoomView:
     """Returns a camera that sees one of the boxes in clear sight, and another if it can.
 
     Args:
@@ -83,7 +94,7 @@ def choose_view(
     return views[int(np.argmax(scores))]
 
 
-def _shows(view: View, box: Bounds) -> bool:
+def _shows(view: RoomView, box: Bounds) -> bool:
     """Returns whether a box is in the picture, whole and large enough to act on."""
     w, x, y, z = view.quaternion
     turn = np.array(
@@ -107,7 +118,7 @@ def aim(place: Floats, at: Floats) -> tuple[float, float]:
     return wrap(np.arctan2(-x, y)), float(np.arctan2(z, np.hypot(x, y)))
 
 
-def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> View:
+def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> RoomView:
     middle, extent = (box[0] + box[1]) / 2, box[1] - box[0]
     width = float(np.sort(extent)[1:].mean())  # how large it looks from a side that shows it
     fov = _FOV[0] + u[0] * (_FOV[1] - _FOV[0])
@@ -123,10 +134,10 @@ def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> View:
     if close:
         half = np.linalg.norm(extent) / 2
         wide = 2 * np.arctan(min(float(_CLOSE_UP * half / np.linalg.norm(middle - place)), 1.5))
-        return View(place, yaw, pitch, float(wide))
+        return RoomView(place, yaw, pitch, float(wide))
     yaw = wrap(yaw + (u[3] - 0.5) * 0.5 * fov)
     pitch = float(np.clip(0.9 * pitch + (u[4] - 0.5) * 0.3 * fov, -1.0, 0.4))
-    return View(place, yaw, pitch, float(fov))
+    return RoomView(place, yaw, pitch, float(fov))
 
 
 def _places(room: Room) -> Floats:

@@ -1,4 +1,4 @@
-"""How the variables of one room follow from its seed, from noise and from what is held fixed.
+"""Mechanisms of one room: its variables from its seed, from noise and from what is held fixed.
 
 A row is one world: every variable by name, beside it `u/...` (its noise), `cut/...` (whether an
 intervention holds a variable), `order` (which item of the room stands in which slot) and `aimed`
@@ -85,8 +85,9 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
         if problem is not None:
             return problem
         if slot in redraw:
-            row[name_of(slot, "state")] = _initial(row, slot)
-    _settle_light(row, room)
+            graded = options.states == "graded"
+            row[name_of(slot, "state")] = _initial(row, slot, graded=graded)
+    _settle_light(row, room, options)
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
 
@@ -158,16 +159,22 @@ def _pose(row: Row, room: Room, index: int, planned: Thing | None, slot: int) ->
     return place_item(room, index, name, instance)
 
 
-def _initial(row: Row, slot: int) -> NDArray[np.float64]:
-    """Returns an object's first state: open, on and dirty by the toss of a coin, never broken."""
+def _initial(row: Row, slot: int, *, graded: bool) -> NDArray[np.float64]:
+    """Returns an object's first state: open, on and dirty by the toss of a coin, never broken.
+
+    Graded, each is any hundredth from 0 to 1.
+    """
+    held = has(int(row[name_of(slot, "class")]))
+    if graded:
+        return np.where(held, (1 - row["u/state"][slot]).round(2), 0.0) * [1.0, 1.0, 1.0, 0.0]
     heads = row["u/state"][slot] < 0.5
     full = np.array([_OPEN, 1.0, 1.0, 0.0])
-    return np.where(heads & has(int(row[name_of(slot, "class")])), full, 0.0)
+    return np.where(heads & held, full, 0.0)
 
 
-def _settle_light(row: Row, room: Room) -> None:
+def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
     hue = float(generator(seed=room.seed, name="rooms/lamps").random())
-    light = lights.draw_light(hue, row["u/light"])
+    light = lights.draw_light(hue, row["u/light"], options.lamps)
     if row["shifted"]:
         light = lights.shift_light(*light, row["u/shift"])
     for name, value in zip(LIGHT, light, strict=True):
@@ -191,7 +198,7 @@ def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
 
 def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
     """Returns why things cannot stand as they do, where an intervention put one elsewhere."""
-    if row["cut/camera/position"] and not camera.stands_free(room, row["camera/position"]):
+    if row["cut/camera/position"] and not camera.is_possible(room, row["camera/position"]):
         half = (np.array(room.size[:2]) / 2).round(2).tolist()
         return explain(
             f"camera/position is {row['camera/position'].round(3).tolist()}",
@@ -200,7 +207,7 @@ def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
     boxes = _boxes(row, options)
     for slot, box in boxes.items():
         moved = any(row[f"cut/{name_of(slot, field)}"] for field in ("position", "yaw"))
-        if moved and not room.taken.free(box):
+        if moved and not room.allows(CLASS_NAMES[int(row[name_of(slot, "class")])], box):
             return _clash(row, slot, "a wall or a piece of furniture")
         other_item = any(row[f"cut/{name_of(slot, field)}"] for field in ("class", "instance"))
         if moved or other_item:

@@ -1,4 +1,4 @@
-"""What one before/after pair holds: two pictures, the action between them, and every variable."""
+"""A before/after pair: two pictures, the action between them, and every variable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,24 @@ class Address(NamedTuple):
     seed: int
     house: int
     round: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Origin:
+    """The world that a pair was drawn in, so that it can be drawn again.
+
+    Attributes:
+        world_id: of the world. options: that it was made with.
+        state: the world's saved state before the action; None where only the address is known.
+        attempt: number of the try in its round, whose noise moves camera and light.
+    """
+
+    world_id: str
+    options: Mapping[str, Any]
+    state: Mapping[str, NDArray[Any]] | None = None
+    attempt: int = 0
 
 
 @final
@@ -40,6 +57,7 @@ class Pair:
         nuisance: names of the variables that changed besides those the action changes.
         address: where it comes from.
         depth_before, depth_after: float16 (S, S) in metres, or None.
+        origin: the world it was drawn in; None for pictures from elsewhere.
     """
 
     before: NDArray[np.uint8]
@@ -58,6 +76,7 @@ class Pair:
     address: Address
     depth_before: NDArray[np.float16] | None = None
     depth_after: NDArray[np.float16] | None = None
+    origin: Origin | None = None
 
 
 @final

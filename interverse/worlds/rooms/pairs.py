@@ -8,8 +8,8 @@ function of (seed, house): other houses, processes and restarts change nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,49 +18,21 @@ from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise, check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
+from interverse.worlds.rooms.acceptance import Box, Limits, box_of, refusal
 from interverse.worlds.rooms.actions import possible
 from interverse.worlds.rooms.drawing import Frame, Part
 from interverse.worlds.rooms.options import RoomsOptions
-from interverse.worlds.rooms.pair import Address, Pair, Rejection
-from interverse.worlds.rooms.variables import ACTION, INSTANCES, name_of
+from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
+from interverse.worlds.rooms.variables import ACTION, INSTANCES, TARGET, name_of
 from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options
 
-Box = tuple[int, int, int, int]
 ROUNDS = 6
 ROUND_PAIRS = 5
 ENOUGH = 20  # a house ends after the round in which it has more pairs
 TRIES = 24  # places looked from in a round
-_PUBLISHED = 672  # pixels a side of the pictures that the limits below are for
-_SMALLEST, _BORDER, _LARGE, _INSIDE = 60, 20, 100, 1000
-_OUTSIDE = 20
 _ONE = np.array([0])
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Acceptance limits for pictures of a size, those of the original scaled with it."""
-
-    smallest: float
-    border: float
-    large: float
-    inside: float
-    outside: int
-
-    @classmethod
-    def of(cls, size: int) -> Limits:
-        """Returns the limits for pictures of so many pixels a side."""
-        by = size / _PUBLISHED
-        return cls(_SMALLEST * by, _BORDER * by, _LARGE * by, _INSIDE * by * by, _OUTSIDE)
-
-    def fits(self, box: Box, size: int) -> bool:
-        """Returns whether a box is large enough, and away from the border or larger still."""
-        width, height = box[2] - box[0], box[3] - box[1]
-        if min(width, height) < self.smallest:
-            return False
-        near = min(box[0], box[1], size - box[2], size - box[3]) <= self.border
-        return not near or min(width, height) > self.large
+_NO_BOX: Box = (0, 0, 0, 0)  # of what is not in the picture
 
 
 @final
@@ -102,12 +74,12 @@ def generate_pairs(
     world = Rooms(num_worlds=1, options=parsed)
     count = 0
     for number in range(ROUNDS):
-        start = Noise.single(seed=seed, episode=house * ROUNDS + number)
-        world.reset(_ONE, start, {"room/seed": np.array([house])})
+        world.reset(_ONE, noise_of(seed, house, number), {"room/seed": np.array([house])})
         in_round = 0
         for attempt in range(TRIES):
             address = Address(seed, house, number, count)
-            found = _attempt(world, start.at(attempt + 1), address, depth=depth)
+            origin = Origin(world_id=world_id, options=dict(options or {}), attempt=attempt)
+            found = _attempt(world, address, origin, depth=depth)
             yield found
             if isinstance(found, Pair):
                 count, in_round = count + 1, in_round + 1
@@ -117,8 +89,14 @@ def generate_pairs(
             return
 
 
-def _attempt(world: Rooms, noise: Noise, address: Address, *, depth: bool) -> Pair | Rejection:
+def noise_of(seed: int, house: int, round: int) -> Noise:
+    """Returns the noise of a round's start; `.at(attempt + 1)` is that of a try in it."""
+    return Noise.single(seed=seed, episode=house * ROUNDS + round)
+
+
+def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> Pair | Rejection:
     """Returns what one place to look from gives; the world keeps what an accepted pair did."""
+    noise = noise_of(*address[:3]).at(origin.attempt + 1)
     rng, size = noise.generator("rooms/attempt"), world.options.image_size
     limits = Limits.of(size)
     present = world.present(0)
@@ -126,7 +104,8 @@ def _attempt(world: Rooms, noise: Noise, address: Address, *, depth: bool) -> Pa
     if world.options.view == "single":
         world.focus(0, target)
     world.look(0, target, rng.random((camera.TRIES, camera.NUMBERS)))
-    seen = world.frame(0, size, ("items",))
+    shapes: tuple[Part, ...] = ("items",)
+    seen = world.frame(0, size, shapes)
     candidates = _candidates(world, seen, limits)
     if world.options.view == "single":
         candidates = [c for c in candidates if c.item == target]
@@ -135,9 +114,11 @@ def _attempt(world: Rooms, noise: Noise, address: Address, *, depth: bool) -> Pa
     chosen = candidates[int(rng.integers(len(candidates)))]
     world.focus(0, chosen.item)
     state = world.read(name_of(0, "state"))[0]
-    verbs = possible(int(world.read(name_of(0, "class"))[0]), state)
+    graded = world.options.states == "graded"
+    verbs = possible(int(world.read(name_of(0, "class"))[0]), state, graded=graded)
     verb = verbs[int(rng.integers(len(verbs)))]
-    return _pair(world, noise, address, verb, limits=limits, depth=depth)
+    origin = replace(origin, state=world.save(_ONE))
+    return _judged(world, Draft(verb, address, origin), limits=limits, depth=depth)
 
 
 def _candidates(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
@@ -149,85 +130,116 @@ def _candidates(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
         box = box_of(frame.items == item)
         if box is None or not limits.fits(box, len(frame.items)):
             continue
-        if possible(cls, world.read(name_of(slot, "state"))[0]):
+        graded = world.options.states == "graded"
+        if possible(cls, world.read(name_of(slot, "state"))[0], graded=graded):
             found.append(Candidate(item, box))
     return found
 
 
-def _pair(
-    world: Rooms, noise: Noise, address: Address, verb: int, *, limits: Limits, depth: bool
-) -> Pair | Rejection:
-    size, item = world.options.image_size, int(world.read("order")[0][0])
-    parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
-    was, before_values, action = world.save(_ONE), _values(world), np.array([[0, verb]])
-    before = world.frame(0, size, parts, fast=True)
-    world.act(action, _ONE)
-    after = world.frame(0, size, parts, fast=True)
-    reason = _refusal(before, after, item, limits, spills=world.options.light_spill)
-    if reason is None and (world.options.pair_nuisance, world.options.quality) != ("none", "fast"):
-        world.load(was, _ONE)  # judged by the object alone; now all else moves, and is drawn well
-        before = world.frame(0, size, parts)
-        world.step(action, _ONE, noise)
-        after = world.frame(0, size, parts)
-        box = box_of(after.items == item)
-        reason = None if box is not None and limits.fits(box, size) else "lost"
+class Draft(NamedTuple):
+    """A pair to be: its action, which object it is done to, and where it comes from."""
+
+    verb: int
+    address: Address
+    origin: Origin
+    slot: int = 0
+
+
+def _judged(world: Rooms, draft: Draft, *, limits: Limits, depth: bool) -> Pair | Rejection:
+    """Returns the pair that an action gives, or why it gives none; then the world is as before."""
+    size, item, options = world.options.image_size, _item(world, draft.slot), world.options
+    assert draft.origin.state is not None  # saved just now
+    was, action = dict(draft.origin.state), np.array([[draft.slot, draft.verb]])
+    before = world.frame(0, size, ("rgb", "items"), fast=True)
+    noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
+    world.act(action, _ONE, noise)
+    after = world.frame(0, size, ("rgb", "items"), fast=True)
+    reason = refusal(before, after, item, limits, spills=options.light_spill)
     if reason is not None:
         world.load(was, _ONE)
         return Rejection(reason=reason)
-    after_values = _values(world)
+    world.load(was, _ONE)
+    drawn = (before, after) if _draws_alike(options) and not depth else None
+    pair = act_and_draw(world, draft, depth=depth, drawn=drawn)
+    if options.pair_nuisance != "none" and not _kept_in_view(pair, limits, size):
+        world.load(was, _ONE)
+        return Rejection(reason="lost")
     world.load(_calmed(world.save(_ONE)), _ONE)
-    changed = {n for n, v in after_values.items() if not np.array_equal(v, before_values[n])}
-    return Pair(
-        **_pictures(world, before, after, item),
-        verb=verb,
-        cls=int(before_values["object/class"]),
-        factors_before=before_values,
-        factors_after=after_values,
-        nuisance=tuple(sorted(changed - {name_of(0, "state"), *ACTION})),
-        address=address,
-    )
+    return pair
 
 
-def _refusal(before: Frame, after: Frame, item: int, limits: Limits, *, spills: bool) -> str | None:
-    """Returns why two pictures that differ by an action make no pair, or None."""
-    boxes = [box_of(frame.items == item) for frame in (before, after)]
-    if boxes[0] is None or boxes[1] is None:
-        return "lost"
-    differs = np.any(before.rgb != after.rgb, axis=-1)
-    both = np.logical_and(*(_filled(box, len(differs)) for box in boxes))
-    either = np.logical_or(*(_filled(box, len(differs)) for box in boxes))
-    if int(np.sum(differs & both)) <= limits.inside:
-        return "little changed"
-    if not spills and int(np.sum(differs & ~either)) >= limits.outside:
-        return "changed outside"
-    return None
+def act_and_draw(
+    world: Rooms, draft: Draft, *, depth: bool, drawn: tuple[Frame, Frame] | None = None
+) -> Pair:
+    """Returns the pair that an action gives in a world as it stands, and leaves it done.
 
-
-def box_of(mask: NDArray[np.bool_]) -> Box | None:
-    """Returns xmin, ymin, xmax, ymax of a mask and the pixel around it, None for an empty one.
-
-    The pixel around belongs to it: edges are drawn soft, and a mask has the pixels' centres only.
-
-    >>> box_of(np.eye(8, dtype=bool)[2:5])
-    (1, 0, 6, 3)
+    Args:
+        world: whose world 0 is acted in.
+        draft: the action and where the pair comes from.
+        depth: whether the pair carries depth pictures.
+        drawn: the two frames, where they are known already.
     """
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if len(rows) == 0:
-        return None
-    height, width = mask.shape
-    return (
-        max(int(columns[0]) - 1, 0),
-        max(int(rows[0]) - 1, 0),
-        min(int(columns[-1]) + 2, width),
-        min(int(rows[-1]) + 2, height),
+    size, item = world.options.image_size, _item(world, draft.slot)
+    parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
+    before_values = _values(world)
+    before = drawn[0] if drawn else world.frame(0, size, parts)
+    noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
+    world.step(np.array([[draft.slot, draft.verb]]), _ONE, noise)
+    after = drawn[1] if drawn else world.frame(0, size, parts)
+    return pair_of(world, draft, (before, after), before_values, item)
+
+
+def pair_of(
+    world: Rooms,
+    draft: Draft,
+    frames: tuple[Frame, Frame],
+    before: Mapping[str, NDArray[Any]],
+    item: int,
+) -> Pair:
+    """Returns a pair of two frames; what the world has now is what was after.
+
+    Args:
+        world: as it is after the action.
+        draft: the action and where the pair comes from.
+        frames: before and after.
+        before: the variables as they were before.
+        item: the one acted on, by its index in the room.
+    """
+    after = _values(world)
+    changed = {n for n, v in after.items() if not np.array_equal(v, before[n])}
+    return Pair(
+        **_pictures(world, *frames, item),
+        verb=draft.verb,
+        cls=int(before[name_of(draft.slot, "class")]),
+        factors_before=before,
+        factors_after=after,
+        nuisance=tuple(sorted(changed - {name_of(draft.slot, "state"), *ACTION, TARGET})),
+        address=draft.address,
+        origin=draft.origin,
     )
 
 
-def _filled(box: Box | None, size: int) -> NDArray[np.bool_]:
-    found = np.zeros((size, size), dtype=bool)
-    if box is not None:
-        found[box[1] : box[3], box[0] : box[2]] = True
-    return found
+def redrawn(world: Rooms, pair: Pair, draft: Draft) -> Pair:
+    """Returns a pair whose after picture is of the world as it is now."""
+    depth, item = pair.depth_before is not None, _item(world, draft.slot)
+    parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
+    after = world.frame(0, world.options.image_size, parts)
+    found = pair_of(world, draft, (after, after), pair.factors_before, item)
+    names = ("before", "mask_before", "instances_before", "box_before", "depth_before")
+    return replace(found, **{name: getattr(pair, name) for name in names})
+
+
+def _draws_alike(options: RoomsOptions) -> bool:
+    """Returns whether the quick frames of the acceptance test are those of the pair."""
+    return (options.pair_nuisance, options.quality) == ("none", "fast")
+
+
+def _kept_in_view(pair: Pair, limits: Limits, size: int) -> bool:
+    return bool(pair.mask_after.any()) and limits.fits(pair.box_after, size)
+
+
+def _item(world: Rooms, slot: int) -> int:
+    return int(world.read("order")[0][slot])
 
 
 def _values(world: Rooms) -> dict[str, NDArray[Any]]:
@@ -242,8 +254,9 @@ def _calmed(state: dict[str, Any]) -> dict[str, Any]:
 def _pictures(world: Rooms, before: Frame, after: Frame, item: int) -> dict[str, Any]:
     found: dict[str, Any] = {"before": before.rgb, "after": after.rgb}
     for name, frame in (("before", before), ("after", after)):
+        assert frame.items is not None  # asked for
         found[f"mask_{name}"] = frame.items == item
         found[f"instances_{name}"] = world.slots(0, frame)
-        found[f"box_{name}"] = box_of(frame.items == item)
+        found[f"box_{name}"] = box_of(frame.items == item) or _NO_BOX
         found[f"depth_{name}"] = None if frame.depth is None else frame.depth.astype(np.float16)
     return found

@@ -23,6 +23,7 @@ INSTANCES = 2**31 - 1
 CAMERA = ("camera/position", "camera/yaw", "camera/pitch", "camera/fov")
 LIGHT = ("light/color", "light/brightness", "light/time_of_day")
 ACTION = ("action/object", "action/verb")
+TARGET = "action/target"
 _CLASSES = "Number of the class: " + ", ".join(f"{i} {n}" for i, n in enumerate(CLASS_NAMES)) + "."
 FIELDS = ("class", "instance", "position", "yaw", "state")
 
@@ -180,16 +181,29 @@ def _action(options: RoomsOptions) -> Iterator[Variable]:
             read_only=True,
             doc="The last action's part, as chosen by whoever acts; -1 before the first.",
         )
+    if options.states == "graded":
+        yield Variable(
+            name=TARGET,
+            kind="state",
+            default=np.array(1.0),
+            domain=Box(0.0, 1.0),
+            doc="How far the last action went; set, how far the next one goes.",
+        )
 
 
 def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> CausalGraph:
     """Returns the graph: the room causes all, the action one object's next state."""
-    edges = [("room/seed", name) for name in variables if name not in ("room/seed", *ACTION)]
+    exogenous = ("room/seed", *ACTION, TARGET)
+    edges = [("room/seed", name) for name in variables if name not in exogenous]
     for slot in range(options.objects):
         cls, instance, position, yaw, state = (name_of(slot, field) for field in FIELDS)
         edges += [(cause, effect) for cause in (cls, instance) for effect in (position, yaw)]
         edges += [(cls, state), (cls, f"{state}'"), (state, f"{state}'")]
         edges += [(f"{name}'", f"{state}'") for name in ACTION]
+        if options.states == "graded":
+            edges += [(f"{TARGET}'", f"{state}'"), (state, f"{TARGET}'")]
+    if options.states == "graded":
+        edges += [(f"{name}'", f"{TARGET}'") for name in ACTION]
     if options.view == "single":
         seen = [name_of(0, field) for field in ("class", "instance", "position", "yaw")]
         edges += [(cause, effect) for cause in seen for effect in CAMERA]

@@ -16,11 +16,11 @@ from interverse.worlds.trifinger.scene import (
     FLOOR_TEXTURES,
     WALL_HEIGHT,
     WALL_RADIUS,
-    Scene,
+    ArenaScene,
 )
 
 
-def add_arena(spec: mujoco.MjSpec, scene: Scene) -> None:
+def add_arena(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds everything that neither moves nor belongs to a task."""
     add_material(spec, "floor", scene.floor_color, specular=0.08)
     add_material(spec, "stage", scene.stage_color, specular=0.12)
@@ -47,7 +47,7 @@ def add_arena(spec: mujoco.MjSpec, scene: Scene) -> None:
     _add_views(spec, scene)
 
 
-def _add_views(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _add_views(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     world = spec.worldbody
     for camera in scene.cameras:
         right = np.cross(camera.forward, camera.up)
@@ -110,7 +110,7 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
         box.conaffinity = 1
 
 
-def _add_textures(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _add_textures(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds all floor textures, so that `mat_texid` of the floor can choose one per world."""
     role = int(mujoco.mjtTextureRole.mjTEXROLE_RGB)
     for name in FLOOR_TEXTURES[1:]:

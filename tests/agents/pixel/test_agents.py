@@ -8,13 +8,13 @@ import torch
 from scipy.special import logsumexp
 
 from interverse.agents.pixel import AGENTS
-from interverse.agents.pixel.agent import Batch
+from interverse.agents.pixel.agent import PixelBatch
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.dbc import Guess, bisimulation_loss, model_loss
 from interverse.agents.pixel.geometry import random_crop
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.sac_ae import coarse
 from interverse.errors import InvalidValueError
 from tests.agents.pixel import by_hand
@@ -25,21 +25,21 @@ STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the f
 TRUNKED = {"curl", "drq", "rad", "sac_ae"}
 
 
-def hyper(**more) -> Hyper:
+def hyper(**more) -> PixelHyper:
     given = {"image_size": SIZE, "render_size": 15, "layers": 2, "batch": COUNT}
-    return Hyper(**{**given, "filters": 4, "features": 8, "hidden": 16, **more})
+    return PixelHyper(**{**given, "filters": 4, "features": 8, "hidden": 16, **more})
 
 
-def still(**more) -> Hyper:
+def still(**more) -> PixelHyper:
     rates = dict.fromkeys(("encoder_rate", "critic_rate", "actor_rate", "alpha_rate"), STILL)
     return hyper(**{**rates, **more})
 
 
-def make(name: str, settings: Hyper | None = None, **options):
+def make(name: str, settings: PixelHyper | None = None, **options):
     settings = hyper() if settings is None else settings
     entry = AGENTS[name]
     kind = entry.load()
-    sizes = Sizes(
+    sizes = PixelSizes(
         pictures=(9, settings.image_size),
         actions=ACTIONS,
         filters=settings.filters,
@@ -52,7 +52,7 @@ def make(name: str, settings: Hyper | None = None, **options):
     return kind(settings, sizes, 3, "cpu", *more)
 
 
-def recorded(name: str, count: int = COUNT, *, end: bool = False) -> Batch:
+def recorded(name: str, count: int = COUNT, *, end: bool = False) -> PixelBatch:
     draw = np.random.default_rng(5)
     side = CROPPED.get(name, SIZE)
     now, then = draw.integers(0, 256, (2, count, 9, side, side), dtype=np.uint8)
@@ -60,7 +60,7 @@ def recorded(name: str, count: int = COUNT, *, end: bool = False) -> Batch:
     rewards = draw.uniform(0, 1, (count, 1)).astype(np.float32)
     ends = np.ones((count, 1)) if end else draw.integers(0, 2, (count, 1))
     parts = (now, actions, rewards, ends.astype(np.float32), then)
-    return Batch(*map(torch.from_numpy, parts))
+    return PixelBatch(*map(torch.from_numpy, parts))
 
 
 def parameters(agent) -> dict[str, torch.Tensor]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
+import interverse as iv
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import SCALES, WALKER, Dynamics, dynamics_variables
 from interverse.worlds.control.scene import domain_spec
@@ -76,3 +78,15 @@ def test_scales_scale_what_they_name(domain):
     np.testing.assert_allclose(ours.dof_damping, 2.0 * stock.dof_damping)
     np.testing.assert_allclose(ours.actuator_gainprm, 0.75 * stock.actuator_gainprm)
     np.testing.assert_allclose(ours.actuator_gear, stock.actuator_gear)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_scale_acts_and_states_can_be_sampled(domain):
+    env = iv.make(f"control/{domain}_{DOMAINS[domain].tasks[0]}-v1", observation="state")
+    env.reset(seed=0)
+    model = env.world.physics.model
+    off = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    assert ("dynamics/friction" in env.variables) == (not off)
+    for name in ("qpos", "qvel"):
+        assert np.isfinite(env.variables[name].domain.sample(np.random.default_rng(0))).all()
+    env.close()

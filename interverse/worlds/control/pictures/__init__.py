@@ -1,13 +1,22 @@
 """Pictures behind and below the robots: painted ones, a user's own, and moving ones."""
 
-from interverse.worlds.control.pictures.difficulty import LEVELS, SCALES, Difficulty, difficulty
+from interverse.worlds.control.pictures.difficulty import (
+    COLOR_MODES,
+    LEVELS,
+    SCALES,
+    VIDEO_MODES,
+    VIDEO_PLACES,
+    Difficulty,
+    difficulty,
+)
 from interverse.worlds.control.pictures.folder import Folder, folder, folder_state, images
+from interverse.worlds.control.pictures.held_out import HELD_OUT_KINDS, Shelf, shelf
 from interverse.worlds.control.pictures.procedural import (
     Procedural,
     procedural_backgrounds,
     procedural_floors,
 )
-from interverse.worlds.control.pictures.sets import Picture, Pictures, Videos
+from interverse.worlds.control.pictures.sets import Picture, PictureSet, Videos
 from interverse.worlds.control.pictures.video import (
     Drifting,
     FrameVideos,
@@ -17,15 +26,20 @@ from interverse.worlds.control.pictures.video import (
 )
 
 __all__ = [
+    "COLOR_MODES",
+    "HELD_OUT_KINDS",
     "LEVELS",
     "SCALES",
+    "VIDEO_MODES",
+    "VIDEO_PLACES",
     "Difficulty",
     "Drifting",
     "Folder",
     "FrameVideos",
     "Picture",
-    "Pictures",
+    "PictureSet",
     "Procedural",
+    "Shelf",
     "Videos",
     "difficulty",
     "first",
@@ -36,4 +50,5 @@ __all__ = [
     "procedural_backgrounds",
     "procedural_floors",
     "procedural_videos",
+    "shelf",
 ]

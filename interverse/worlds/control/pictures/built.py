@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.textures import (
-    Layout,
-    Shape,
+    BlobShape,
+    Masonry,
     blobs,
     bricks,
     cells,
@@ -54,7 +54,7 @@ def brick(rng: np.random.Generator, size: int) -> FloatArray:
         size,
         rows,
         columns,
-        shifts=(step * np.arange(rows)) % 1.0,
+        shifts=np.asarray((step * np.arange(rows)) % 1.0, np.float64),
         wobble=(bend, np.roll(bend, size // 2, axis=0)),
     )
     gap = float(rng.uniform(0.004, 0.009))
@@ -75,10 +75,10 @@ def concrete(rng: np.random.Generator, size: int) -> FloatArray:
     tone = 0.55 + 0.06 * cloud + 0.03 * fine + 0.12 * relief(spectral(rng, size, 2.0), 0.7, 2.2)
     style = rng.choice(["pores", "chips", "worn"])
     if style == "pores":
-        pores = blobs(rng, size, 225, Shape(radius=float(rng.uniform(0.15, 0.4)), share=0.5))
+        pores = blobs(rng, size, 225, BlobShape(radius=float(rng.uniform(0.15, 0.4)), share=0.5))
         tone = tone - 0.3 * smoothstep(pores.height, 0.0, 0.5)
     if style == "chips":
-        chips = blobs(rng, size, 900, Shape(radius=0.75, aspect=1.4), rough=0.1 * fine)
+        chips = blobs(rng, size, 900, BlobShape(radius=0.75, aspect=1.4), rough=0.1 * fine)
         tone = tone + (0.3 * rng.random(chips.index.max() + 2) - 0.15)[chips.index]
     if style == "worn":
         stain = smoothstep(np.roll(cloud, size // 2), 0.3, 1.6)
@@ -135,7 +135,7 @@ def tile(rng: np.random.Generator, size: int) -> FloatArray:
     return np.clip(mix(grout, image, np.full((size, size, 3), dark)), 0, 1)
 
 
-def _pieces(rng: np.random.Generator, laid: Layout, mean: float, spread: float) -> FloatArray:
+def _pieces(rng: np.random.Generator, laid: Masonry, mean: float, spread: float) -> FloatArray:
     """Returns one tone for each piece of a layout."""
     tones = mean + spread * (2 * rng.random(int(laid.index.max()) + 1) - 1)
     return tones[laid.index]

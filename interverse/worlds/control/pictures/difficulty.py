@@ -1,4 +1,4 @@
-"""How strongly a world distracts: the levels of Distracting Control and the scales of DMC-GB.
+"""Levels of distraction: those of Distracting Control and the scales of DMC-GB.
 
 At scale s, colours lie within s of their defaults, camera angles within s quarter turns, and the
 number of videos grows; what moves during an episode walks at random with the deviations below.
@@ -21,6 +21,8 @@ class Difficulty:
     scale: float
     videos: int | None
     """How many videos are played; None for all there are."""
+    clear_floor: bool = True
+    """Whether the floor lets the video behind it through, as far as Distracting Control has it."""
 
     @property
     def color_range(self) -> float:
@@ -69,6 +71,18 @@ LEVELS: dict[str, Difficulty] = {
     "medium": Difficulty(scale=0.2, videos=8),
 }
 
+# DMC-GB's modes by name: how many videos, and where they play. Its colour modes have none.
+VIDEO_MODES: dict[str, Difficulty] = {
+    "video_easy": Difficulty(scale=0.0, videos=10, clear_floor=False),
+    "video_hard": Difficulty(scale=0.0, videos=None, clear_floor=False),
+}
+VIDEO_PLACES: dict[str, tuple[str, ...]] = {
+    "video_easy": ("video",),
+    "video_hard": ("video", "floor"),
+}
+COLOR_MODES = ("color_easy", "color_hard")
+NOTHING_PLAYS = Difficulty(scale=0.0, videos=0, clear_floor=False)
+
 # What DMC-GB evaluates on: scale -> how many videos, None for all.
 SCALES: dict[float, int | None] = {
     0.025: 2,
@@ -89,9 +103,10 @@ def difficulty(given: str | float) -> Difficulty:
     (4, 6, None)
     """
     if isinstance(given, str):
-        if given not in LEVELS:
-            raise UnknownNameError(unknown("difficulty", given, LEVELS))
-        return LEVELS[given]
+        named = LEVELS | VIDEO_MODES | {mode: NOTHING_PLAYS for mode in COLOR_MODES}
+        if given not in named:
+            raise UnknownNameError(unknown("difficulty", given, named))
+        return named[given]
     number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     if not number or not 0.0 < given <= 1.0:
         allowed = f"{', '.join(LEVELS)}, or a scale above 0 and up to 1"

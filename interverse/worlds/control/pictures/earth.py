@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.textures import (
-    Shape,
+    BlobShape,
     blobs,
     cells,
     mix,
@@ -28,7 +28,7 @@ def sand(rng: np.random.Generator, size: int) -> FloatArray:
         height = height + _ripples(rng, size, swell)
     if style == "trodden":
         prints = blobs(
-            rng, size, 25, Shape(radius=0.8, aspect=1.6), rough=0.15 * spectral(rng, size, 2.5)
+            rng, size, 25, BlobShape(radius=0.8, aspect=1.6), rough=0.15 * spectral(rng, size, 2.5)
         )
         height = height - 2.0 * smoothstep(prints.height, 0.0, 0.8) + 0.5 * spectral(rng, size, 2.4)
     grain = spectral(rng, size, 0.5)
@@ -58,7 +58,7 @@ def soil(rng: np.random.Generator, size: int) -> FloatArray:
         tone = tone - 0.42 * (1 - smoothstep(border, 0.02, 0.10))
         return palette(np.clip(tone, 0, 1), colours)
     crumbs = blobs(
-        rng, size, int(rng.choice([144, 256, 484])), Shape(radius=0.9), rough=0.15 * fine
+        rng, size, int(rng.choice([144, 256, 484])), BlobShape(radius=0.9), rough=0.15 * fine
     )
     height = 1.8 * np.sqrt(crumbs.height) + 0.5 * fine
     tone = 0.42 + 0.08 * patches + 0.30 * relief(height, 0.9, 2.2)
@@ -133,7 +133,7 @@ def _pebbles(
 ) -> FloatArray:
     size = len(image)
     dents = 0.1 * spectral(rng, size, 2.4)
-    stones = blobs(rng, size, count, Shape(radius=0.5, aspect=1.3, share=share), rough=dents)
+    stones = blobs(rng, size, count, BlobShape(radius=0.5, aspect=1.3, share=share), rough=dents)
     inside = smoothstep(stones.height, 0.0, 0.25)
     grey = (0.35 + 0.35 * rng.random(stones.index.max() + 2))[stones.index]
     tone = grey + 0.22 * relief(3 * stones.height, 1.0, 2.2) + 0.4 * dents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.textures import (
-    Shape,
+    BlobShape,
     blobs,
     blur,
     cells,
@@ -67,7 +67,7 @@ def leaves(rng: np.random.Generator, size: int) -> FloatArray:
         ((0.08, 0.06, 0.04), (0.30, 0.24, 0.16), (0.48, 0.40, 0.28)),
     )
     count = int(rng.choice([25, 49, 81]))
-    shape = Shape(radius=1.0, aspect=float(rng.uniform(1.2, 2.2)), pointed=True)
+    shape = BlobShape(radius=1.0, aspect=float(rng.uniform(1.2, 2.2)), pointed=True)
     dents = 0.05 * np.roll(rough, size // 2)
     for depth in (0.7, 1.0):
         layer = blobs(rng, size, count, shape, rough=dents)
@@ -109,7 +109,7 @@ def lichen(rng: np.random.Generator, size: int) -> FloatArray:
     dents = 0.40 * spectral(rng, size, 2.4, band=(3.0, 90.0))
     for tint, count in zip(rng.permutation(2), (9, 36), strict=True):
         dents = np.roll(dents, size // 3)
-        shape = Shape(radius=float(rng.uniform(0.3, 0.7)), aspect=1.2)
+        shape = BlobShape(radius=float(rng.uniform(0.3, 0.7)), aspect=1.2)
         crust = blobs(rng, size, count, shape, rough=dents)
         grain = 0.5 + 0.5 * (ground - 0.42) * 4 - 0.4 * smoothstep(crust.height, 0.2, 1.0)
         rim = 0.35 * np.exp(-(((crust.height - 0.12) / 0.10) ** 2))

@@ -1,0 +1,56 @@
+"""`interverse check ID`: the laws of every world, tried on one, as a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from interverse.cli.evaluate import parse_pairs
+from interverse.errors import InvalidValueError, explain
+from interverse.rollouts.laws import LawResult, check_laws
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Checks the laws on a world: repeatable, batch = single, do, edited = rebuilt, and so on."""
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A registered id, or MODULE:ID for a world of your own, such as my_lab:lab/tank-v1."""
+    seed: int = 0
+    """The seed of the episodes and of the values tried."""
+    option: tuple[str, ...] = ()
+    """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    json: bool = False
+    """Write one JSON document to standard output."""
+
+
+def check(config: Check) -> list[LawResult]:
+    """Checks every law and writes the table; raises where one does not hold."""
+    rows = check_laws(config.id, seed=config.seed, **parse_pairs(config.option))
+    if config.json:
+        json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    else:
+        table = Table(box=None, header_style="bold")
+        for column in ("", "law", "found"):
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            mark = Text("ok", style="green") if row.passed else Text("!!", style="red")
+            table.add_row(mark, Text(row.law), Text(row.detail))
+        Console().print(table)
+    broken = [row.law for row in rows if not row.passed]
+    if broken:
+        raise InvalidValueError(
+            explain(
+                f"{config.id} breaks {len(broken)} of {len(rows)} laws: {'; '.join(broken)}",
+                fix="See docs/causal_core.md for what each law asks",
+            )
+        )
+    return rows

@@ -1,0 +1,95 @@
+"""`interverse explain`: what each factor costs a policy, as a table, a plot and a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from interverse.cli.evaluate import known_policy, parse_pairs
+from interverse.reports.attribution import Attribution, attribute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain:
+    """Says which factor costs a policy how much: the same episodes, one factor changed at a time.
+
+    For instance, the looks of a pixel policy, with the floor and the sky from held-out pictures:
+
+      interverse explain runs/sac_aug --factors "floor=floor/*" "sky=background/*" "camera=camera/*"
+    """
+
+    run: Annotated[str, tyro.conf.Positional]
+    """The folder of a training run or of its policy; or "random" or "scripted" with --task."""
+    task: str | None = None
+    """A world's id; a trained policy's own by default."""
+    factors: tuple[str, ...] = ()
+    """Patterns of variables, or NAME=PATTERN[,PATTERN]; all with a published space by default."""
+    episodes: int = 20
+    """How many, each played under every intervention."""
+    seed: int = 0
+    """Of the episodes."""
+    pairs: int = 4
+    """How many of the costliest factors to combine two by two."""
+    metric: str | None = None
+    """Which score; success or return by default."""
+    option: tuple[str, ...] = ()
+    """Options of the world, as NAME=VALUE (JSON values); those of the training hold besides."""
+    out: Path | None = None
+    """Where attribution.json and attribution.svg go; by default a folder `explain` in the run."""
+    json: bool = False
+    """Write the whole attribution as one JSON document to standard output."""
+
+
+def explain(config: Explain) -> Attribution:
+    """Runs it, writes table, file and plot."""
+    known = known_policy(config.run, config.task)
+    with redirect_stdout(sys.stderr):  # a policy may print
+        found = attribute(
+            known.policy,
+            str(known.task),
+            _factors(config.factors),
+            episodes=config.episodes,
+            seed=config.seed,
+            pairs=config.pairs,
+            metric=config.metric,
+            **known.with_options(parse_pairs(config.option)),
+        )
+    out = config.out
+    if out is None and Path(config.run).is_dir():
+        out = Path(config.run) / "explain"
+    files = [] if out is None else _write(found, out)
+    if config.json:
+        sys.stdout.write(json.dumps(found.to_json(), indent=1) + "\n")
+    else:
+        console = Console()
+        console.print(found.table())
+        console.print(f"{found.worst} costs most: {found.cost(found.worst).value:.4g}")
+        for file in files:
+            console.print(str(file), soft_wrap=True)
+    return found
+
+
+def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:
+    """Returns factors from NAME=PATTERN,PATTERN words; a bare pattern is its own name."""
+    out: dict[str, list[str]] = {}
+    for word in words:
+        name, equals, patterns = word.partition("=")
+        out[name] = patterns.split(",") if equals else [name]
+    return out or None
+
+
+def _write(found: Attribution, out: Path) -> list[Path]:
+    files = [found.save(out / "attribution.json")]
+    try:
+        from interverse.reports.plots import style
+    except ImportError:
+        return files
+    style.save(found.plot(), out / "attribution.svg")
+    return [*files, out / "attribution.svg"]

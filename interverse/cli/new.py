@@ -1,0 +1,77 @@
+"""`interverse new`: the first file or folder of a world, an actor or a metric of one's own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from interverse.errors import InvalidValueError, explain
+
+_TEMPLATES = "interverse.cli.templates"
+_WORD = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class New:
+    """Writes a working starting point: a world (a folder), an actor or a metric (a file)."""
+
+    kind: Annotated[Literal["world", "actor", "metric"], tyro.conf.Positional]
+    """What to start: world, actor or metric."""
+    name: Annotated[str, tyro.conf.Positional]
+    """Its name, a Python module's: lower case letters, digits and underscores."""
+    folder: Path = Path()
+    """Where to write it."""
+
+
+def new(config: New) -> Path:
+    """Writes the files and says what to do next."""
+    if not _WORD.fullmatch(config.name):
+        raise InvalidValueError(
+            explain(
+                f"name is {config.name!r}",
+                allowed="a module's name: lower case letters, digits and underscores",
+            )
+        )
+    target = config.folder / (config.name if config.kind == "world" else f"{config.name}.py")
+    if target.exists():
+        raise InvalidValueError(explain(f"{target} exists", fix="Choose another name or folder"))
+    config.folder.mkdir(parents=True, exist_ok=True)
+    if config.kind == "world":
+        _world(target, config.name)
+    else:
+        _file(target, config.kind)
+    console = Console()
+    console.print(str(target), soft_wrap=True)
+    console.print(f"Next: {_NEXT[config.kind].format(name=config.name)}", markup=False)
+    return target
+
+
+_NEXT = {
+    "world": "interverse check {name}:lab/{name}-v1",
+    "actor": "from {name} import InTurn, for a stage of a curriculum; see docs/evaluation.md",
+    "metric": "iv.evaluate(..., metrics=[{name}.effort]); see docs/evaluation.md",
+}
+
+
+def _world(target: Path, name: str) -> None:
+    """Copies the tutorial's world and registers it in the copy's own package file."""
+    with as_file(files("interverse.worlds.tutorial")) as source:
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    (target / "__init__.py").write_text(
+        f'"""lab/{name}-v1: a world of one\'s own, begun as a box on a table."""\n\n'
+        "import interverse as iv\n\n"
+        f'iv.register("lab/{name}-v1", "{name}.world:Slider")\n',
+        encoding="utf-8",
+    )
+
+
+def _file(target: Path, kind: str) -> None:
+    text = files(_TEMPLATES).joinpath(f"{kind}.py.txt").read_text(encoding="utf-8")
+    target.write_text(text, encoding="utf-8")

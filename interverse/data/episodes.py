@@ -1,0 +1,228 @@
+"""Data sets of episodes, for every world and policy, with counterfactual twins.
+
+Episode e of a data set with seed s is `rollout(env, policy, seed=s + e)`, so the files depend on
+the configuration alone: not on workers, restarts, or on how many episodes share a file. A twin is
+the same episode (seed, noise, actions) in a world with another `do`; it lies beside its fact.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import h5py
+import numpy as np
+
+from interverse.data.store import locked, write_bytes
+from interverse.envs import WorldEnv, make
+from interverse.errors import FileFormatError, InterventionError, InvalidValueError, explain
+from interverse.rng import check_seed, generator
+from interverse.rollouts.counterfactual import counterfactual
+from interverse.rollouts.episode import Episode, Refusal
+from interverse.rollouts.executors import run_units
+from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.recorder import EpisodeFolder
+from interverse.rollouts.runner import rollout
+from interverse.scm import Space
+
+_HEADER = "collect.json"
+_FORMAT = "interverse-episodes-1"
+_SPACES = ("A", "B")
+
+Twin = Mapping[str, Any]  # variable -> a value, or "A" or "B" for a draw from that space
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CollectEpisodes:
+    """What to collect.
+
+    Attributes:
+        id: a world's id.
+        out: the folder to write.
+        episodes: how many.
+        policy: what acts; see `interverse.rollouts.policy.as_policy`.
+        steps: actions per episode at most; None plays to the end.
+        seed: of the first episode; later ones count on.
+        twins: interventions whose counterfactual is stored beside every episode. A value "A" or
+            "B" is drawn anew for every episode from that space of the variable.
+        options: of the world, as for `make`.
+        every: episodes in a file; what a kill can cost at most.
+        workers, cluster: who plays; they change no byte.
+    """
+
+    id: str
+    out: Path
+    episodes: int = 100
+    policy: PolicyLike = "random"
+    steps: int | None = None
+    seed: int = 0
+    twins: tuple[Twin, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    every: int = 10
+    workers: int = 1
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "every", "workers", *(("steps",) if self.steps else ())):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
+                )
+        check_seed(self.seed)
+        object.__setattr__(self, "out", Path(self.out))
+
+    def header(self) -> dict[str, Any]:
+        """Returns what the files depend on, JSON-ready."""
+        return {
+            "format": _FORMAT,
+            "id": self.id,
+            "episodes": self.episodes,
+            "policy": self.policy if isinstance(self.policy, str) else repr(self.policy),
+            "steps": self.steps,
+            "seed": self.seed,
+            "twins": [{n: np.asarray(v).tolist() for n, v in t.items()} for t in self.twins],
+            "options": json.loads(json.dumps(dict(self.options), default=str)),
+            "every": self.every,
+        }
+
+
+def collect_episodes(
+    config: CollectEpisodes, advance: Callable[[int], None] = lambda count: None
+) -> Path:
+    """Returns the folder of the data set; started again, it goes on after the last whole file.
+
+    Args:
+        config: what to collect.
+        advance: is told how many episodes were added, for a progress bar.
+    """
+    _check_twins(config)
+    config.out.mkdir(parents=True, exist_ok=True)
+    with locked(config.out / _HEADER):
+        _write_header(config)
+        units = [
+            range(first, min(first + config.every, config.episodes))
+            for first in range(0, config.episodes, config.every)
+        ]
+        missing = [unit for unit in units if not _file(config.out, unit).exists()]
+        advance(config.episodes - sum(map(len, missing)))
+        work = run_units(_play, missing, config, workers=config.workers, cluster=config.cluster)
+        with closing(work) as played:
+            for unit, content in played:
+                write_bytes(_file(config.out, unit), content)
+                advance(len(unit))
+    return config.out
+
+
+@final
+class TwinFolder:
+    """The facts of a folder and their twins.
+
+    Attributes:
+        facts: the episodes, as a sequence.
+        twins: the interventions, as they were asked for.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.facts = EpisodeFolder(folder)
+        try:
+            header = json.loads((self.facts.folder / _HEADER).read_text(encoding="utf-8"))
+            self.twins: list[dict[str, Any]] = list(header["twins"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(
+                explain(
+                    f"{self.facts.folder} holds no data set of episodes: {error}",
+                    fix="Write it with `interverse collect`",
+                )
+            ) from error
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def twin(self, episode: int, number: int = 0) -> Episode | Refusal:
+        """Returns a fact's twin, or why there is none: the intervention could not be."""
+        with h5py.File(self.facts.file_of(episode), "r") as file:
+            group = file[_twin_name(episode, number)]
+            if "refusal" in group.attrs:
+                return Refusal(0, tuple(group.attrs["variables"]), str(group.attrs["refusal"]))
+            return Episode.read(group)
+
+
+def _check_twins(config: CollectEpisodes) -> None:
+    """Raises for a variable or a space that the world has not, before anything is played."""
+    env = make(config.id, **config.options)
+    env.reset(seed=config.seed)
+    for twin in config.twins:
+        for name, value in twin.items():
+            _value(env, name, value, 0)
+    env.close()
+
+
+def _write_header(config: CollectEpisodes) -> None:
+    path, header = config.out / _HEADER, config.header()
+    if path.exists():
+        held = json.loads(path.read_text(encoding="utf-8"))
+        differing = sorted(name for name in header if held.get(name) != header[name])
+        if differing:
+            raise InvalidValueError(
+                explain(
+                    f"{config.out} holds another data set; it differs in {', '.join(differing)}",
+                    fix="Choose another folder, or remove this one",
+                )
+            )
+    else:
+        write_bytes(path, json.dumps(header, indent=1).encode())
+
+
+def _file(folder: Path, unit: range) -> Path:
+    return folder / EpisodeFolder.file_name(unit.start, unit.stop - 1)
+
+
+def _twin_name(episode: int, number: int) -> str:
+    return f"{episode}.twin_{number}"
+
+
+def _play(unit: range, config: CollectEpisodes) -> bytes:
+    """Returns the HDF5 file of some episodes with their twins."""
+    env = make(config.id, **config.options)
+    sink = io.BytesIO()
+    with h5py.File(sink, "w") as file:
+        for episode in unit:
+            seed = config.seed + episode
+            fact = rollout(env, config.policy, seed=seed, max_steps=config.steps)
+            fact.write(file.create_group(str(episode)))
+            for number, twin in enumerate(config.twins):
+                group = file.create_group(_twin_name(episode, number))
+                values = {name: _value(env, name, v, seed) for name, v in twin.items()}
+                _write_twin(group, fact, values)
+    env.close()
+    return sink.getvalue()
+
+
+def _write_twin(group: h5py.Group, fact: Episode, values: Mapping[str, Any]) -> None:
+    try:
+        counterfactual(fact, values).write(group)
+    except InterventionError as error:
+        group.attrs["refusal"] = error.reason
+        group.attrs["variables"] = sorted(values)
+
+
+def _value(env: WorldEnv, name: str, value: Any, seed: int) -> Any:
+    """Returns a twin's value; a space's name stands for a draw from it, addressed by the seed."""
+    if not (isinstance(value, str) and value in _SPACES):
+        return value
+    if name not in env.variables:
+        raise InvalidValueError(explain(f"twin sets {name!r}", fix="See env.unwrapped.variables"))
+    variable = env.variables[name]
+    space = variable.space_a if value == "A" else variable.space_b
+    if not isinstance(space, Space):
+        raise InvalidValueError(
+            explain(f"twin draws {name} from space {value}, which it has not", fix="Give a value")
+        )
+    return space.sample(generator(seed=seed, name=f"twin/{name}"))

@@ -1,0 +1,297 @@
+"""TriFinger on a device: physics, observations and success of thousands of worlds as tensors.
+
+Episodes start from `Starts`, which the world itself drew; from then on nothing leaves the device.
+Worlds stand in groups that start one after the other, so the host knows which episodes end without
+asking the device, and a few worlds start anew every few steps. What is observed and scored is what
+`iv.make` gives for the same options; a test holds the two side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+
+from interverse.envs import make
+from interverse.errors import InvalidValueError, explain
+from interverse.learning.starts import Starts
+from interverse.sim import Scene as EngineScene
+from interverse.sim import make_engine
+from interverse.sim.arrays import from_mujoco, rotate
+from interverse.sim.recorded import Recorded
+from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
+from interverse.worlds.trifinger.rewards import aabb_score, bounds
+from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
+from interverse.worlds.trifinger.scene import box_inertia
+from interverse.worlds.trifinger.tasks.task import SUCCESS
+from interverse.worlds.trifinger.variables import JOINTS
+
+Tensor = torch.Tensor
+
+TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
+_HELD = (  # what a start sets and no step changes, by its name in the store
+    "block/mass",
+    "block/size",
+    "goal/orientation",
+    "goal/position",
+    "goal/size",
+    "link/mass",
+    "obstacle/orientation",
+    "obstacle/position",
+    "obstacle/size",
+    "robot/height",
+)
+_MUST_BE_ZERO = ("robot/action_delay", "robot/observation_noise")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ArenaView:
+    """What is seen at one moment, by worlds.
+
+    Attributes:
+        tips: fingertips, (N, 3, 3), m.
+        blocks: places of the blocks, (N, B, 3), m; `turns`: their quaternions, (N, B, 4).
+        goals: places of the goals, (N, G, 3), m.
+        sizes: of the blocks, (N, B, 3), m.
+        fraction: fractional success, (N,).
+        observation: the structured observation, as `iv.make` gives it, float32.
+    """
+
+    tips: Tensor
+    blocks: Tensor
+    turns: Tensor
+    goals: Tensor
+    sizes: Tensor
+    fraction: Tensor
+    observation: Tensor
+
+
+@final
+class DeviceArena:
+    """N TriFinger worlds of one task on a device."""
+
+    def __init__(
+        self,
+        task: str,
+        *,
+        num_worlds: int,
+        device: str,
+        starts: Starts,
+        groups: int = 16,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Builds the engine and loads the first starts.
+
+        Args:
+            task: a world's id, such as trifinger/pushing-v1.
+            num_worlds: how many worlds.
+            device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
+            starts: where episodes begin; they are used in order, again and again.
+            groups: how many groups of worlds start one after the other.
+            options: of the world, as for `make`.
+        """
+        settings = {"contact": "convex", **(options or {})}
+        env = make(task, **settings)
+        world = env.unwrapped.world
+        if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
+            raise InvalidValueError(
+                explain(
+                    f"{task} with action_mode={world.options.action_mode!r} has no device form",
+                    allowed=f"{', '.join(TASKS)} with joint_positions",
+                )
+            )
+        self.task, self.num_worlds, self.max_steps = world.task.name, num_worlds, world.max_steps
+        self.options, self._seconds = world.options, world._seconds
+        self.layout = world._observer.layout
+        types = {kind: numbers for kind, _, numbers in world.task.observed(world.scene)}
+        self._exact_drag = world.options.drag == "exact"
+        self.engine = make_engine(
+            EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
+        )
+        env.close()
+        self._qpos, self._qvel, self._force = (
+            self.engine.live(name) for name in ("qpos", "qvel", "qfrc_applied")
+        )
+        self.device, kind = self._qpos.device, self._qpos.dtype
+        self._low, self._high = (
+            torch.as_tensor(a, device=self.device, dtype=kind)
+            for a in (self.layout.low, self.layout.high)
+        )
+        self._kinds = {
+            name: torch.as_tensor(numbers, device=self.device, dtype=kind)
+            for name, numbers in types.items()
+        }
+        self._floor = torch.tensor((0.0, 0.0, DATUM), device=self.device, dtype=kind)
+        self._least, self._most = (
+            torch.as_tensor(b, device=self.device, dtype=kind)
+            for b in action_bounds("joint_positions")
+        )
+        self._order = torch.as_tensor(self.layout.columns, device=self.device)
+        self._set_starts(starts)
+        count = max(1, min(groups, num_worlds))
+        self._groups = np.array_split(np.arange(num_worlds), count)
+        self._held = {
+            name: self._starts[f"store/{name}"][:1].repeat_interleave(num_worlds, 0)
+            for name in _HELD
+        }
+        self._next = 0  # the start that the next episode takes
+        self.clock = np.zeros(num_worlds, dtype=np.int64)
+        self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
+        self._law = self._drag_law()
+        self._push = Recorded(self._add_drag, self.device)
+        self._look = Recorded(self._see, self.device)
+        for k, group in enumerate(self._groups):
+            self._begin(group, k * self.max_steps // count)
+
+    def _set_starts(self, starts: Starts) -> None:
+        for name in _MUST_BE_ZERO:
+            if np.any(starts.rows.get(f"store/{name}", 0)):
+                raise InvalidValueError(explain(f"starts set {name}", allowed="0 on a device"))
+        kind = self._qpos.dtype
+        wanted = {f"store/{name}" for name in _HELD}
+        self._count = len(starts)
+        self._starts = {
+            name: torch.as_tensor(rows, device=self.device, dtype=kind)
+            for name, rows in starts.rows.items()
+            if name in wanted or not name.startswith("store/")
+        }
+
+    # ------------------------------------------------------------------ episodes
+
+    def restart(self) -> None:
+        """Starts an episode in every world at once, with the first starts in order."""
+        self._next = 0
+        for group in self._groups:
+            self._begin(group, 0)
+
+    def _begin(self, worlds: np.ndarray, clock: int) -> None:
+        """Starts episodes in some worlds with the next starts."""
+        rows = (self._next + np.arange(len(worlds))) % self._count
+        self._next = int(self._next + len(worlds)) % self._count
+        picked = torch.as_tensor(rows, device=self.device)
+        state = {n: v[picked] for n, v in self._starts.items() if not n.startswith("store/")}
+        if self.device.type == "cpu":
+            state = {name: part.numpy() for name, part in state.items()}
+        self.engine.load(state, worlds)
+        part = slice(int(worlds[0]), int(worlds[-1]) + 1)
+        for name, held in self._held.items():
+            held[part] = self._starts[f"store/{name}"][picked]
+        self.clock[worlds] = clock
+        self._clock[part] = clock
+        law = self._drag_law()
+        self._law.links.copy_(law.links)
+        self._law.blocks.copy_(law.blocks)
+
+    def begin_ended(self) -> None:
+        """Starts new episodes in the worlds whose episodes have ended."""
+        for group in self._groups:
+            if self.clock[group[0]] >= self.max_steps:
+                self._begin(group, 0)
+
+    @property
+    def ended(self) -> slice | None:
+        """The worlds whose episode has just ended by time; they stand side by side."""
+        for group in self._groups:
+            if self.clock[group[0]] >= self.max_steps:
+                return slice(int(group[0]), int(group[-1]) + 1)
+        return None
+
+    # ---------------------------------------------------------------------- time
+
+    def step(self, actions: Tensor) -> None:
+        """Advances every world by one step of `skip_frame` substeps."""
+        if self.options.normalize_actions:
+            share = (actions.clip(-1.0, 1.0) + 1.0) / 2.0
+            command = self._least + share * (self._most - self._least)
+        else:
+            command = torch.minimum(torch.maximum(actions, self._least), self._most)
+        everyone = np.arange(self.num_worlds)
+        self.engine.set_controls(JOINTS, command, everyone)
+        before = self._push if self._exact_drag else None
+        self.engine.step(everyone, self.options.skip_frame, before)
+        self.clock += 1
+        self._clock += 1
+
+    def rest_action(self) -> Tensor:
+        """Returns the action that holds the resting pose, (9,)."""
+        rest = torch.tensor(REST, device=self.device, dtype=self._qpos.dtype)
+        if self.options.normalize_actions:
+            rest = 2.0 * (rest - self._least) / (self._most - self._least) - 1.0
+        return rest.to(torch.float32)
+
+    def action_limits(self) -> tuple[list[float], list[float]]:
+        """Returns the least and the greatest joint command, rad."""
+        return self._least.tolist(), self._most.tolist()
+
+    def _drag_law(self) -> DragLaw:
+        mass, size = self._held["block/mass"], self._held["block/size"]
+        return drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
+
+    def _add_drag(self) -> None:
+        add_drag(self._law, self._qpos, self._qvel, self._force)
+
+    # -------------------------------------------------------------------- seeing
+
+    def view(self) -> ArenaView:
+        """Returns what is there now; it stays as it is when time goes on."""
+        return ArenaView(*(part.clone() for part in self._look()))
+
+    def _see(self) -> tuple[Tensor, ...]:
+        """Returns the parts of a view."""
+        held, pose = self._held, self._poses()
+        turns, size = from_mujoco(pose[..., 3:]), held["block/size"]
+        places = pose[..., :3] - self._floor
+        tips = tip_positions(self._qpos[:, :9], held["robot/height"])
+        goals = bounds(held["goal/position"], held["goal/orientation"], held["goal/size"])
+        fraction = aabb_score(bounds(places, turns, size), goals)
+        seen = self._observation(tips, places, turns)
+        tips = tips.reshape(-1, 3, 3)
+        return tips, places, turns, held["goal/position"], size, fraction, seen
+
+    def _poses(self) -> Tensor:
+        return self._qpos[:, 9:].reshape(self.num_worlds, -1, 7)
+
+    def _observation(self, tips: Tensor, places: Tensor, turns: Tensor) -> Tensor:
+        """Returns the structured observation of every world."""
+        n, held = self.num_worlds, self._held
+        motion = self._qvel[:, 9:].reshape(n, -1, 6)
+        left = self._seconds - self._clock * self.options.step_time
+        spin = rotate(turns, motion[..., 3:])
+        blocks = [held["block/size"], places, turns, motion[..., :3], spin]
+        goals = [held["goal/size"], held["goal/position"], held["goal/orientation"]]
+        fixed = [held["obstacle/size"], held["obstacle/position"], held["obstacle/orientation"]]
+        raw = torch.cat(
+            [
+                left[:, None],
+                self._qpos[:, :9],
+                self._qvel[:, :9],
+                tips,
+                *self._numbers("block", blocks),
+                *self._numbers("goal", goals),
+                *self._numbers("obstacle", fixed),
+            ],
+            dim=1,
+        )[:, self._order]
+        if self.options.normalize_observations:
+            raw = 2.0 * (raw - self._low) / (self._high - self._low) - 1.0
+        return raw.to(torch.float32)
+
+    def _numbers(self, name: str, parts: list[Tensor]) -> list[Tensor]:
+        """Returns the numbers of all objects of a kind, side by side; none where none is seen."""
+        if name not in self._kinds:
+            return []
+        kinds = self._kinds[name][None, :, None].expand(self.num_worlds, -1, 1)
+        return [torch.cat([kinds, *parts], dim=-1).reshape(self.num_worlds, -1)]
+
+    @staticmethod
+    def solved(view: ArenaView) -> Tensor:
+        """Returns which worlds are solved now, (N,)."""
+        return view.fraction > SUCCESS
+
+    def close(self) -> None:
+        """Releases the engine."""
+        self.engine.close()

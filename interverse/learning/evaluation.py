@@ -1,0 +1,102 @@
+"""Protocols on a device: all episodes of all protocols side by side, with the CPU's own starts.
+
+Episode k of a protocol has the same address and the same draws as in `iv.evaluate`; only the
+physics runs elsewhere, in float32. Every row names the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from interverse.learning.arena import DeviceArena
+from interverse.learning.starts import REFUSED, Starts, merge, protocol_starts
+from interverse.protocols.protocol import Protocol
+
+Tensor = torch.Tensor
+Row = dict[str, Any]
+Policy = Callable[[Tensor], Tensor]
+
+_LAST = 20  # steps of the third score
+
+
+def starts_of(
+    task: str,
+    protocols: Sequence[Protocol],
+    *,
+    episodes: int,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> Starts:
+    """Returns the starts of all episodes, protocol after protocol.
+
+    Args:
+        task: a world's id.
+        protocols: those that intervene at the start alone.
+        episodes: of each.
+        seed: of all.
+        options: of the world.
+    """
+    settings, numbers = dict(options or {}), np.arange(episodes)
+    parts = [
+        protocol_starts(task, protocol, numbers, seed=seed, options=settings)
+        for protocol in protocols
+    ]
+    return merge(parts, task, settings)
+
+
+@torch.no_grad()
+def play(policy: Policy, arena: DeviceArena) -> dict[str, np.ndarray]:
+    """Returns the three fractional scores of one episode in every world of an arena, (N,) each.
+
+    Args:
+        policy: gives actions for observations.
+        arena: it is started anew, with its first starts in order.
+    """
+    arena.restart()
+    view = arena.view()
+    total, late = torch.zeros_like(view.fraction), torch.zeros_like(view.fraction)
+    for step in range(arena.max_steps):
+        arena.step(policy(view.observation))
+        view = arena.view()
+        fraction = torch.nan_to_num(view.fraction)
+        total += fraction
+        if step >= arena.max_steps - _LAST:
+            late += fraction
+    scores = {
+        "last_fractional_success": fraction,
+        "mean_fractional_success": total / arena.max_steps,
+        "last20_fractional_success": late / min(_LAST, arena.max_steps),
+    }
+    return {name: values.double().cpu().numpy() for name, values in scores.items()}
+
+
+def episode_rows(
+    scores: Mapping[str, np.ndarray],
+    protocols: Sequence[Protocol],
+    starts: Starts,
+    *,
+    task: str,
+    seed: int = 0,
+) -> list[Row]:
+    """Returns one results row per episode, as `iv.evaluate` has them, without the drawn values.
+
+    Args:
+        scores: what `play` returned for the starts of `starts_of`.
+        protocols: the same, in the same order.
+        starts: the same; refused episodes have no scores.
+        task: a world's id.
+        seed: of all.
+    """
+    rows, episodes = [], len(starts) // len(protocols)
+    refused = starts.rows[REFUSED]
+    for k, protocol in enumerate(protocols):
+        for number in range(episodes):
+            row: Row = {"task": task, "protocol": protocol.name, "seed": seed, "episode": number}
+            at = k * episodes + number
+            found = {name: float(values[at]) for name, values in scores.items()}
+            rows.append(row | {"refused": bool(refused[at])} | ({} if refused[at] else found))
+    return rows

@@ -1,0 +1,119 @@
+"""The learner's networks, and their export as a policy that every engine takes.
+
+The policy sees the world's observation and, added to it, differences of places in it (block to
+goal, fingertip to block). They are linear in the observation, and so is the running normalisation:
+both are folded into the first layer on export, and the file is a plain multilayer perceptron.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any, final
+
+import torch
+
+from interverse.rollouts.exported import Card, ExportedPolicy
+
+Tensor = torch.Tensor
+
+CLIP = 8.0  # of observations, in units of their usual range
+_PLACE = "cartesian_position"
+
+
+def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
+    """Returns the matrix that adds differences to an observation, (width, width + k)."""
+    blocks = sorted(n for n in layout if n.startswith("block_") and n.endswith(_PLACE))
+    goals = sorted(n for n in layout if n.startswith("goal_") and n.endswith(_PLACE))
+    tips = layout["end_effector_positions"].start if "end_effector_positions" in layout else None
+    pairs = [(layout[g].start, layout[b].start) for b, g in zip(blocks, goals, strict=False)]
+    if tips is not None:
+        pairs += [(tips + 3 * f, layout[b].start) for b in blocks for f in range(3)]
+    pairs += [(layout[a].start, layout[b].start) for a, b in itertools.pairwise(blocks)]
+    columns = []
+    for one, other in pairs:
+        for axis in range(3):
+            column = torch.zeros(width)
+            column[one + axis], column[other + axis] = 1.0, -1.0
+            columns.append(column)
+    return torch.cat([torch.eye(width), *(c[:, None] for c in columns)], dim=1)
+
+
+@final
+class ActorCritic(torch.nn.Module):
+    """A Gaussian policy and a value, on normalised features of an observation."""
+
+    def __init__(self, features: Tensor, actions: int, hidden: tuple[int, ...]) -> None:
+        super().__init__()
+        count = features.shape[1]
+        self.actor = _perceptron(count, hidden, actions)
+        self.critic = _perceptron(count, hidden, 1)
+        self.log_std = torch.nn.Parameter(torch.full((actions,), -0.7))
+        self.register_buffer("features", features)
+        self.register_buffer("mean", torch.zeros(count))
+        self.register_buffer("variance", torch.ones(count))
+        self.register_buffer("seen", torch.tensor(1e-4))
+
+    def prepare(self, observation: Tensor) -> Tensor:
+        """Returns the normalised features of observations."""
+        raw = self.raw(observation)
+        return (raw - self.mean) * self.scale()
+
+    def scale(self) -> Tensor:
+        """Returns the factors of features; one that never varied is not looked at."""
+        return torch.where(self.variance > 1e-7, torch.rsqrt(self.variance + 1e-6), 0.0)
+
+    def raw(self, observation: Tensor) -> Tensor:
+        """Returns the features before normalisation."""
+        clipped = torch.nan_to_num(observation).clip(-CLIP, CLIP)
+        out: Tensor = clipped @ self.features
+        return out
+
+    def log_probability(self, x: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the log density of actions, without its constant, and the mean action."""
+        mean = self.actor(x)
+        scaled = (action - mean) / self.log_std.exp()
+        return (-0.5 * scaled**2 - self.log_std).sum(-1), mean
+
+    @torch.no_grad()
+    def observe(self, raw: Tensor) -> None:
+        """Takes features, (n, k), into the running mean and variance."""
+        count = float(len(raw))
+        mean, variance = raw.mean(0), raw.var(0)
+        total = self.seen + count
+        gap = mean - self.mean
+        spread = self.variance * self.seen + variance * count
+        self.variance.copy_((spread + gap**2 * self.seen * count / total) / total)
+        self.mean.add_(gap * count / total)
+        self.seen.copy_(total.clip(max=2e7))
+
+    def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
+        """Returns the mean action as a policy of two plain files."""
+        layers = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
+        first = layers[0].weight.double() * self.scale().double()
+        weights = {
+            "0.weight": (first @ self.features.double().T).float(),
+            "0.bias": (layers[0].bias.double() - first @ self.mean.double()).float(),
+        }
+        for i, layer in enumerate(layers[1:], start=1):
+            weights |= {f"{i}.weight": layer.weight, f"{i}.bias": layer.bias}
+        width = len(self.features)
+        weights |= {"obs.mean": torch.zeros(width), "obs.std": torch.ones(width)}
+        card = Card(
+            layers=len(layers),
+            activation="elu",
+            squash=False,
+            low=bounds[0],
+            high=bounds[1],
+            trained=trained,
+            clip=CLIP,
+        )
+        return ExportedPolicy(card, {k: v.detach().cpu().clone() for k, v in weights.items()})
+
+
+def _perceptron(inputs: int, hidden: tuple[int, ...], outputs: int) -> torch.nn.Sequential:
+    layers: list[torch.nn.Module] = []
+    for width in hidden:
+        layers += [torch.nn.Linear(inputs, width), torch.nn.ELU()]
+        inputs = width
+    return torch.nn.Sequential(*layers, torch.nn.Linear(inputs, outputs))

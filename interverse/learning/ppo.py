@@ -1,0 +1,267 @@
+"""Proximal policy optimisation on a device: worlds, networks and buffers side by side.
+
+After Schulman et al. (2017) with generalised advantages, a learning rate that follows the KL
+divergence, running normalisation of features, and the value of the last state in place of what an
+episode cut by time would still have earned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+
+from interverse.learning.arena import ArenaView, DeviceArena
+from interverse.learning.network import ActorCritic, difference_matrix
+from interverse.learning.shaping import shaped_reward
+
+Tensor = torch.Tensor
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PpoSettings:
+    """Hyper-parameters.
+
+    Attributes:
+        horizon: steps of every world between updates. epochs, minibatches: of an update.
+        gamma, lam: discount, and that of the advantages. clip: of the probability ratio.
+        reward_scale: factor of rewards. entropy: weight, falling to 0 in the second half.
+        rate: first learning rate; `rates`: its limits. kl: range in which the rate stays.
+        least_std: least standard deviation of an action, as a logarithm.
+        hidden: widths of the hidden layers.
+    """
+
+    horizon: int = 24
+    epochs: int = 4
+    minibatches: int = 4
+    gamma: float = 0.99
+    lam: float = 0.95
+    clip: float = 0.2
+    reward_scale: float = 0.02
+    entropy: float = 0.002
+    rate: float = 3e-4
+    rates: tuple[float, float] = (3e-5, 1e-3)
+    kl: tuple[float, float] = (0.006, 0.015)
+    least_std: float = -3.0
+    hidden: tuple[int, ...] = (256, 256)
+
+
+@final
+@dataclass(slots=True)
+class Rollout:
+    """One horizon of all worlds, (T, N, ...); `values` has one more row."""
+
+    features: Tensor
+    actions: Tensor
+    log_probs: Tensor
+    values: Tensor
+    rewards: Tensor
+    ended: Tensor
+
+
+@final
+class DevicePpo:
+    """A learner on an arena."""
+
+    def __init__(self, arena: DeviceArena, settings: PpoSettings, *, seed: int) -> None:
+        torch.manual_seed(seed)
+        self.arena, self.settings = arena, settings
+        features = difference_matrix(arena.layout.slices, arena.layout.width)
+        self.network = ActorCritic(features, 9, settings.hidden).to(arena.device)
+        self._rest()
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
+        self.rate, self.steps = settings.rate, 0
+        self._buffer = self._empty()
+        self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
+        self._returns = torch.zeros(arena.num_worlds, device=arena.device)
+
+    def _rest(self) -> None:
+        """Makes the untrained mean action the resting pose."""
+        last = self.network.actor[-1]
+        torch.nn.init.normal_(last.weight, 0.0, 0.01)
+        rest = self.arena.rest_action()
+        with torch.no_grad():
+            last.bias.copy_(rest)
+
+    def _empty(self) -> Rollout:
+        t, n, where = self.settings.horizon, self.arena.num_worlds, self.arena.device
+        width = self.network.features.shape[1]
+
+        def empty(*shape: int) -> Tensor:
+            return torch.zeros(shape, device=where)
+
+        return Rollout(
+            empty(t, n, width),
+            empty(t, n, 9),
+            empty(t, n),
+            empty(t + 1, n),
+            empty(t, n),
+            empty(t, n),
+        )
+
+    # ------------------------------------------------------------------- acting
+
+    @torch.no_grad()
+    def collect(self) -> Tensor:
+        """Fills the buffer with one horizon; returns some raw features for the normalisation."""
+        network, buffer, seen = self.network, self._buffer, []
+        std = network.log_std.exp()
+        view = self.arena.view()
+        for t in range(self.settings.horizon):
+            raw = network.raw(view.observation)
+            x = (raw - network.mean) * network.scale()
+            mean = network.actor(x)
+            action = mean + std * torch.randn_like(mean)
+            buffer.features[t], buffer.actions[t] = x, action
+            buffer.log_probs[t] = (-0.5 * ((action - mean) / std) ** 2 - network.log_std).sum(-1)
+            buffer.values[t] = network.critic(x)[:, 0]
+            if t % 6 == 0:
+                seen.append(raw)
+            view = self._advance(t, view, action)
+        last = network.prepare(view.observation)
+        buffer.values[self.settings.horizon] = network.critic(last)[:, 0]
+        self.steps += self.settings.horizon * self.arena.num_worlds
+        return torch.cat(seen)
+
+    def _advance(self, t: int, before: ArenaView, action: Tensor) -> ArenaView:
+        """Steps the worlds, pays them, and starts new episodes where they ended."""
+        arena, buffer, settings = self.arena, self._buffer, self.settings
+        arena.step(action)
+        now = arena.view()
+        reward = shaped_reward(arena.task, before, now, action)
+        self._returns += reward
+        buffer.rewards[t] = reward * settings.reward_scale
+        buffer.ended[t] = 0.0
+        ended = arena.ended
+        if ended is None:
+            return now
+        final = self.network.prepare(now.observation[ended])
+        buffer.rewards[t, ended] += settings.gamma * self.network.critic(final)[:, 0]
+        buffer.ended[t, ended] = 1.0
+        fraction, count = now.fraction[ended], float(ended.stop - ended.start)
+        solved = arena.solved(now)[ended].sum()
+        self._tally += torch.stack(
+            [fraction.sum(), solved, self._returns[ended].sum(), torch.full_like(solved, count)]
+        )
+        self._returns[ended] = 0.0
+        arena.begin_ended()
+        return arena.view()
+
+    # ----------------------------------------------------------------- learning
+
+    def update(self, progress: float) -> float:
+        """Learns from the buffer; returns the KL divergence. `progress` is that of the run."""
+        settings, buffer = self.settings, self._buffer
+        advantage = self._advantages()
+        returns = (advantage + buffer.values[:-1]).reshape(-1)
+        flat = advantage.reshape(-1)
+        flat = (flat - flat.mean()) / (flat.std() + 1e-8)
+        x, action = buffer.features.flatten(0, 1), buffer.actions.flatten(0, 1)
+        old, divergences = buffer.log_probs.reshape(-1), []
+        entropy = settings.entropy * min(1.0, max(0.0, (0.85 - progress) / 0.35))
+        for _ in range(settings.epochs):
+            for part in torch.randperm(len(x), device=x.device).chunk(settings.minibatches):
+                rows = (x[part], action[part], old[part], flat[part], returns[part])
+                divergences.append(self._descend(rows, entropy))
+        kl = float(torch.stack(divergences).mean())
+        self._adapt(kl)
+        return kl
+
+    @torch.no_grad()
+    def _advantages(self) -> Tensor:
+        settings, buffer = self.settings, self._buffer
+        advantage = torch.zeros_like(buffer.rewards)
+        last = torch.zeros_like(buffer.rewards[0])
+        for t in reversed(range(settings.horizon)):
+            goes_on = 1.0 - buffer.ended[t]
+            error = buffer.rewards[t] + settings.gamma * buffer.values[t + 1] * goes_on
+            last = error - buffer.values[t] + settings.gamma * settings.lam * goes_on * last
+            advantage[t] = last
+        return advantage
+
+    def _descend(self, rows: tuple[Tensor, ...], entropy: float) -> Tensor:
+        x, action, old, advantage, returns = rows
+        network, clip = self.network, self.settings.clip
+        log_prob, _ = network.log_probability(x, action)
+        ratio = (log_prob - old).exp()
+        gain = torch.minimum(ratio * advantage, ratio.clip(1 - clip, 1 + clip) * advantage)
+        miss = ((network.critic(x)[:, 0] - returns) ** 2).mean()
+        loss = -gain.mean() + miss - entropy * network.log_std.sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        for part in ([*network.actor.parameters(), network.log_std], network.critic.parameters()):
+            torch.nn.utils.clip_grad_norm_(part, 1.0)
+        self.optimizer.step()
+        return ((ratio - 1.0) - (log_prob - old)).mean().detach()
+
+    def _adapt(self, kl: float) -> None:
+        """Slows down where the policy changed too much, speeds up where too little."""
+        (low, high), (least, most) = self.settings.kl, self.settings.rates
+        if kl > high:
+            self.rate = max(self.rate / 1.3, least)
+        elif kl < low:
+            self.rate = min(self.rate * 1.2, most)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        with torch.no_grad():
+            self.network.log_std.clip_(min=self.settings.least_std)
+
+    def learn(
+        self,
+        steps: int,
+        *,
+        report: Callable[[dict[str, Any]], None],
+        every: int = 25,
+        seconds: float = 0.0,
+    ) -> None:
+        """Learns until so many steps are done in all, or for so many seconds.
+
+        Args:
+            steps: in all, those done before counted.
+            report: told of the progress after every few updates.
+            every: updates between reports.
+            seconds: the most it may take; 0 for no limit.
+        """
+        begun, first = time.perf_counter(), self.steps
+        round_ = 0
+        while self.steps < steps:
+            spent = time.perf_counter() - begun
+            if seconds and spent > seconds:
+                break
+            share = self.steps / steps
+            progress = max(share, spent / seconds) if seconds else share
+            seen = self.collect()
+            kl = self.update(progress)
+            self.network.observe(seen)
+            round_ += 1
+            if round_ % every == 0:
+                spent = time.perf_counter() - begun
+                report(
+                    self._row(kl)
+                    | {"seconds": round(spent, 1), "rate": round((self.steps - first) / spent)}
+                )
+
+    def _row(self, kl: float) -> dict[str, Any]:
+        fraction, solved, returned, count = (float(v) for v in self._tally)
+        self._tally.zero_()
+        many = max(count, 1.0)
+        return {
+            "steps": self.steps,
+            "fraction": round(fraction / many, 4),
+            "success": round(solved / many, 4),
+            "return": round(returned / many, 2),
+            "episodes": int(count),
+            "kl": round(kl, 4),
+            "learning_rate": round(self.rate, 6),
+            "std": round(float(self.network.log_std.detach().exp().mean()), 3),
+            "diverged": int(_diverged(self.arena)),
+        }
+
+
+def _diverged(arena: DeviceArena) -> float:
+    flags = getattr(arena.engine, "diverged", None)
+    return 0.0 if flags is None else float(flags.sum())

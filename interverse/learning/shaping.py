@@ -1,0 +1,144 @@
+"""The learner's shaped reward: progress towards the goal, in steps a policy gradient can climb.
+
+The tasks' own dense rewards are the published ones and stay as they are; this one is named
+`shaping="progress"` in a run's record. Every term is a difference of distances over the step, so it
+pays for getting somewhere and not for being there, but for two: the fractional success, and a
+nearness that holds a block in its goal. Distances are in metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+import torch
+
+from interverse.learning.arena import ArenaView
+
+Tensor = torch.Tensor
+
+_CARRY = 0.13  # pick_and_place: height of the block's centre while it crosses, m
+_PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
+_ABOVE = 0.02  # stacking2: horizontal distance from which the upper block comes down, m
+_CLEARANCE = 0.03  # stacking2: how far above its place the upper block is carried, m
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """Weights of the terms.
+
+    Attributes:
+        tips: progress of the fingertips to the block. push: of the block to its goal.
+        lift: of the block's height. across: of its horizontal place. grip: tips near the block.
+        raised: height reached, as a share of the wanted one.
+        success: fractional success. near: exponential nearness to the goal.
+        effort: mean square of the action.
+    """
+
+    tips: float = 30.0
+    push: float = 100.0
+    lift: float = 500.0
+    across: float = 100.0
+    grip: float = 0.2
+    raised: float = 0.3
+    success: float = 0.5
+    near: float = 0.3
+    effort: float = 0.002
+
+
+WEIGHTS = Weights()
+
+
+def shaped_reward(task: str, before: ArenaView, now: ArenaView, action: Tensor) -> Tensor:
+    """Returns what a step earns, (N,), limited to [-10, 10]."""
+    effort = WEIGHTS.effort * (action.clip(-1.0, 1.0) ** 2).mean(-1)
+    reward = _TERMS[task](before, now) + WEIGHTS.success * now.fraction - effort
+    return torch.nan_to_num(reward).clip(-10.0, 10.0)
+
+
+def _pushing(before: ArenaView, now: ArenaView) -> Tensor:
+    gap = [_norm(v.blocks[:, 0] - v.goals[:, 0]) for v in (before, now)]
+    return (
+        WEIGHTS.tips * _tips_progress(before, now, 0)
+        + WEIGHTS.push * (gap[0] - gap[1])
+        + WEIGHTS.near * torch.exp(-20.0 * gap[1])
+    )
+
+
+def _picking(before: ArenaView, now: ArenaView) -> Tensor:
+    return _lifted(before, now, now.goals[:, 0, 2])
+
+
+def _pick_and_place(before: ArenaView, now: ArenaView) -> Tensor:
+    there = torch.sign(now.blocks[:, 0, 1]) == torch.sign(now.goals[:, 0, 1])
+    return _lifted(before, now, torch.where(there, now.goals[:, 0, 2], _CARRY))
+
+
+def _lifted(before: ArenaView, now: ArenaView, wanted: Tensor) -> Tensor:
+    """Returns the terms of a block that is to be carried at a wanted height, (N,)."""
+    half = now.sizes[:, 0, 2] / 2
+    height = [(v.blocks[:, 0, 2] - wanted).abs() for v in (before, now)]
+    flat = [_norm((v.blocks[:, 0] - v.goals[:, 0])[:, :2]) for v in (before, now)]
+    room = wanted - half
+    share = ((now.blocks[:, 0, 2] - half) / room.clip(min=1e-3)).clip(0.0, 1.0)
+    raised = torch.where(room > 0.01, share, 1.0)
+    gap = _norm(now.blocks[:, 0] - now.goals[:, 0])
+    return (
+        WEIGHTS.tips * _tips_progress(before, now, 0)
+        + WEIGHTS.lift * (height[0] - height[1])
+        + WEIGHTS.across * (flat[0] - flat[1])
+        + WEIGHTS.raised * raised
+        + WEIGHTS.grip * _grip(now, 0)
+        + WEIGHTS.near * torch.exp(-20.0 * gap)
+    )
+
+
+def _stacking2(before: ArenaView, now: ArenaView) -> Tensor:
+    """Returns the lower block's terms until it is placed, then the upper one's as well."""
+    low = [_norm(v.blocks[:, 0] - v.goals[:, 0]) for v in (before, now)]
+    flat = [_norm((v.blocks[:, 1] - v.goals[:, 1])[:, :2]) for v in (before, now)]
+    placed = low[1] < _PLACED
+    carry = torch.where(flat[1] > _ABOVE, _CLEARANCE, 0.0)
+    wanted = now.goals[:, 1, 2] + carry
+    height = [(v.blocks[:, 1, 2] - wanted).abs() for v in (before, now)]
+    first = WEIGHTS.tips * _tips_progress(before, now, 0)
+    second = (
+        WEIGHTS.tips * _tips_progress(before, now, 1)
+        + WEIGHTS.lift * (height[0] - height[1])
+        + WEIGHTS.across * (flat[0] - flat[1])
+        + WEIGHTS.raised * (1.0 - height[1] / wanted).clip(0.0, 1.0)
+        + WEIGHTS.grip * _grip(now, 1)
+        + WEIGHTS.near * torch.exp(-20.0 * _norm(now.blocks[:, 1] - now.goals[:, 1]))
+        + WEIGHTS.near  # for having come this far
+    )
+    return (
+        torch.where(placed, second, first)
+        + WEIGHTS.push * (low[0] - low[1])
+        + WEIGHTS.near * torch.exp(-20.0 * low[1])
+    )
+
+
+_TERMS: Mapping[str, Callable[[ArenaView, ArenaView], Tensor]] = {
+    "pushing": _pushing,
+    "picking": _picking,
+    "pick_and_place": _pick_and_place,
+    "stacking2": _stacking2,
+}
+
+
+def _tips_distance(view: ArenaView, block: int) -> Tensor:
+    return _norm(view.tips - view.blocks[:, block, None]).mean(-1)
+
+
+def _tips_progress(before: ArenaView, now: ArenaView, block: int) -> Tensor:
+    return _tips_distance(before, block) - _tips_distance(now, block)
+
+
+def _grip(view: ArenaView, block: int) -> Tensor:
+    return torch.exp(-20.0 * (_tips_distance(view, block) - 0.04).clip(min=0.0))
+
+
+def _norm(vectors: Tensor) -> Tensor:
+    return torch.sqrt((vectors * vectors).sum(-1))

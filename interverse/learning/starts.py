@@ -1,0 +1,152 @@
+"""Starts of episodes, drawn by the worlds themselves and kept as rows to load on a device.
+
+A start is all that `World.save` holds after a reset and the interventions of a curriculum or of a
+protocol. Draws are the worlds' own, with the same addresses (seed, episode), so episode k of a
+protocol starts on a GPU as it does on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.actors.curriculum import Curriculum
+from interverse.envs import make, make_vec
+from interverse.protocols.protocol import Protocol
+from interverse.sim.elements import template
+
+Rows = dict[str, NDArray[Any]]
+
+REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
+_MODEL = "model/"  # prefix of model fields in a saved world
+_AT_A_TIME = 1024  # worlds in the batch that draws
+
+
+@final
+class Starts:
+    """Episode starts, one row each, by the names of a saved world."""
+
+    def __init__(self, rows: Mapping[str, NDArray[Any]]) -> None:
+        self.rows = dict(rows)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.rows.values())))
+
+    def save(self, file: str) -> None:
+        """Writes the rows as an uncompressed NumPy archive."""
+        np.savez(file, **self.rows)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, file: str) -> Starts:
+        """Returns the rows of an archive; nothing is unpickled."""
+        with np.load(file, allow_pickle=False) as held:
+            return cls({name: held[name] for name in held.files})
+
+
+def curriculum_starts(
+    task: str, curriculum: Curriculum, count: int, *, seed: int, options: Mapping[str, Any]
+) -> Starts:
+    """Returns the first episodes of `count` worlds under a curriculum.
+
+    Args:
+        task: a world's id.
+        curriculum: what intervenes at the start of an episode.
+        count: how many.
+        seed: of the first; start i has seed + i.
+        options: of the world; its space is A unless it says otherwise.
+    """
+    settings = {"space": "A", "contact": "convex", **options}
+    parts = []
+    for first, size in _pieces(count):
+        venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
+        try:
+            venv.reset(seed=seed + first)
+            everyone = np.arange(size)
+            curriculum.intervene(venv.unwrapped.driver, everyone)
+            parts.append(_plain(venv.unwrapped.world.save(everyone)))
+        finally:
+            venv.close()
+    return _merged(parts, task, settings)
+
+
+def protocol_starts(
+    task: str,
+    protocol: Protocol,
+    numbers: NDArray[np.int64],
+    *,
+    seed: int,
+    options: Mapping[str, Any],
+) -> Starts:
+    """Returns the starts of some episodes of a protocol, as `iv.evaluate` has them.
+
+    Args:
+        task: a world's id.
+        protocol: one that intervenes at the start alone.
+        numbers: of the episodes.
+        seed: of all of them.
+        options: of the world.
+    """
+    settings = {"contact": "convex", **options, **protocol.options}
+    parts = []
+    for first, size in _pieces(len(numbers)):
+        mine = numbers[first : first + size]
+        venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
+        try:
+            driver = venv.unwrapped.driver
+            given = protocol.start(mine)
+            begin = {"episode": mine.tolist(), **({"do": given} if given else {})}
+            venv.reset(seed=[seed] * size, options=begin)
+            refused = protocol.apply(driver, np.arange(size)) if 0 in protocol.at else {}
+            rows = _plain(venv.unwrapped.world.save(np.arange(size)))
+            parts.append(rows | {REFUSED: np.isin(np.arange(size), list(refused))})
+        finally:
+            venv.close()
+    return _merged(parts, task, settings)
+
+
+def _merged(parts: Sequence[Rows], task: str, options: Mapping[str, Any]) -> Starts:
+    return merge([Starts(part) for part in parts], task, options)
+
+
+def _pieces(count: int) -> Iterator[tuple[int, int]]:
+    for first in range(0, count, _AT_A_TIME):
+        yield first, min(_AT_A_TIME, count - first)
+
+
+def _plain(state: Mapping[str, Any]) -> Rows:
+    return {name: np.asarray(rows) for name, rows in state.items()}
+
+
+def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Starts:
+    """Returns starts one after another; fields that some left alone get the scene's values.
+
+    Args:
+        parts: starts of the same task.
+        task: a world's id.
+        options: of the world.
+    """
+    env = make(task, **{"contact": "convex", **options})
+    try:
+        model = env.unwrapped.world._physics.model
+        return Starts(_joined([part.rows for part in parts], model))
+    finally:
+        env.close()
+
+
+def _joined(parts: Sequence[Rows], model: Any = None) -> Rows:
+    names = sorted({name for part in parts for name in part})
+    out = {}
+    for name in names:
+        rows = []
+        for part in parts:
+            if name in part:
+                rows.append(part[name])
+                continue
+            count = len(next(iter(part.values())))
+            shared = template(model, name.removeprefix(_MODEL)).reshape(1, -1)
+            rows.append(np.repeat(shared, count, axis=0))
+        out[name] = np.concatenate(rows)
+    return out

@@ -1,0 +1,192 @@
+"""Training on a device: PPO with checkpoints, resume and an exported policy."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from interverse._version import __version__
+from interverse.actors.curriculum import paper_curriculum
+from interverse.errors import InvalidValueError, explain
+from interverse.learning.arena import DeviceArena
+from interverse.learning.ppo import DevicePpo, PpoSettings
+from interverse.learning.starts import Starts, curriculum_starts
+from interverse.rng import check_seed
+
+_WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DeviceTrain:
+    """A run of PPO on a device; started again with the same values, it goes on where it stopped.
+
+    Attributes:
+        task: a world's id. out: a folder. device: "cuda", "warp" or "torch".
+        curriculum: CausalWorld's 0, 1 or 2, drawn from space A.
+        steps: in all. seconds: the most this call may take, 0 for no limit.
+        num_worlds: side by side. starts: how many different episode starts are drawn.
+        seed: of everything. options: of the world; by default 3 substeps a step, as published.
+        checkpoint_every: updates between checkpoints. settings: of PPO.
+        shaping: the reward that is learned from; see `interverse.learning.shaping`.
+    """
+
+    task: str
+    out: Path
+    device: str = "cuda"
+    curriculum: int = 1
+    steps: int = 100_000_000
+    seconds: float = 0.0
+    num_worlds: int = 8192
+    starts: int = 16384
+    seed: int = 0
+    options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
+    checkpoint_every: int = 50
+    shaping: str = "progress"
+    settings: PpoSettings = field(default_factory=PpoSettings)
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        for name in ("steps", "num_worlds", "starts", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
+                )
+        if self.shaping != "progress":
+            raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
+
+
+def train_on_device(
+    config: DeviceTrain,
+    *,
+    starts: Starts | None = None,
+    report: Callable[[dict[str, Any]], None] | None = None,
+) -> Path:
+    """Trains and returns the folder of the exported policy.
+
+    Args:
+        config: the run.
+        starts: episode starts drawn before; None draws them here.
+        report: told of the progress, as a row of the learning curve.
+    """
+    if starts is None:
+        starts = curriculum_starts(
+            config.task,
+            paper_curriculum(config.curriculum),
+            1 if config.curriculum == 0 else config.starts,
+            seed=config.seed << 32,
+            options=config.options,
+        )
+    arena = DeviceArena(
+        config.task,
+        num_worlds=config.num_worlds,
+        device=config.device,
+        starts=starts,
+        options=config.options,
+    )
+    try:
+        return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)
+    finally:
+        arena.close()
+
+
+def learn(
+    config: DeviceTrain, learner: DevicePpo, report: Callable[[dict[str, Any]], None] | None
+) -> Path:
+    """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
+    _claim(config)
+    curve = _resume(config.out, learner)
+    rounds = 0
+
+    def told(row: dict[str, Any]) -> None:
+        nonlocal rounds
+        curve.append(row)
+        rounds += 1
+        if report is not None:
+            report(row)
+        if rounds % max(config.checkpoint_every // 25, 1) == 0:
+            _save(config.out, learner, curve)
+
+    learner.learn(config.steps, report=told, seconds=config.seconds)
+    _save(config.out, learner, curve)
+    return export(config, learner).save(config.out / "policy")
+
+
+def export(config: DeviceTrain, learner: DevicePpo) -> Any:
+    """Returns the learner's policy as plain weights and a card that says what trained it."""
+    trained = {"config": _record(config), "steps": learner.steps, "version": __version__}
+    trained |= {"engine": type(learner.arena.engine).__name__, "torch": torch.__version__}
+    if learner.arena.options.normalize_actions:
+        bounds = [-1.0] * 9, [1.0] * 9
+    else:
+        bounds = learner.arena.action_limits()
+    return learner.network.export(bounds, trained)
+
+
+def _record(config: DeviceTrain) -> dict[str, Any]:
+    record = asdict(config)
+    del record["out"], record["seconds"]
+    plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
+    return plain
+
+
+def _claim(config: DeviceTrain) -> None:
+    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
+    config.out.mkdir(parents=True, exist_ok=True)
+    file, mine = config.out / "train.json", _record(config)
+    if file.exists():
+        held = json.loads(file.read_text())
+        different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
+        if different:
+            raise InvalidValueError(
+                explain(
+                    f"{config.out} holds another run: {', '.join(different)} differ",
+                    fix="Choose another folder, or delete that one",
+                )
+            )
+    _write(file, mine)
+
+
+def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:
+    """Writes weights and optimiser, then the card that makes them count."""
+    tensors = {f"network.{k}": v for k, v in learner.network.state_dict().items()}
+    for number, held in learner.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{k}": v for k, v in held.items()}
+    partial = folder / f"{_WEIGHTS}.partial"
+    save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, partial)
+    os.replace(partial, folder / _WEIGHTS)
+    _write(folder / _CARD, {"steps": learner.steps, "rate": learner.rate})
+    _write(folder / _CURVE, curve)
+
+
+def _resume(folder: Path, learner: DevicePpo) -> list[dict[str, Any]]:
+    """Loads the folder's checkpoint, if there is one; returns the learning curve so far."""
+    if not (folder / _CARD).exists():
+        return []
+    tensors = load_file(folder / _WEIGHTS, device=str(learner.arena.device))
+    part = {k.removeprefix("network."): v for k, v in tensors.items() if k.startswith("network.")}
+    learner.network.load_state_dict(part)
+    state = learner.optimizer.state_dict()
+    held: dict[int, dict[str, Any]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, key = name.split(".", 2)
+            held.setdefault(int(number), {})[key] = value
+    learner.optimizer.load_state_dict({**state, "state": held})
+    card = json.loads((folder / _CARD).read_text())
+    learner.steps, learner.rate = card["steps"], card["rate"]
+    curve: list[dict[str, Any]] = json.loads((folder / _CURVE).read_text())
+    return curve
+
+
+def _write(file: Path, content: Any) -> None:
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1))
+    os.replace(partial, file)

@@ -1,0 +1,110 @@
+"""Factors of an attribution: named groups of variables, and the region each is drawn from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interverse.actors.actor import matching
+from interverse.errors import InvalidValueError, explain
+from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
+
+FactorsLike = Mapping[str, Any] | Sequence[str] | None
+Factors = dict[str, dict[str, SpaceName]]  # factor -> variable -> region
+_LEFT_OUT = ("state", "goal")  # kinds that no shift of the world is made of
+_MOST_ALONE = 12  # variables beyond which those of one part and kind are taken together
+
+
+def as_factors(given: FactorsLike, variables: Mapping[str, Variable]) -> Factors:
+    """Returns the factors meant, with every variable named and its region chosen.
+
+    Args:
+        given: factor -> a pattern, patterns, or {pattern: region}; or a list of patterns, each a
+            factor of its own; None takes every variable with a published space but states and
+            goals, each alone or, where there are many, by the part of the world and the kind.
+        variables: the world's, resolved or not.
+
+    A region that is not given is B where the variable has one, else A: the shift that was
+    published.
+    """
+    if given is None:
+        return _default(variables)
+    named = given if isinstance(given, Mapping) else {pattern: pattern for pattern in _words(given)}
+    out = {name: _regions(name, parts, variables) for name, parts in named.items()}
+    _check_apart(out)
+    return out
+
+
+def _words(given: Any) -> Sequence[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[str, SpaceName]:
+    parts = given if isinstance(given, Mapping) else dict.fromkeys(_words(given))
+    out: dict[str, SpaceName] = {}
+    for pattern, region in parts.items():
+        for variable in matching(variables, [pattern]):
+            declared = variables[variable]
+            if region is None and declared.space_a is None:
+                continue  # a pattern such as floor/* may cover what nothing is drawn from
+            chosen = _published(declared) if region is None else region
+            if chosen not in SPACE_NAMES or (chosen == "B" and declared.space_b is None):
+                allowed = "A" if declared.space_b is None else "A, B, A_B"
+                raise InvalidValueError(
+                    explain(f"factor {name}: region of {variable} is {chosen!r}", allowed=allowed)
+                )
+            out[variable] = chosen
+    if not out:
+        raise InvalidValueError(
+            explain(
+                f"factor {name} has no variable with a space to draw from",
+                fix="See `interverse describe` for the published spaces",
+            )
+        )
+    return out
+
+
+def _published(variable: Variable) -> SpaceName:
+    return "A" if variable.space_b is None else "B"
+
+
+def _default(variables: Mapping[str, Variable]) -> Factors:
+    drawn = {
+        name: v
+        for name, v in variables.items()
+        if v.space_a is not None and v.kind not in _LEFT_OUT and not v.read_only
+    }
+    if not drawn:
+        raise InvalidValueError(
+            explain("no variable of this world has a space to draw from", fix="Name factors")
+        )
+    out: Factors = {}
+    for name, variable in drawn.items():
+        factor = name if len(drawn) <= _MOST_ALONE else _group(name, variable, drawn)
+        out.setdefault(factor, {})[name] = _published(variable)
+    return out
+
+
+def _group(name: str, variable: Variable, drawn: Mapping[str, Variable]) -> str:
+    """Returns the part of the world a variable belongs to, with its kind where that is not one."""
+    part = _part(name)
+    kinds = {v.kind for n, v in drawn.items() if _part(n) == part}
+    return part if len(kinds) == 1 else f"{part}:{variable.kind}"
+
+
+def _part(name: str) -> str:
+    return re.sub(r"_\d+$", "", name.partition("/")[0])
+
+
+def _check_apart(factors: Factors) -> None:
+    owner: dict[str, str] = {}
+    for factor, regions in factors.items():
+        for variable in regions:
+            if owner.setdefault(variable, factor) != factor:
+                raise InvalidValueError(
+                    explain(
+                        f"{variable} belongs to the factors {owner[variable]} and {factor}",
+                        fix="Give each variable to one factor: costs are told apart by them",
+                    )
+                )

@@ -1,0 +1,90 @@
+"""Verdicts on claims: paired t-tests over seeds, Holm's correction over the claims of a table.
+
+A bootstrap of three seeds gave a verdict on pure noise in 24% of cases. Ten seeds are the least
+here, and the chance that any claim of a family gets a verdict without an effect is at most 5%.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+LEAST_SEEDS = 10
+LEVEL = 0.05
+
+
+def summary(values: Mapping[str, float]) -> dict[str, Any]:
+    """Returns mean, deviation and 95% t interval over seeds; no interval from one seed."""
+    array = np.array(list(values.values()), dtype=float)
+    low, high = _interval(array)
+    return {
+        "mean": round(float(array.mean()), 4),
+        "deviation": round(float(array.std()), 4),
+        "low": low,
+        "high": high,
+        "seeds": {seed: round(value, 4) for seed, value in values.items()},
+    }
+
+
+def judge(family: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
+    """Returns the verdict on each claim of a family: is its mean difference above zero?
+
+    Args:
+        family: for each claim, the difference by seed that the claim says is positive.
+
+    >>> clear = {str(seed): 0.1 + 0.001 * seed for seed in range(10)}
+    >>> [found["verdict"] for found in judge([clear, dict(list(clear.items())[:3])])]
+    ['confirmed', 'too few seeds']
+    """
+    enough = [len(claim) >= LEAST_SEEDS for claim in family]
+    raw = [_p_value(claim) for claim, asked in zip(family, enough, strict=True) if asked]
+    corrected = iter(holm(np.array(raw)).tolist())
+    out = []
+    for claim, asked in zip(family, enough, strict=True):
+        if not claim:
+            out.append({"verdict": "no common seed"})
+        elif not asked:
+            out.append({"verdict": "too few seeds", **summary(claim)})
+        else:
+            p = next(corrected)
+            out.append({"verdict": _word(claim, p), **summary(claim), "p": round(p, 4)})
+    return out
+
+
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns p-values corrected for their number by Holm's step-down rule.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values)
+    factors = len(p_values) - np.arange(len(p_values))
+    raised = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
+    out = np.empty_like(raised)
+    out[order] = raised
+    return out
+
+
+def _word(claim: Mapping[str, float], p: float) -> str:
+    if p >= LEVEL:
+        return "open"
+    return "confirmed" if np.mean(list(claim.values())) > 0 else "contradicted"
+
+
+def _p_value(claim: Mapping[str, float]) -> float:
+    values = np.array(list(claim.values()), dtype=float)
+    if np.ptp(values) == 0:  # no spread: the same in every seed
+        return 1.0 if values[0] == 0 else 0.0
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1))
+
+
+def _interval(values: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    if len(values) < 2:
+        return None, None
+    half = stats.t.ppf(1 - LEVEL / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return round(float(values.mean() - half), 4), round(float(values.mean() + half), 4)

@@ -1,0 +1,284 @@
+"""The laws of every world, as checks that need no test framework.
+
+`check_laws(id)` makes the world and returns one row per law; `interverse check ID` prints them. The
+conformance suite of the repository tests the same laws harder, over many seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.envs import Snapshot, WorldEnv, make, make_vec
+from interverse.errors import InterventionError
+from interverse.rng import generator
+from interverse.rollouts.counterfactual import counterfactual
+from interverse.rollouts.runner import rollout
+from interverse.scm import Space
+
+_STEPS = 5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LawResult:
+    """How one law fared in one world.
+
+    Attributes:
+        law: the law, as a sentence.
+        passed: whether it held.
+        detail: what was checked, or the first thing that broke it.
+    """
+
+    law: str
+    passed: bool
+    detail: str
+
+
+class _BrokenLawError(Exception):
+    """The first thing found that breaks a law."""
+
+
+@final
+class _Bench:
+    """One world under test, and the small tools the laws share."""
+
+    def __init__(self, world_id: str, options: Mapping[str, Any], seed: int) -> None:
+        self.id, self.options, self.seed = world_id, options, seed
+        self.env = make(world_id, **options)
+
+    def play(self, env: WorldEnv, seed: int, steps: int = _STEPS) -> list[Any]:
+        """Returns the observations and rewards of a few random steps."""
+        out: list[Any] = []
+        for step in range(steps):
+            observation, reward, terminated, truncated, _ = env.step(self.action(seed, step))
+            out.append((observation, reward))
+            if terminated or truncated:
+                break
+        return out
+
+    def action(self, seed: int, step: int) -> Any:
+        """Returns the random action of a seed and a step."""
+        space = self.env.action_space
+        space.seed(int(generator(seed=seed, name="action", step=step).integers(2**31)))
+        return space.sample()
+
+    def value(self, name: str) -> NDArray[Any] | None:
+        """Returns a value of space A, or of the domain where it is bounded; None without one."""
+        variable = self.env.variables[name]
+        chosen = variable.space("A") or variable.domain
+        if not (np.all(np.isfinite(chosen.low)) and np.all(np.isfinite(chosen.high))):
+            return None
+        return np.asarray(chosen.sample(generator(seed=self.seed, name=f"value/{name}")))
+
+    def writable(self) -> Iterator[str]:
+        """Yields the variables that can be set."""
+        for name, variable in self.env.variables.items():
+            if not variable.read_only:
+                yield name
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        """Returns every variable's present value."""
+        return dict(self.env.values)
+
+
+def check_laws(world_id: str, *, seed: int = 0, **options: Any) -> list[LawResult]:
+    """Returns how every law fared.
+
+    Args:
+        world_id: a registered id, or `module:id` for a world of your own.
+        seed: of the episodes and values tried.
+        **options: options of the world.
+
+    >>> all(row.passed for row in check_laws("tutorial/slider-v1"))
+    True
+    """
+    bench = _Bench(world_id, options, seed)
+    try:
+        return [_judge(bench, sentence, law) for sentence, law in LAWS.items()]
+    finally:
+        bench.env.close()
+
+
+def _judge(bench: _Bench, sentence: str, law: Callable[[_Bench], str]) -> LawResult:
+    try:
+        return LawResult(sentence, True, law(bench))
+    except _BrokenLawError as broken:
+        return LawResult(sentence, False, str(broken))
+    except Exception as error:  # a world's own mistake is a finding, not a crash
+        return LawResult(sentence, False, f"{type(error).__name__}: {error}")
+
+
+def _repeats(bench: _Bench) -> str:
+    runs = []
+    for _ in range(2):
+        first, _ = bench.env.reset(seed=bench.seed)
+        runs.append([first, *bench.play(bench.env, bench.seed)])
+    if not _same(*runs):
+        raise _BrokenLawError("two runs of one seed differ")
+    return f"{len(runs[0])} observations"
+
+
+def _batch(bench: _Bench) -> str:
+    venv = make_vec(bench.id, num_envs=2, **bench.options)
+    rows = [venv.reset(seed=bench.seed)[0]]
+    actions = [[bench.action(bench.seed + i, t) for i in range(2)] for t in range(2)]
+    rows += [venv.step(np.stack(pair))[0] for pair in actions]
+    for i in range(2):
+        seen = [bench.env.reset(seed=bench.seed + i)[0]]
+        seen += [bench.env.step(pair[i])[0] for pair in actions[: len(rows) - 1]]
+        if not _same(seen[:2], [_row(row, i) for row in rows[:2]]):
+            raise _BrokenLawError(f"world {i} of a batch of two differs from a single one")
+    venv.close()
+    return "2 worlds"
+
+
+def _present_value(bench: _Bench) -> str:
+    bench.env.reset(seed=bench.seed)
+    bench.play(bench.env, bench.seed, 1)
+    names = list(bench.writable())
+    for name in names:
+        outcome = bench.env.do({name: bench.env.values[name]})
+        if outcome.changed:
+            raise _BrokenLawError(f"do of the present {name} changes {sorted(outcome.changed)}")
+    return f"{len(names)} variables"
+
+
+def _effects(bench: _Bench) -> str:
+    held = 0
+    for name in bench.writable():
+        bench.env.reset(seed=bench.seed)
+        value, before = bench.value(name), bench.values()
+        if value is None or not _done(bench, {name: value}):
+            continue
+        held += 1
+        after = bench.values()
+        if not np.allclose(after[name], value, rtol=0, atol=1e-9):
+            raise _BrokenLawError(f"{name} was set to {value.tolist()}, is {after[name].tolist()}")
+        changed = {n for n in after if not np.array_equal(after[n], before[n])}
+        stray = changed - {name} - bench.env.graph.effects_now(name)
+        if stray:
+            raise _BrokenLawError(f"do({name}) changes {sorted(stray)}, no effects of it")
+    if not held:
+        raise _BrokenLawError("every intervention was refused")
+    return f"{held} interventions hold"
+
+
+def _rebuilt(bench: _Bench) -> str:
+    checked = 0
+    for name in bench.writable():
+        value = bench.value(name)
+        if value is None or bench.env.variables[name].kind == "state":
+            continue
+        try:
+            edited, _ = bench.env.reset(seed=bench.seed, options={"do": {name: value}})
+        except InterventionError:
+            continue
+        other = make(bench.id, **bench.options, defaults={name: value})
+        rebuilt, _ = other.reset(seed=bench.seed)
+        runs = bench.play(bench.env, 0, 2), bench.play(other, 0, 2)
+        other.close()
+        if not (_same(edited, rebuilt) and _same(*runs)):
+            raise _BrokenLawError(f"reset with do({name}) differs from a world declared so")
+        checked += 1
+    return f"{checked} variables"
+
+
+def _spaces(bench: _Bench) -> str:
+    pairs = 0
+    bench.env.reset(seed=bench.seed)
+    for name, variable in bench.env.variables.items():
+        a, b = variable.space_a, variable.space_b
+        if not (isinstance(a, Space) and isinstance(b, Space)):
+            continue
+        pairs += 1
+        rng = generator(seed=bench.seed, name=f"spaces/{name}")
+        if a.contains(b.sample(rng)) or b.contains(a.sample(rng)):
+            raise _BrokenLawError(f"spaces A and B of {name} meet")
+    return f"{pairs} variables with A and B"
+
+
+def _snapshot(bench: _Bench) -> str:
+    bench.env.reset(seed=bench.seed)
+    bench.play(bench.env, bench.seed, 1)
+    saved = bench.env.snapshot().to_bytes()
+    ahead = bench.play(bench.env, bench.seed, 3)
+    other = make(bench.id, **bench.options)
+    other.restore(Snapshot.from_bytes(saved))
+    again = bench.play(other, bench.seed, 3)
+    other.close()
+    if not _same(ahead, again):
+        raise _BrokenLawError("a restored world goes on otherwise")
+    return f"{len(saved):,} bytes"
+
+
+def _counterfactual(bench: _Bench) -> str:
+    steps = iter(range(10**6))
+    fact = rollout(
+        bench.env,
+        lambda observations: np.stack([bench.action(bench.seed, next(steps))]),
+        seed=bench.seed,
+        max_steps=_STEPS,
+    )
+    if counterfactual(fact, {}).fingerprint != fact.fingerprint:
+        raise _BrokenLawError("the counterfactual without a change differs from the fact")
+    return f"{len(fact.rewards)} steps"
+
+
+def _inside(bench: _Bench) -> str:
+    low, high = bench.env.world.reward_range
+    first, _ = bench.env.reset(seed=bench.seed)
+    for observation, reward in [(first, 0.0), *bench.play(bench.env, bench.seed)]:
+        if not bench.env.observation_space.contains(observation):
+            raise _BrokenLawError("an observation lies outside its space")
+        if observation is not first and not low <= float(reward) <= high:
+            raise _BrokenLawError(f"reward {reward} lies outside {low} to {high}")
+    return f"{_STEPS} steps"
+
+
+def _nodes(bench: _Bench) -> str:
+    names = {node.removesuffix("'") for node in bench.env.graph.nodes}
+    if names != set(bench.env.variables):
+        odd = sorted(names ^ set(bench.env.variables))
+        raise _BrokenLawError(f"in the graph or among the variables only: {odd}")
+    return f"{len(names)} variables"
+
+
+LAWS: dict[str, Callable[[_Bench], str]] = {
+    "same seed and actions, same trajectory": _repeats,
+    "a batch equals its single worlds": _batch,
+    "do of the present value changes nothing": _present_value,
+    "do sets its variable and changes effects only": _effects,
+    "edited equals rebuilt": _rebuilt,
+    "spaces A and B do not meet": _spaces,
+    "snapshot, restore, continue equals continue": _snapshot,
+    "a counterfactual without change is the fact": _counterfactual,
+    "observations and rewards lie in their spaces": _inside,
+    "graph and variables name the same things": _nodes,
+}
+
+
+def _done(bench: _Bench, values: Mapping[str, Any]) -> bool:
+    try:
+        bench.env.do(values)
+    except InterventionError:
+        return False
+    return True
+
+
+def _row(observations: Any, i: int) -> Any:
+    if isinstance(observations, Mapping):
+        return {key: value[i] for key, value in observations.items()}
+    return observations[i]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True))

@@ -1,0 +1,184 @@
+"""Training must not see the test: draws come from A unless another space is asked for by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.actors import ACTORS
+from interverse.actors.actor import Moment
+from interverse.actors.adaptive import Adaptive
+from interverse.actors.adversarial import Adversarial
+from interverse.actors.agent import AgentDriven
+from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
+from interverse.actors.goals import Goals
+from interverse.actors.interpolation import Interpolation
+from interverse.actors.joints import Joints
+from interverse.actors.physics import PhysicalProperties
+from interverse.actors.pose import RigidPose
+from interverse.actors.uniform import Everything, Regional, Uniform
+from interverse.actors.visual import Visual
+from interverse.actors.words import curriculum_from_words
+from interverse.actors.wrappers import CurriculumEnv
+from interverse.envs.values import Overlay
+from interverse.errors import InvalidValueError
+from interverse.rng import Noise
+
+DRAWS = 10_000
+SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"
+
+
+def numbers(driver, size):
+    noise = Noise(np.arange(DRAWS), np.zeros(DRAWS, int), np.zeros(DRAWS, int))
+    return 2.0 * noise.uniform("agent", (size,)) - 1.0
+
+
+def agent():
+    return AgentDriven(patterns=("block_*/mass", "goal_0/cylindrical_position"))
+
+
+# Every actor of the table, as it is made without a word about spaces.
+PLAIN = {
+    "adaptive": Adaptive(patterns=("block_*/mass", "floor/friction"), share=1.0),
+    "adversarial": Adversarial(
+        patterns=("block_*/mass",), critic=lambda m, v: -v["block_0/mass"], draws=2
+    ),
+    "agent": agent(),
+    "everything": Everything(),
+    "goals": Goals(),
+    "interpolation": Interpolation(target={"block_0/mass": 0.03}),
+    "joints": Joints(),
+    "physical_properties": PhysicalProperties(),
+    "regional": Regional(regions={"block_*/mass": "A"}),
+    "rigid_pose": RigidPose(),
+    "uniform": Uniform(),
+    "visual": Visual(),
+}
+
+
+@pytest.fixture(scope="module")
+def driver():
+    venv = iv.make_vec(PUSHING, 4)
+    venv.reset(seed=0)
+    yield venv.driver
+    venv.close()
+
+
+def drawn_in_b(driver, actor, curriculum):
+    """Returns, by variable, how many of the draws lie in space B."""
+    rows = np.zeros(DRAWS, dtype=np.int64)  # the same world again and again, with other noise
+    noise = Noise(np.arange(DRAWS), np.zeros(DRAWS, int), np.zeros(DRAWS, int))
+    moment = Moment(driver, rows, noise, curriculum.region(driver), "leak")
+    if isinstance(actor, AgentDriven):
+        actor.choose(numbers(driver, actor.size(moment)))
+    values = actor.act(moment)
+    assert values
+    now = Overlay(driver.host_values, {n: np.asarray(v) for n, v in values.items()}, rows)
+    out = {}
+    for name, drawn in values.items():
+        space = driver.world.variables[name].resolve(now).space_b
+        if space is not None:
+            asked = ~np.ma.getmaskarray(drawn).reshape(DRAWS, -1).any(axis=1)
+            out[name] = int((space.inside(np.asarray(drawn)) & asked).sum())
+    return out
+
+
+def test_every_actor_is_here():
+    assert set(PLAIN) == set(ACTORS)
+
+
+@pytest.mark.parametrize("name", sorted(PLAIN))
+def test_no_actor_draws_from_the_test_space(driver, name):
+    actor = PLAIN[name]
+    found = drawn_in_b(driver, actor, Curriculum(stages=(Stage(actor=actor),)))
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_no_curriculum_of_the_paper_draws_from_the_test_space(driver, number):
+    curriculum = paper_curriculum(number)
+    (stage,) = curriculum.stages
+    found = drawn_in_b(driver, stage.actor, curriculum)
+    assert not any(found.values()), found
+
+
+def test_no_curriculum_of_words_draws_from_the_test_space(driver):
+    curriculum = curriculum_from_words(["uniform:patterns=block_0/mass+gravity", "goals", "visual"])
+    for stage in curriculum.stages:
+        found = drawn_in_b(driver, stage.actor, curriculum)
+        assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("space", ["B", "A_B"])
+def test_another_space_is_drawn_from_if_asked_for(driver, space):
+    asked = Curriculum(stages=(Stage(actor=Uniform(patterns=("block_0/mass",))),), space=space)
+    found = drawn_in_b(driver, asked.stages[0].actor, asked)
+    assert found["block_0/mass"] > 0.4 * DRAWS
+    own = Uniform(patterns=("block_0/mass",), space=space)
+    assert drawn_in_b(driver, own, Curriculum())["block_0/mass"] > 0.4 * DRAWS
+
+
+def test_gravity_is_in_no_curriculum_of_the_paper(driver):
+    (stage,) = paper_curriculum(2).stages
+    moment = Moment(driver, np.arange(2), Noise(*np.zeros((3, 2), int)), "A")
+    drawn = stage.actor.act(moment)
+    assert "gravity" not in drawn
+    assert "joint_positions" not in drawn
+    assert "block_0/mass" in drawn
+
+
+# ----------------------------------------------------------------- curricula that do nothing
+
+
+@pytest.mark.parametrize(
+    "actor",
+    [
+        Uniform(patterns=("block_0/friction",), space="A"),
+        Uniform(patterns=("block_0/mass", "block_0/friction")),
+        Uniform(patterns=("robot/*",)),
+        Uniform(patterns=("block_*",), kinds=("graph",)),
+        Regional(regions={"block_0/friction": "A"}),
+        Regional(regions={"block_0/orientation": "B"}),
+        Adaptive(patterns=("block_0/friction",)),
+        Adversarial(patterns=("block_0/friction",), critic=lambda m, v: np.zeros(1)),
+        AgentDriven(patterns=("robot/*",)),
+        Uniform(ranges={"block_0/friction": (-1.0, 0.5)}),
+    ],
+    ids=repr,
+)
+def test_a_curriculum_without_effect_raises_before_any_episode(actor):
+    env = iv.make(PUSHING)
+    with pytest.raises(InvalidValueError, match=r"has no (space|kind)|the range of"):
+        CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    assert env.driver.hook is None
+
+
+def test_a_range_of_ones_own_is_drawn():
+    actor = Uniform(ranges={"block_0/friction": (0.2, 0.9), "robot/action_delay": (0, 2)})
+    env = CurriculumEnv(iv.make(PUSHING), Curriculum(stages=(Stage(actor=actor),)))
+    seen = []
+    for episode in range(20):
+        env.reset(seed=0 if episode == 0 else None)
+        values = env.unwrapped.values
+        seen.append((float(values["block_0/friction"]), int(values["robot/action_delay"])))
+    frictions, delays = zip(*seen, strict=True)
+    assert 0.2 <= min(frictions) < 0.4 < 0.7 < max(frictions) <= 0.9
+    assert set(delays) == {0, 1, 2}
+
+
+# ------------------------------------------------------------------------------- the agent's
+
+
+def test_an_agent_chooses_for_some_worlds_with_spaces_that_depend_on_values():
+    venv = iv.make_vec(SLIDER, 4)
+    venv.reset(seed=0)
+    sizes = np.full((4, 3), 0.1)
+    sizes[2] = 0.14
+    venv.do({"box/size": sizes})
+    actor = AgentDriven(patterns=("box/position",))
+    actor.choose(np.zeros((4, 3)))
+    worlds = np.array([1, 2])
+    noise = Noise(*np.zeros((3, 2), int))
+    drawn = actor.act(Moment(venv.driver, worlds, noise, "A"))["box/position"]
+    assert drawn[:, 2].tolist() == [0.05, 0.07]

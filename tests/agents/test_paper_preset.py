@@ -1,0 +1,147 @@
+"""The paper's setting, number by number as the fact sheet of CausalWorld has it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from interverse.actors.curriculum import paper_curriculum
+from interverse.agents.presets import preset
+from interverse.agents.train import Train, make_env, make_model, train
+from interverse.errors import InvalidValueError, UnknownNameError
+
+# Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
+SHEET = {
+    "ppo": {
+        "gamma": 0.99,
+        "learning_rate": 2.5e-4,
+        "ent_coef": 0.01,
+        "vf_coef": 0.5,
+        "max_grad_norm": 0.5,
+        "n_epochs": 4,
+    },
+    "sac": {
+        "gamma": 0.95,
+        "ent_coef": "auto_0.001",
+        "batch_size": 256,
+        "learning_rate": 1e-4,
+        "buffer_size": 1_000_000,
+        "tau": 0.001,
+    },
+    "td3": {
+        "gamma": 0.96,
+        "batch_size": 128,
+        "learning_rate": 1e-4,
+        "buffer_size": 500_000,
+        "tau": 0.02,
+    },
+}
+WORLDS = {
+    "pushing": ((750, 250, 0), 1, 834),
+    "picking": ((250, 0, 125, 0, 750, 0, 0, 0.005), 1, 834),
+    "pick_and_place": ((750, 50, 250, 0, 0.005), 1, 1667),
+    "stacking2": ((750, 250, 250, 125, 0.005), 1, 1667),
+}
+
+
+@pytest.mark.parametrize("algorithm", SHEET)
+def test_hyper_parameters_are_those_of_table_5(algorithm):
+    hyper = preset(algorithm, "paper")
+    assert SHEET[algorithm].items() <= hyper.settings.items()
+    assert hyper.net == (256, 256)
+    assert hyper.tanh == (algorithm == "ppo")
+    if algorithm == "ppo":
+        batch = hyper.num_envs * hyper.settings["n_steps"]
+        assert (hyper.num_envs, batch, batch // hyper.settings["batch_size"]) == (20, 120_000, 40)
+
+
+@pytest.mark.parametrize("task", WORLDS)
+def test_worlds_are_those_of_the_paper(task, tmp_path):
+    weights, overlap, steps = WORLDS[task]
+    config = Train(task=f"trifinger/{task}-v1", out=tmp_path, preset="paper", num_envs=1)
+    env = make_env(config)
+    world = env.venv.unwrapped.world
+    assert world.options.skip_frame == 3
+    assert world.options.space == "A"
+    assert tuple(world.options.dense_reward_weights) == weights
+    assert world.options.fractional_reward_weight == overlap
+    assert world.max_steps == steps
+    env.close()
+
+
+def test_the_network_is_the_papers(tmp_path):
+    config = Train(task="trifinger/pushing-v1", out=tmp_path, preset="paper", num_envs=1)
+    env = make_env(config)
+    policy = make_model(config, env).policy.mlp_extractor.policy_net
+    kinds = [type(layer) for layer in policy]
+    assert kinds == [torch.nn.Linear, torch.nn.Tanh] * 2
+    assert [layer.out_features for layer in policy[::2]] == [256, 256]
+    env.close()
+
+
+def test_curricula_of_the_paper_are_in_space_a():
+    assert [paper_curriculum(n).space for n in (1, 2)] == ["A", "A"]
+    assert all(paper_curriculum(n).start == "cumulative" for n in (1, 2))
+
+
+def small(tmp_path, **changes):
+    settings = {"num_envs": 2, "steps": 1, "options": {"max_steps": 40}} | changes
+    return Train(task="tutorial/slider-v1", out=tmp_path / "run", **settings)
+
+
+def test_a_run_records_its_space_and_its_options(tmp_path, capsys):
+    train(small(tmp_path, space="A_B", actor=("uniform:patterns=box/mass",)))
+    assert "Trained in space A_B" in capsys.readouterr().err
+    assert json.loads((tmp_path / "run" / "train.json").read_text())["space"] == "A_B"
+    card = json.loads((tmp_path / "run" / "policy" / "policy.json").read_text())
+    assert card["trained"]["config"]["space"] == "A_B"
+    config = Train(task="trifinger/pushing-v1", out=tmp_path / "paper", preset="paper")
+    from interverse.agents.train import _record
+
+    assert _record(config)["options"]["skip_frame"] == 3
+    assert _record(config)["space"] == "A"
+
+
+def test_a_plain_run_says_nothing_and_draws_from_a(tmp_path, capsys):
+    config = small(tmp_path, actor=("uniform:patterns=box/mass+gravity",))
+    env = make_env(config)
+    driver = env.venv.unwrapped.driver
+    for _ in range(50):
+        env.reset()
+        for name in ("box/mass", "gravity"):
+            assert driver.variables[name].space_a.inside(driver.values[name]).all()
+    env.close()
+    train(config)
+    assert "space" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", [{"space": "C"}, {"options": {"space": "B"}}])
+def test_spaces_that_are_none(tmp_path, change):
+    with pytest.raises((InvalidValueError, UnknownNameError), match="space"):
+        small(tmp_path, **change)
+
+
+def test_returns_and_lengths_of_episodes_reach_the_log(tmp_path):
+    config = small(tmp_path, steps=256)
+    env = make_env(config)
+    model = make_model(config, env)
+    model.learn(256)
+    assert [e["l"] for e in model.ep_info_buffer] == [40] * len(model.ep_info_buffer)
+    assert len(model.ep_info_buffer) >= 6
+    assert all(-40 < e["r"] < 0 for e in model.ep_info_buffer)
+    env.close()
+
+
+def test_an_evaluation_of_a_policy_that_saw_the_test_says_so(tmp_path, capsys):
+    import interverse as iv
+
+    for space in ("A", "B"):
+        config = small(tmp_path / space, space=space, actor=("uniform:patterns=box/mass",))
+        folder = train(config)
+        capsys.readouterr()
+        found = iv.evaluate(str(folder), "tutorial/slider-v1", "P0", episodes=1, max_steps=3)
+        (run,) = found.provenance["runs"]
+        assert run.get("training_space") == (None if space == "A" else "B")
+        assert ("Trained in space B" in capsys.readouterr().err) == (space == "B")

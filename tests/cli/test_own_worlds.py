@@ -1,0 +1,86 @@
+"""Worlds of one's own on the command line: `new`, `check`, `module:id`, entry points."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+import interverse as iv
+from interverse import registry
+from interverse.cli import main
+from interverse.registry import Entry, Registry
+from interverse.rollouts import laws
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    """An empty folder that is the present one; what is imported from it is forgotten again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, ""])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in ("tank_a", "tank_b"):
+            del sys.modules[name]
+
+
+def test_a_new_world_passes_the_laws_at_once(workshop, capsys):
+    assert main(["new", "world", "tank_a"]) == 0
+    assert "interverse check tank_a:lab/tank_a-v1" in capsys.readouterr().out
+    assert main(["check", "tank_a:lab/tank_a-v1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == len(laws.LAWS)
+    assert all(row["passed"] for row in rows)
+
+
+def test_a_broken_world_is_told(workshop, capsys):
+    assert main(["new", "world", "tank_b"]) == 0
+    file = workshop / "tank_b" / "variables.py"
+    broken = file.read_text().replace('("box/size", "box/position"),', "")
+    assert broken != file.read_text()
+    file.write_text(broken)
+    assert main(["check", "tank_b:lab/tank_b-v1"]) == 2
+    said = capsys.readouterr()
+    assert "changes" in said.out
+    assert "breaks 1 of" in said.err
+
+
+@pytest.mark.parametrize("kind", ["actor", "metric"])
+def test_a_new_file_can_be_imported(workshop, kind):
+    assert main(["new", kind, f"my_{kind}"]) == 0
+    assert importlib.import_module(f"my_{kind}").__doc__
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["new", "world", "not a name"], "name is 'not a name'"),
+        (["new", "world", "../up"], "name is '../up'"),
+        (["check", "no_such_module:lab/x-v1"], "module 'no_such_module' cannot be imported"),
+        (["check", "json:lab/x-v1"], "unknown world 'json:lab/x-v1'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(workshop, capsys, words, message):
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_what_exists_is_not_overwritten(workshop, capsys):
+    assert main(["new", "metric", "mine"]) == 0
+    assert main(["new", "metric", "mine"]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_installed_packages_add_rows(monkeypatch):
+    point = EntryPoint("lab/sqrt-v1", "math:sqrt", "somewhere.things")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    table = Registry("thing", {"here-v1": Entry("math:floor")}, group="somewhere.things")
+    assert table.load("lab/sqrt-v1")(9.0) == 3.0
+    with pytest.raises(iv.InterverseError, match="unknown thing"):
+        table["lab/none-v1"]

@@ -1,0 +1,38 @@
+"""Mistakes on the command line: one line that names the mistake, never a traceback."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from interverse import cli
+from interverse.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["evaluate", "--tsk", "x"], "Unrecognized options: --tsk x."),
+        (["evaluate", "--task", "a", "--episodes", "many"], "Error parsing --episodes"),
+        (["describe"], "Missing from interverse describe: STR"),
+    ],
+)
+def test_a_wrong_flag_is_told_once(capsys, words, said):
+    assert main(words) == 2
+    line = capsys.readouterr().err
+    assert len(line.strip().splitlines()) == 1
+    assert said in line
+    assert line.count("Unrecognized options") <= 1
+    assert line.count("--help") == 1
+
+
+def test_a_missing_extra_is_named(monkeypatch, capsys):
+    def load(name):
+        if name == "interverse.cli.train":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(cli.importlib, "import_module", load)
+    assert main(["train", "--task", "tutorial/slider-v1", "--out", "x"]) == 2
+    assert "pip install 'interverse[torch]'" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""Data sets of episodes: any world, any policy, counterfactual twins beside the facts."""
+
+from __future__ import annotations
+
+import pytest
+
+import interverse as iv
+from interverse.cli import main
+from interverse.data import CollectEpisodes, TwinFolder, collect_episodes
+from interverse.errors import InvalidValueError
+from interverse.rollouts import Refusal
+
+WORLD = "tutorial/slider-v1"
+
+
+def config(out, **more):
+    return CollectEpisodes(id=WORLD, out=out, episodes=3, every=2, steps=4, seed=5, **more)
+
+
+def test_facts_are_rollouts_and_twins_their_counterfactuals(tmp_path):
+    twins = ({"gravity": -5.0}, {"box/mass": "B"})
+    folder = TwinFolder(collect_episodes(config(tmp_path / "set", twins=twins)))
+    assert len(folder) == 3
+    for i, fact in enumerate(folder.facts):
+        assert fact.fingerprint == iv.rollout(WORLD, "random", seed=5 + i, max_steps=4).fingerprint
+        twin = folder.twin(i, 0)
+        assert twin.fingerprint == iv.counterfactual(fact, {"gravity": -5.0}).fingerprint
+        mass = folder.twin(i, 1).values["box/mass"][0]
+        assert iv.make(WORLD).variables["box/mass"].space_b.contains(mass)
+    assert folder.twin(0, 1).values["box/mass"][0] != folder.twin(1, 1).values["box/mass"][0]
+
+
+def test_a_refused_twin_is_kept_as_refused(tmp_path):
+    folder = TwinFolder(collect_episodes(config(tmp_path, twins=({"box/mass": 99.0},))))
+    refused = folder.twin(2)
+    assert isinstance(refused, Refusal)
+    assert refused.variables == ("box/mass",)
+    assert "99" in refused.reason
+
+
+def test_a_restart_plays_only_what_is_missing(tmp_path):
+    collect_episodes(config(tmp_path))
+    files = sorted(tmp_path.glob("*.h5"))
+    whole = [file.stat().st_mtime_ns for file in files]
+    files[0].unlink()
+    told = []
+    collect_episodes(config(tmp_path), told.append)
+    assert told == [1, 2]
+    assert files[1].stat().st_mtime_ns == whole[1]
+    assert len(TwinFolder(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"twins": ({"box/velocity": "B"},)}, "space B, which it has not"),
+        ({"twins": ({"box/mas": "A"},)}, "box/mas"),
+        ({"workers": 0}, "workers is 0"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_played(tmp_path, more, message):
+    with pytest.raises(InvalidValueError, match=message):
+        collect_episodes(config(tmp_path / "set", **more))
+    assert not (tmp_path / "set").exists()
+
+
+def test_another_data_set_is_not_mixed_in(tmp_path):
+    collect_episodes(config(tmp_path))
+    with pytest.raises(InvalidValueError, match="differs in twins"):
+        collect_episodes(config(tmp_path, twins=({"gravity": -5.0},)))
+
+
+def test_the_command_line_collects_any_world(tmp_path, capsys):
+    out = tmp_path / "set"
+    words = ["collect", "control/cartpole_balance-v1", "--out", str(out), "--episodes", "1"]
+    more = ["--steps", "2", "--option", "observation=state", "--twin", "visual_seed=7"]
+    assert main([*words, *more]) == 0
+    folder = TwinFolder(out)
+    assert folder.facts[0].observations.shape[0] == 3
+    assert folder.twin(0).values["visual_seed"][0] == 7
+    assert main([*words, "--pairs", "5"]) == 2
+    assert "--pairs has no meaning" in capsys.readouterr().err

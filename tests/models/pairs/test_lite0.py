@@ -1,0 +1,57 @@
+"""EfficientNet-Lite0: the published network's numbers, safe weights, features kept once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from interverse.errors import FileFormatError
+from interverse.models.pairs import kept, lite0
+from interverse.models.pairs.config import EncoderConfig
+from interverse.models.pairs.fit import fit_pairs
+from interverse.models.pairs.recipes import recipe
+from interverse.models.pairs.work import PairWork
+
+pytest.importorskip(lite0.PACKAGE)
+
+
+@pytest.mark.parametrize("size", [96, 128])
+def test_the_network_is_the_published_one(size):
+    theirs = pytest.importorskip("efficientnet_lite_pytorch")
+    their_model = theirs.EfficientNet.from_pretrained(
+        "efficientnet-lite0", weights_path=str(lite0.weights_file()), image_size=size
+    ).eval()
+    own = lite0.Lite0Tokens(EncoderConfig(name="lite0")).eval()
+    pictures = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        known = their_model.extract_features((pictures - own.mean) * own.scale)
+        found = own(pictures)
+    assert torch.allclose(found, known.flatten(2).transpose(1, 2), atol=1e-4)
+    assert found.shape[1] == own.grid(size) ** 2
+
+
+def test_other_files_are_refused(tmp_path):
+    file = tmp_path / "other.pth"
+    torch.save({"a": torch.zeros(1)}, file)
+    with pytest.raises(FileFormatError, match="EfficientNet-Lite0"):
+        lite0.Lite0Tokens(EncoderConfig(name="lite0", weights=str(file)))
+
+
+def test_features_are_computed_once_for_all_seeds(tmp_path, pairs, split, monkeypatch):
+    found = recipe("lite0")
+    fit = replace(found.fit, epochs=1, features=tmp_path)
+    first = fit_pairs(found.model, pairs, split, fit=fit, seed=1)
+    assert first.weights == lite0.SOURCE
+    assert len(list(tmp_path.glob("*.safetensors"))) == 1
+    kept._held.clear()  # the file alone is left
+
+    def never(self):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(PairWork, "_all_features", never)
+    second = fit_pairs(found.model, pairs, split, fit=fit, seed=2)
+    assert torch.equal(first.work.kept, second.work.kept)
+    sms = recipe("lite0-sms").model
+    assert torch.equal(fit_pairs(sms, pairs, split, fit=fit, seed=1).work.kept, first.work.kept)

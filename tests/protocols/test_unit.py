@@ -1,0 +1,93 @@
+"""Units of an evaluation: a seed per episode, ended rows count no more, divergence is a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interverse.protocols import unit as units
+from interverse.protocols.protocol import Protocol
+from interverse.protocols.tally import Tally
+from interverse.sim import SimulationError
+
+TASK = "tutorial/slider-v1"
+
+
+def unit(**changes):
+    given = {"options": {"max_steps": 5}, "protocol": Protocol(name="P0"), "seed": 3} | changes
+    return units.Unit(task=TASK, number=0, episodes=4, **given)
+
+
+def test_every_episode_gives_its_policy_a_seed_of_its_own():
+    class Seeds:
+        def __init__(self):
+            self.given = []
+
+        def reset(self, mask, seeds):
+            self.given += np.asarray(seeds).tolist()
+
+        def __call__(self, observations):
+            return np.zeros((len(observations), 2), dtype=np.float32)
+
+    policy = Seeds()
+    units.run_unit(unit(), policy)
+    mine = [s for s in policy.given if s]
+    assert len(set(mine[:4])) == 4
+    assert mine[:4] == [3 + (i << 32) for i in range(4)]
+
+
+def test_random_episodes_of_a_unit_act_differently():
+    rows = units.run_unit(unit(protocol=Protocol(name="P0")), "random")
+    assert len({row["return"] for row in rows}) == 4
+
+
+def test_rows_that_have_ended_count_no_more_steps():
+    import interverse as iv
+
+    venv = iv.make_vec(TASK, 2, autoreset_mode="disabled")
+    venv.reset(seed=0)
+    tally = Tally(venv.driver, (), {})
+    none, first = np.zeros(2, dtype=bool), np.array([True, False])
+    for terminated in (none, first, none, none):
+        tally.after(np.array([-1.0, -1.0]), terminated, none, {"success": none})
+    one, other = tally.rows(TASK, Protocol(name="P0"), 0, np.arange(2))
+    assert (one["length"], one["return"]) == (2, -2.0)
+    assert (other["length"], other["return"]) == (4, -4.0)
+
+
+def test_one_diverged_episode_is_a_row_and_the_others_go_on(monkeypatch):
+    plain = units.run_unit(unit(), "random")
+    make_vec = units.make_vec
+
+    def breaking(*args, **kwargs):
+        venv = make_vec(*args, **kwargs)
+        world, inner = venv.world, venv.world.step
+
+        def step(actions, worlds, noise):
+            if 2 in worlds and venv.driver.steps[2] == 3:
+                raise SimulationError("the physics of world 2 broke down", [2])
+            inner(actions, worlds, noise)
+
+        world.step = step
+        return venv
+
+    monkeypatch.setattr(units, "make_vec", breaking)
+    rows = units.run_unit(unit(), "random")
+    assert [row["refused"] for row in rows] == [False, False, True, False]
+    assert rows[2]["reason"].startswith("diverged: the physics of world 2 broke down")
+    assert [rows[i] for i in (0, 1, 3)] == [plain[i] for i in (0, 1, 3)]
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_units_of_one_seed_play_other_episodes(number):
+    rows = units.run_unit(unit(), "random")
+    other = units.Unit(
+        task=TASK,
+        options={"max_steps": 5},
+        protocol=Protocol(name="P0"),
+        seed=3,
+        number=number + 1,
+        episodes=4,
+    )
+    again = units.run_unit(other, "random")
+    assert not {r["return"] for r in rows} & {r["return"] for r in again}

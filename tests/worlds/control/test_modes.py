@@ -1,0 +1,108 @@
+"""Distractions by name: DMC-GB's colour and video modes, Distracting Control's clear floor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dm_control.suite.wrappers import pixels
+
+import interverse as iv
+from interverse.envs.dm import DmEnv
+from interverse.errors import InvalidValueError
+from interverse.worlds.control.colors import RANGES, SETS, color_set
+from interverse.worlds.control.domains import DOMAINS
+from tests.conformance.cases import TEXTURES
+
+SMALL = {"image_size": 24, "frame_stack": 1, "quality": "fast", "dynamics_seed": 0}
+VIDEOS = {"videos": str(TEXTURES / "backgrounds")}
+
+
+@pytest.mark.parametrize("mode", RANGES)
+def test_colour_modes_draw_from_the_published_ranges(mode):
+    drawn = [color_set(mode, number, "walker") for number in range(SETS)]
+    for name, (low, high) in RANGES[mode].items():
+        rows = np.array([look[name][:3] for look in drawn])
+        assert (rows >= low).all()
+        assert (rows <= high).all()
+        assert np.ptp(rows, axis=0).min() > 0.7 * np.subtract(high, low).min()
+    floors = [look["floor/color_2"] - look["floor/color_1"] for look in drawn]
+    np.testing.assert_allclose(floors, 0.1)
+
+
+def test_a_colour_mode_changes_every_episode_and_keeps_the_states():
+    env = iv.make("control/walker_walk-v1", distraction="color_hard", **SMALL)
+    plain = iv.make("control/walker_walk-v1", **SMALL)
+    plain.reset(seed=0)
+    seen = []
+    for episode in range(3):
+        env.reset(seed=0, options={"episode": episode})
+        seen.append(env.values["body/color"].tolist())
+        assert int(env.values["floor/texture"]) == -1
+        np.testing.assert_array_equal(env.values["qpos"], plain.values["qpos"])
+    assert len(set(map(tuple, seen))) == 3
+    env.reset(seed=0, options={"episode": 1})
+    assert env.values["body/color"].tolist() == seen[1]
+    bare = iv.make("control/fish_swim-v1", distraction="color_easy", observation="state")
+    bare.reset(seed=0)
+    assert "background/color_1" not in bare.variables
+
+
+def test_video_modes_play_behind_and_below():
+    pictures = {}
+    for mode in (None, "video_easy", "video_hard"):
+        env = iv.make("control/cheetah_run-v1", distraction=mode, **SMALL, **VIDEOS)
+        pictures[mode], _ = env.reset(seed=0)
+        assert "distraction/floor_opacity" not in env.variables
+        assert ("distraction/video" in env.variables) == (mode is not None)
+    changed = {m: (pictures[m] != pictures[None]).any(0) for m in ("video_easy", "video_hard")}
+    assert changed["video_easy"][:8].mean() > 0.5, "the sky"
+    assert changed["video_hard"].mean() > changed["video_easy"].mean(), "the floor, too"
+
+
+def test_a_mode_has_its_own_distractions():
+    with pytest.raises(InvalidValueError, match="Leave distract out"):
+        iv.make("control/cheetah_run-v1", distraction="video_easy", distract=("camera",))
+
+
+@pytest.mark.parametrize(
+    ("task", "opacity"), [("reacher_easy", 0.0), ("walker_walk", 1.0), ("finger_spin", 0.3)]
+)
+def test_the_floor_of_distracting_control_is_as_clear_as_there(task, opacity):
+    env = iv.make(f"control/{task}-v1", distraction="easy", **SMALL, **VIDEOS)
+    env.reset(seed=0)
+    assert float(env.values["distraction/floor_opacity"]) == opacity
+    model = env.world.physics.model
+    assert model.mat_rgba[model.name2id("grid", "material"), 3] == np.float32(opacity)
+    before = env.observe()
+    seen = env.do({"distraction/floor_opacity": 1.0 if opacity < 1 else 0.0}).observation
+    assert (seen != before).mean() > 0.02
+    still = iv.make(f"control/{task}-v1", distraction="easy", distract=("camera",), **SMALL)
+    assert "distraction/floor_opacity" not in still.variables
+
+
+def test_dm_control_s_own_pixel_wrapper_shows_the_look():
+    drawn = {}
+    for look in (0, 5):
+        env = DmEnv(
+            "control/walker_walk-v1", observation="state", visual_seed=look, dynamics_seed=3
+        )
+        kwargs = {"height": 24, "width": 32, "camera_id": 0}
+        wrapped = pixels.Wrapper(env, pixels_only=False, render_kwargs=kwargs)
+        seen = wrapped.reset().observation
+        drawn[look] = seen["pixels"]
+        assert seen["pixels"].shape == (24, 32, 3)
+        assert "orientations" in seen
+        assert wrapped.physics.named.data.xpos["torso", "z"] > 0, "dm_control's own names"
+    assert (drawn[0] != drawn[5]).mean() > 0.5
+    assert pixels.Wrapper(env).reset().observation["pixels"].shape == (240, 320, 3)
+    with pytest.raises(InvalidValueError, match="camera_id"):
+        env.physics.render(camera_id=9)
+    with pytest.raises(InvalidValueError, match="no dm_control physics"):
+        DmEnv("tutorial/slider-v1").physics  # noqa: B018
+
+
+def test_every_domain_takes_every_mode():
+    for domain, has in DOMAINS.items():
+        for mode in ("color_easy", "video_hard"):
+            name = f"control/{domain}_{has.tasks[0]}-v1"
+            iv.make(name, observation="state", distraction=mode, **VIDEOS).reset(seed=0)
