@@ -1,4 +1,4 @@
-"""What the construction tasks share: variables of the pieces, filling a scene, scattering."""
+"""Building blocks of the construction tasks: variables of the pieces, filling a scene, scattering."""
 
 from __future__ import annotations
 

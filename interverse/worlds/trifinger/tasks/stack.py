@@ -1,4 +1,4 @@
-"""What stacked_blocks and creative_stacked_blocks share: stacks of levels, default or random."""
+"""Stacks of levels, default or random, for stacked_blocks and creative_stacked_blocks."""
 
 from __future__ import annotations
 
