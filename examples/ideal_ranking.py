@@ -20,28 +20,26 @@ def colors_of(envs):
 
 
 def tables(envs):
-    """Returns what each object becomes when its parent is painted: (objects, parent, child)."""
+    """Returns what an object becomes when its parent is painted, (objects, parent, child)."""
     chances = np.zeros((OBJECTS, COLORS, COLORS))
     for child, color in np.ndindex(OBJECTS - 1, COLORS):
         envs.reset(seed=child * COLORS + color)
         envs.step(np.full(envs.num_envs, child * COLORS + color))
-        seen = colors_of(envs)[:, child + 1]
-        chances[child + 1, color] = np.bincount(seen, minlength=COLORS) / envs.num_envs
+        chances[child + 1, color] = np.eye(COLORS)[colors_of(envs)[:, child + 1]].mean(0)
     return chances
 
 
 def predict(mean, action, chances):
     """Returns the mean state (objects, colours) after an action: what lies below is drawn anew."""
     painted, color = divmod(action, COLORS)
-    mean = mean.copy()
-    mean[painted] = np.eye(COLORS)[color]
+    mean = np.where(np.arange(OBJECTS)[:, None] == painted, np.eye(COLORS)[color], mean)
     for child in range(painted + 1, OBJECTS):
         mean[child] = mean[child - 1] @ chances[child]
     return mean
 
 
 def main() -> None:
-    """Prints H@1 of the mean and of the likeliest colours; neither is an upper bound."""
+    """Prints H@1 by our rule and the published one; neither predictor is an upper bound."""
     envs = iv.make_vec("chemistry/chain-v1", num_envs=int([*sys.argv, "500"][1]))
     chances, rng = tables(envs), np.random.default_rng(0)
     envs.reset(seed=1000)
@@ -51,14 +49,11 @@ def main() -> None:
         envs.step(actions)
         means = np.stack([predict(m, a, chances) for m, a in zip(means, actions, strict=True)])
         if step in HORIZONS:
-            colors = colors_of(envs)
-            pictures = torch.as_tensor(colors @ COLORS ** np.arange(OBJECTS))
-            likeliest = np.eye(COLORS)[means.argmax(-1)]
-            for name, guess in (("mean", means), ("likeliest", likeliest)):
-                true = torch.as_tensor(np.eye(COLORS)[colors])
-                found = ranks(true, torch.as_tensor(guess), pictures)
-                own, published = (100 * (r == 1).double().mean() for r in found)
-                print(f"{name:9} {step:2} steps: H@1 {own:.1f}, published rule {published:.1f}")
+            colors = torch.as_tensor(colors_of(envs))
+            true, pictures = torch.eye(COLORS)[colors], colors @ COLORS ** torch.arange(OBJECTS)
+            for name, guess in (("mean", means), ("likeliest", np.eye(COLORS)[means.argmax(-1)])):
+                own, theirs = (r == 1 for r in ranks(true, torch.as_tensor(guess), pictures))
+                print(name, step, f"H@1 {own.double().mean():.3f}, {theirs.double().mean():.3f}")
 
 
 if __name__ == "__main__":

@@ -50,6 +50,10 @@ class FileFormatError(InterverseError, ValueError):
     """A file that is truncated, corrupt, or of another format or version."""
 
 
+class StorageError(InterverseError, OSError):
+    """A disk that is full; nothing half-written is left behind."""
+
+
 class MissingExtraError(InterverseError, ImportError):
     """An optional dependency that is not installed; the text names the extra."""
 

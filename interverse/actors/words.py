@@ -6,7 +6,6 @@ settings after a colon, when it acts after an at sign. Items of a list are joine
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor
 from interverse.actors.curriculum import Curriculum, Stage, Start
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+from interverse.files.json_text import parse_json
 from interverse.scm.variable import SpaceName
 
 _STAGE = ("first", "last", "period", "step")
@@ -82,6 +82,6 @@ def _settings(text: str, known: Iterable[str]) -> dict[str, str]:
 def _value(text: str) -> Any:
     """Returns a JSON value, or the text itself where it is none."""
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except FileFormatError:
         return text

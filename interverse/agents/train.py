@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -26,6 +25,9 @@ from interverse.errors import (
     missing_extra,
     unknown,
 )
+from interverse.files.atomic import storage, write_json
+from interverse.files.json_text import read_json_object
+from interverse.files.lock import alone_in
 from interverse.rng import check_seed
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
@@ -119,13 +121,18 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     env = make_env(config)
     try:
         model = make_model(config, env)
-        _claim(config)
-        model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
-        held = training_state.find(config.out / "checkpoint")
-        if held is not None:
-            training_state.load(model, env, held)
-        _learn(config, model, env, watcher, show=progress)
-        return _policy(config, model).save(config.out / "policy")
+        with alone_in(config.out), storage(config.out):
+            _claim(config)
+            logger = configure(str(config.out / "tensorboard"), ["tensorboard"])
+            model.set_logger(logger)
+            try:
+                held = training_state.find(config.out / "checkpoint")
+                if held is not None:
+                    training_state.load(model, env, held)
+                _learn(config, model, env, watcher, show=progress)
+                return _policy(config, model).save(config.out / "policy")
+            finally:
+                logger.close()  # its writer is a thread
     finally:
         env.close()
         torch.set_num_threads(threads)
@@ -153,7 +160,7 @@ def _claim(config: Train) -> None:
     file = config.out / "train.json"
     mine = _record(config)
     if file.exists():
-        held = json.loads(file.read_text())
+        held = read_json_object(file)
         if {**held, "steps": 0} != {**mine, "steps": 0}:
             different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
             raise InvalidValueError(
@@ -162,9 +169,7 @@ def _claim(config: Train) -> None:
                     fix="Choose another folder, or delete that one",
                 )
             )
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(mine, indent=1))
-    os.replace(partial, file)
+    write_json(file, mine)
 
 
 def make_env(config: Train) -> WorldVecEnv:

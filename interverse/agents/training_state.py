@@ -17,13 +17,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from interverse.agents.sb3 import WorldVecEnv
 from interverse.envs import Snapshot
 from interverse.errors import FileFormatError, explain
+from interverse.files.atomic import storage
+from interverse.files.json_text import read_json_object
+from interverse.files.npz import read_npz
+from interverse.files.safetensors_file import read_safetensors
 
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 _HINDSIGHT = ("ep_start", "ep_length")  # of each transition in a hindsight buffer
@@ -33,6 +36,15 @@ _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
 def save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
     """Writes a checkpoint beside the old one, then puts it in its place."""
+    partial = folder.with_name(folder.name + ".partial")
+    try:
+        with storage(folder):
+            _save(model, env, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -64,12 +76,11 @@ def find(folder: Path) -> Path | None:
 def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
     """Puts a checkpoint into a freshly made model and its worlds."""
     try:
-        tensors = load_file(folder / "model.safetensors")
-        state = json.loads((folder / "state.json").read_text())
-        with np.load(folder / "arrays.npz", allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        tensors = read_safetensors(folder / "model.safetensors")
+        state = read_json_object(folder / "state.json")
+        arrays = read_npz(folder / "arrays.npz")
         snapshot = Snapshot.from_bytes((folder / "worlds.npz").read_bytes())
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise FileFormatError(
             explain(
                 f"the checkpoint in {folder} is torn: {error}",

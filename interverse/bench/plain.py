@@ -15,7 +15,7 @@ from interverse.sim import gl
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.physics import JOINTS
 from interverse.worlds.trifinger.robot import REST
-from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, Scene
+from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene
 
 _SUBSTEPS = 10
 
@@ -24,7 +24,7 @@ _SUBSTEPS = 10
 class PlainLoop:
     """Worlds of a scene, one after the other."""
 
-    def __init__(self, scene: Scene, count: int = 32) -> None:
+    def __init__(self, scene: ArenaScene, count: int = 32) -> None:
         self.model = compile_scene(scene)
         self._datas = [mujoco.MjData(self.model) for _ in range(count)]
         self._draw = np.random.default_rng(0)

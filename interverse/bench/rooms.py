@@ -51,7 +51,7 @@ def _construction() -> Row:
     def build() -> None:
         seed = next(seeds)
         things = plan_room(seed, _OBJECTS).things
-        cast = drawing.cast_of(things)
+        cast = drawing.cast_of(things, np.zeros((len(things), 4)))
         drawing.staged(seed, _OBJECTS, cast, spill=False, high=False)
 
     value = np.median([best_seconds(build, repeats=1, warm=0, clock=CPU) for _ in range(15)])

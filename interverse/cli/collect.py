@@ -6,8 +6,9 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import tyro
 from rich.console import Console
 from rich.progress import Progress
 
@@ -19,7 +20,7 @@ from interverse.errors import InvalidValueError, explain
 # Flags by kind of data set; a flag of another kind is refused, since it would be ignored.
 _KINDS: dict[str, tuple[str, ...]] = {
     "grid": ("episodes", "steps", "images", "overwrite"),
-    "pairs": ("pairs", "depth", "overwrite"),
+    "pairs": ("pairs", "depth", "pairs_per_house", "first_house", "preset", "overwrite"),
     "episodes": ("episodes", "steps", "policy", "twin"),
 }
 _GRIDS = ("blocks", "chemistry")
@@ -27,8 +28,27 @@ _GRIDS = ("blocks", "chemistry")
 
 @dataclass(frozen=True, kw_only=True)
 class Collect(CollectConfig):
-    """Collects a data set; started again, it goes on where it stopped."""
+    """Collects a data set; started again, it goes on where it stopped.
 
+    Random play of a grid world goes to one file; before/after pairs of rooms go to a folder.
+    """
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A grid world, such as blocks/observed-3-v1, or rooms: rooms/single-v1, rooms/multi-v1."""
+    out: Path
+    """The file to write; for rooms, the folder."""
+    seed: int = 0
+    """Of the data set: episode or house number n has the address (seed, n)."""
+    episodes: int = 1000
+    """Grid worlds only: how many episodes."""
+    steps: int = 100
+    """Grid worlds only: actions per episode."""
+    images: bool = False
+    """Grid worlds only: store pixels too. Without, they are drawn when asked for."""
+    overwrite: bool = False
+    """Replace what holds another data set."""
+    workers: int = 1
+    """How many units of about 60,000 frames, or houses, are made at a time; it changes no byte."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
     pairs: int = 1000
@@ -40,6 +60,12 @@ class Collect(CollectConfig):
     twin: tuple[str, ...] = ()
     """Other worlds: VARIABLE=VALUE; each adds the counterfactual of every episode under that `do`.
     VALUE is JSON, or A or B for a draw from that space."""
+    pairs_per_house: int = 25
+    """Rooms only: the most pairs of a house; fewer give more houses."""
+    first_house: int = 0
+    """Rooms only: the first house; sets with other houses share none."""
+    preset: str | None = None
+    """Rooms only: triplet-30k: 30,000 pairs with test houses of their own, a card and checksums."""
 
 
 def collect(config: Collect) -> Path:
@@ -82,8 +108,13 @@ def _episodes(given: dict[str, Any]) -> Path:
 
 def _pairs(given: dict[str, Any]) -> Path:
     from interverse.data.pairs import CollectPairs, PairHeader, collect_pairs
+    from interverse.data.pairs.presets import collect_preset
 
-    path = collect_pairs(CollectPairs(**given | {"progress": True}))
+    given |= {"progress": True}
+    preset = given.pop("preset")
+    if preset is not None:
+        return collect_preset(preset, CollectPairs(**given), say=_say)
+    path = collect_pairs(CollectPairs(**given))
     header = PairHeader.load(path)
     size = sum((path / shard.file).stat().st_size for shard in header.shards)
     reasons = ", ".join(f"{count} {reason}" for reason, count in header.rejected.items())
@@ -94,3 +125,7 @@ def _pairs(given: dict[str, Any]) -> Path:
         highlight=False,
     )
     return path
+
+
+def _say(text: str) -> None:
+    Console(stderr=True).print(text, soft_wrap=True, highlight=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.errors import InvalidValueError, explain
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import read_json_object
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, RESULT_FILE
 from interverse.reports.page import report as write_page
 from interverse.results import Results
@@ -29,15 +30,23 @@ class Report:
     """The score that is plotted; the first that the results hold by default."""
     episodes: bool = True
     """Play the best, the median and the worst episode again and show them."""
+    policy: tuple[str, ...] = ()
+    """Policies to play them with, as EXPERIMENT=PATH: no file that results name is opened."""
 
 
 def report(config: Report) -> Path:
     """Writes the page and says where it is."""
     if not config.folders:
         raise InvalidValueError(explain("no folder was given", fix="Name an evaluation's folder"))
-    results = Results.concat(read_folder(folder) for folder in config.folders)
+    parts = [read_folder(folder) for folder in config.folders]
+    policies: dict[str, Path] = {}
+    for folder, part in zip(config.folders, parts, strict=True):
+        if (folder / EVALUATION_FILE).exists():  # a training's folder holds its own policy
+            policies |= dict.fromkeys(part.experiments, folder / "policy")
+    policies |= _named_policies(config.policy)
     target = config.folders[0] / "report" if config.out is None else config.out
-    page = write_page(results, target, metric=config.metric, episodes=config.episodes)
+    shown: bool | Mapping[str, Path] = policies if config.episodes else False
+    page = write_page(Results.concat(parts), target, metric=config.metric, episodes=shown)
     Console().print(f"{page}", soft_wrap=True)
     return page
 
@@ -52,14 +61,29 @@ def read_folder(folder: Path) -> Results:
         results = Results.from_parquet(folder / RESULT_FILE)
     file = folder / COMMAND_FILE
     if file.exists():
-        results = replace(
-            results, provenance={**results.provenance, **json.loads(file.read_text())}
-        )
+        told = read_json_object(file).get("command")
+        if not isinstance(told, str):
+            raise FileFormatError(explain(f"{file} holds no command", fix="Delete it"))
+        results = replace(results, provenance={**results.provenance, "command": told})
     return results
 
 
 def _of_training(folder: Path) -> Results:
     """Returns the scores of a run's checkpoints; its policy is the exported one."""
     results = Results.from_parquet(folder / EVALUATION_FILE)
-    runs = [{**run, "source": str(folder / "policy")} for run in results.provenance["runs"]]
+    runs = results.provenance.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        raise FileFormatError(explain(f"{folder / EVALUATION_FILE} does not say how it was made"))
+    runs = [{**run, "source": str(folder / "policy")} for run in runs]
     return replace(results, provenance={**results.provenance, "runs": runs})
+
+
+def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
+    """Returns experiment -> path from EXPERIMENT=PATH words."""
+    out = {}
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not (name and equals and Path(path).exists()):
+            raise InvalidValueError(explain(f"policy {pair!r}", allowed="EXPERIMENT=PATH"))
+        out[name] = Path(path)
+    return out

@@ -24,6 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from interverse.data.schema import Drawn, Header, Scene, SceneWorld, plain, value_path
 from interverse.data.store import (
     file_bytes,
+    is_whole_part,
     locked,
     read_header,
     write_bytes,
@@ -168,7 +169,7 @@ def _play_missing(
     config: Collect, header: Header, files: Mapping[range, Path], advance: Callable[[int], None]
 ) -> None:
     """Plays the units whose files are not there; this process alone writes them."""
-    missing = [unit for unit, file in files.items() if not file.exists()]
+    missing = [unit for unit, file in files.items() if not is_whole_part(file)]
     advance(sum(map(len, files)) - sum(map(len, missing)))
     work = (_play_part, missing, (config, header.images))
     played = run_units(*work, workers=int(config.workers), cluster=config.cluster)
@@ -289,12 +290,12 @@ def _may_replace(config: Collect, header: Header) -> bool:
     if config.overwrite:
         return True
     found = read_header(config.out)
-    if found.key == header.key:
+    if found.key == header.key and found.version == header.version:
         return False
     raise InvalidValueError(
         explain(
             f"{config.out} holds another data set: {found.episodes} x {found.steps} of {found.id}"
-            f" {dict(found.options)} with seed {found.seed}",
+            f" {dict(found.options)} with seed {found.seed}, made by interverse {found.version}",
             fix="Choose another file, or pass overwrite=True",
         )
     )

@@ -1,4 +1,4 @@
-"""What a data set says about itself, and the arrays it holds.
+"""The header of a data set, and the arrays it holds.
 
 An episode has T actions and T + 1 frames. A frame is kept as the scene it is drawn from (cells,
 shapes and colours of the objects, all uint8), which is a hundredth of its pixels; pixels are kept
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 from interverse.sim import raster
 
 Array = Any  # a NumPy array or a Torch tensor
@@ -109,7 +110,7 @@ class Header:
     def from_json(cls, text: str) -> Header:
         """Returns the header that `to_json` wrote; anything else raises FileFormatError."""
         try:
-            data = json.loads(text)
+            data = parse_json(text, "the header")
             return cls(**{item.name: data[item.name] for item in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
@@ -146,7 +147,12 @@ class Header:
 
 def fingerprint(header: Header, arrays: Mapping[str, NDArray[Any]]) -> str:
     """Returns a hash of a data set: header and arrays, pixels left out, for they follow."""
-    digest = hashlib.blake2b(header.key.encode(), digest_size=16)
+    return arrays_hash(arrays, header.key)
+
+
+def arrays_hash(arrays: Mapping[str, NDArray[Any]], key: str = "") -> str:
+    """Returns a hash of arrays by name, with their types and shapes, and of a key before them."""
+    digest = hashlib.blake2b(key.encode(), digest_size=16)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())

@@ -1,7 +1,7 @@
 """The published splits as a literal table, and `load_dataset`, which makes what is missing.
 
 Nothing is downloaded: a data set is collected on the first call (seconds) and kept in a folder,
-`$XDG_CACHE_HOME/interverse/datasets` (or `~/.cache/...`) unless another is given.
+`$INTERVERSE_CACHE/datasets` or the platform's cache folder, unless another is given.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, final
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.files.cache import datasets_folder
 from interverse.worlds import WORLDS
 from interverse.worlds.world import parse_options
 
@@ -137,8 +138,9 @@ def load_dataset(
         progress=progress,
         episodes=config.episodes if episodes is None else episodes,
     )
-    name = f"{id.replace('/', '-')}.{split}.{header_of(config).short_hash}.h5"
-    path = (default_folder() if folder is None else Path(folder)) / name
+    header = header_of(config)
+    name = f"{id.replace('/', '-')}.{split}.{header.short_hash}-{header.version}.h5"
+    path = (datasets_folder() if folder is None else Path(folder)) / name
     return open_dataset(collect(replace(config, out=path)))
 
 
@@ -163,9 +165,3 @@ def _config(id: str, split: str, options: Mapping[str, Any]) -> Collect:
         seed=chosen.seed,
         options={**options, **chosen.options},
     )
-
-
-def default_folder() -> Path:
-    """Returns the folder data sets are kept in unless another is given."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "interverse" / "datasets"

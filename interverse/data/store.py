@@ -6,38 +6,35 @@ Every other array is small; it is compressed with a checksum, and a hash of all 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import h5py
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 
-from interverse.data.schema import FORMAT, Drawn, Header, fingerprint
+from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
 from interverse.errors import FileFormatError, explain
+from interverse.files.atomic import (
+    atomic,
+    remove_stale,
+    scratch_folder,
+    storage,
+    write_bytes,
+)
+from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
+
+__all__ = ["PIXELS", "atomic", "file_bytes", "locked", "opened", "write_bytes"]
 
 PIXELS = ("images", "target_images")
 _LEVEL = 1  # pixels are mostly black: more effort gains little and costs much
-_HDF5_ERRORS = (OSError, KeyError, ValueError, RuntimeError, TypeError)
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[Path]:
-    """Yields a path to write to; on success the file takes its place, on failure it is gone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield partial
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+_HASH = "hash"
 
 
 def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
@@ -47,41 +44,48 @@ def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
         name: of the file; a format may tell it in what it writes.
         write: called with a path in a folder that is gone afterwards.
     """
-    with TemporaryDirectory(prefix="interverse-") as folder:
-        path = Path(folder) / name
+    with scratch_folder() as folder:
+        path = folder / name
         write(path)
         return path.read_bytes()
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Writes a file, whole or not at all."""
-    with atomic(path) as partial:
-        partial.write_bytes(data)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Holds the right to write a file; the system takes it back from a killed process."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_name(f".{path.name}.lock")
-    handle = os.open(lock, os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-        lock.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
+    with storage(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.with_name(f".{path.name}.lock")
+        with FileLock(lock):
+            remove_stale(path.parent)
+            yield
+            lock.unlink(missing_ok=True)
 
 
 def write_part(path: Path, arrays: Mapping[str, NDArray[Any] | Drawn]) -> None:
     """Writes the arrays of some episodes; pixels may be drawn while they are written."""
     with atomic(path) as partial, h5py.File(partial, "w") as file:
+        small, pixels = {}, 0
         for name, array in arrays.items():
             if name in PIXELS:
-                pixels = _create_pixels(file, name, array.shape)
-                _write_pixels(pixels, array)
+                pixels = _write_pixels(_create_pixels(file, name, array.shape), array, pixels)
             else:
-                _write_small(file, name, np.asarray(array))
+                small[name] = np.asarray(array)
+                _write_small(file, name, small[name])
+        file.attrs[_HASH] = f"{arrays_hash(small)} {pixels:08x}"
+
+
+def is_whole_part(path: Path) -> bool:
+    """Returns whether a part is there and holds what was written: its hash says so."""
+    try:
+        with open_hdf5(path, lazy=PIXELS) as file:
+            pixels = 0
+            for name in (name for name in PIXELS if name in file):
+                for row in range(len(file[name])):
+                    pixels = zlib.crc32(_packed_row(file[name], row)[1], pixels)
+            return file.attrs.get(_HASH) == f"{arrays_hash(read_small(file))} {pixels:08x}"
+    except HDF5_ERRORS:
+        return False
 
 
 def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
@@ -95,7 +99,7 @@ def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
         file.attrs["fingerprint"] = fingerprint(header, small)
         start = 0
         for part in parts:
-            with h5py.File(part, "r") as source:
+            with open_hdf5(part, lazy=PIXELS) as source:
                 for name in PIXELS:
                     if name in source:
                         _copy_pixels(source[name], file, name, header.episodes, start)
@@ -105,7 +109,7 @@ def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
 def _join_small(parts: Sequence[Path]) -> dict[str, NDArray[Any]]:
     read = []
     for part in parts:
-        with h5py.File(part, "r") as source:
+        with open_hdf5(part, lazy=PIXELS) as source:
             read.append(read_small(source))
     return {name: np.concatenate([arrays[name] for arrays in read]) for name in sorted(read[0])}
 
@@ -128,7 +132,9 @@ def _create_pixels(file: h5py.File, name: str, shape: tuple[int, ...]) -> h5py.D
     )
 
 
-def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8] | Drawn) -> None:
+def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8] | Drawn, check: int) -> int:
+    """Writes rows of pixels; returns the checksum of their packed bytes, begun with `check`."""
+
     def pack(row: int) -> bytes:
         return zlib.compress(np.ascontiguousarray(rows[row]).data, _LEVEL)
 
@@ -136,6 +142,12 @@ def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8] | Drawn) -> None
     with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
         for i, data in enumerate(pool.map(pack, range(len(rows)))):
             chunks.write_direct_chunk((i, *origin), data)
+            check = zlib.crc32(data, check)
+    return check
+
+
+def _packed_row(pixels: h5py.Dataset, row: int) -> tuple[int, bytes]:
+    return pixels.id.read_direct_chunk((row, *(0,) * (pixels.ndim - 1)))
 
 
 def _copy_pixels(
@@ -143,18 +155,18 @@ def _copy_pixels(
 ) -> None:
     if name not in file:
         _create_pixels(file, name, (episodes, *source.shape[1:]))
-    origin, chunks, out = (0,) * (source.ndim - 1), source.id, file[name].id
+    origin, out = (0,) * (source.ndim - 1), file[name].id
     for i in range(len(source)):
-        mask, data = chunks.read_direct_chunk((i, *origin))
+        mask, data = _packed_row(source, i)
         out.write_direct_chunk((start + i, *origin), data, mask)
 
 
-def read_small(file: h5py.File) -> dict[str, NDArray[Any]]:
-    """Returns every array of an open file but the pixels, by path."""
+def read_small(file: h5py.File, without: str = "\0") -> dict[str, NDArray[Any]]:
+    """Returns every array of an open file but the pixels and those below a path, by path."""
     arrays: dict[str, NDArray[Any]] = {}
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and name not in PIXELS:
+        if isinstance(item, h5py.Dataset) and name not in PIXELS and not name.startswith(without):
             arrays[name] = item[()]
 
     file.visititems(visit)
@@ -201,9 +213,9 @@ def opened(path: Path, wanted: str = f"format {FORMAT}") -> Iterator[h5py.File]:
             explain(f"there is no file {path}", fix="Make it with `interverse collect`")
         )
     try:
-        with h5py.File(path, "r") as file:
+        with open_hdf5(path, lazy=PIXELS) as file:
             yield file
-    except _HDF5_ERRORS as error:
+    except HDF5_ERRORS as error:
         raise FileFormatError(
             explain(
                 f"{path} is no data set, or is corrupt: {error}",

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
+from interverse.files.npz import read_npz
 from interverse.worlds.world import Index
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot
@@ -53,13 +55,16 @@ class Snapshot:
     def from_bytes(cls, data: bytes) -> Snapshot:
         """Returns the snapshot that `to_bytes` wrote; anything else raises FileFormatError."""
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(arrays.pop(_HEADER).tobytes())
+            arrays = read_npz(bytes(data), "the snapshot")
+            header = parse_json(arrays.pop(_HEADER).tobytes(), "its header")
             if header["format"] != _FORMAT:
                 raise ValueError(f"format {header['format']!r}")
+            if not (isinstance(header["id"], str) and isinstance(header["options"], str)):
+                raise ValueError("its header has no id and options")
+            if not arrays or len({array.shape[:1] for array in arrays.values()} | {()}) != 2:
+                raise ValueError("its arrays are not of one number of worlds")
             return cls(header["id"], header["options"], arrays)
-        except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 explain(
                     f"not a snapshot ({len(data)} bytes): {error}",

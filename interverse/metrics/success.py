@@ -63,6 +63,21 @@ def last_20(
     return total / (tail.sum(axis=-1) + 1)
 
 
+def last_20_legacy(success: ArrayLike, length: ArrayLike | None = None) -> FloatArray:
+    """Returns the mean success of the first step and the last 19, as CausalWorld computed it."""
+    return last_20(success, length, legacy=True)
+
+
+def peak(success: ArrayLike, length: ArrayLike | None = None) -> FloatArray:
+    """Returns the greatest success at any step of each episode.
+
+    >>> peak([[0.1, 0.5, 0.9]], length=[2]).tolist()
+    [0.5]
+    """
+    steps, count = _episodes(success, length)
+    return np.where(_within(steps, count), steps, -np.inf).max(axis=-1)
+
+
 def time_to_success(
     success: ArrayLike, length: ArrayLike | None = None, *, threshold: float = 0.99, dt: float = 1.0
 ) -> FloatArray:

@@ -9,18 +9,7 @@ import importlib
 from typing import Any
 
 from interverse.errors import missing_extra
-
-MODELS = {
-    "ae": "interverse.models.autoencoder:FlatTransition",
-    "gnn": "interverse.models.gnn:GraphTransition",
-    "learned_graph": "interverse.models.learned_graph:LearnedGraphTransition",
-    "lstm": "interverse.models.recurrent:LSTMCore",
-    "modular": "interverse.models.modular:ModularTransition",
-    "rim": "interverse.models.rim:RIMCore",
-    "scoff": "interverse.models.scoff:SCOFFCore",
-    "vae": "interverse.models.autoencoder:FlatTransition",
-}
-"""Where each model's own part lives; `WorldModelConfig(model=...)` takes these names."""
+from interverse.models.table import MODELS, ModelEntry
 
 _LAZY = {
     "ArraySource": "interverse.models.source",
@@ -36,7 +25,7 @@ _LAZY = {
     "fit_world_model": "interverse.models.world_fit",
 }
 
-__all__ = ["MODELS", *_LAZY]
+__all__ = ["MODELS", "ModelEntry", *_LAZY]
 
 
 def __getattr__(name: str) -> Any:

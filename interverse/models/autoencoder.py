@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor, nn
 
 from interverse.models.mlp import one_hot
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 
 @final
@@ -36,3 +39,10 @@ class FlatTransition(nn.Module):
         chosen = self.from_action(one_hot(action, self.actions))
         change = self.layers(torch.cat([chosen, self.from_state(flat)], dim=-1))
         return state + change[:, None]
+
+
+def build(config: WorldModelConfig) -> FlatTransition:
+    """Returns the transition of a config."""
+    return FlatTransition(
+        config.vision.slot_width, config.actions, hidden=config.hidden, layer_norm=config.layer_norm
+    )

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from interverse._version import __version__
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import write_text
+from interverse.files.json_text import read_json_object
+from interverse.files.safetensors_file import read_safetensors, write_safetensors
 
 RECORD = "progress.json"
 
@@ -94,17 +94,14 @@ def load(folder: Path, run: Mapping[str, Any]) -> Progress | None:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Writes tensors to a file that appears complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, scratch)
-    os.replace(scratch, path)
+    write_safetensors(path, {name: tensor.detach().cpu() for name, tensor in tensors.items()})
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Returns the tensors of a file."""
     try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
+        return read_safetensors(path)
+    except (FileFormatError, OSError) as error:
         raise FileFormatError(
             explain(f"{path} cannot be read as safetensors: {error}", fix="Train again")
         ) from error
@@ -112,16 +109,13 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def write_json(path: Path, record: Mapping[str, Any]) -> None:
     """Writes a JSON document that appears complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_text(json.dumps(record, indent=1))
-    os.replace(scratch, path)
+    write_text(path, json.dumps(record, indent=1))
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Returns a JSON document."""
     try:
-        return json.loads(path.read_text())
+        return read_json_object(path)
     except (ValueError, OSError) as error:
         raise FileFormatError(explain(f"{path} cannot be read as JSON: {error}")) from error
 

@@ -40,7 +40,7 @@ class Needs:
         learns = config.model == "learned_graph" and config.graph is None and stage != "pretrain"
         return cls(
             negatives=stage == "contrastive",
-            normal=(vision.slots, vision.slot_width) if config.model == "vae" else None,
+            normal=(vision.slots, vision.slot_width) if config.entry.samples else None,
             graphs=(config.num_graphs, config.objects, config.objects) if learns else None,
         )
 

@@ -96,6 +96,21 @@ class ModelRespondent:
             rows.append(self.probe(self.model.predict(self._encode(part), action)).cpu().numpy())
         return np.concatenate(rows)
 
+    @torch.no_grad()
+    def encodings(self, scenes: NDArray[np.generic]) -> Floats:
+        """Returns (N, width) the model's states of images."""
+        parts = [self._encode(part).flatten(1).cpu().numpy() for part in _parts(scenes)]
+        return np.concatenate(parts)
+
+    @torch.no_grad()
+    def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+        """Returns (N, width) the states it predicts."""
+        rows = []
+        for part, chosen in zip(_parts(scenes), _parts(actions), strict=True):
+            action = torch.as_tensor(chosen, device=self._device)
+            rows.append(self.model.predict(self._encode(part), action).flatten(1).cpu().numpy())
+        return np.concatenate(rows)
+
     def _encode(self, images: NDArray[np.generic]) -> torch.Tensor:
         return self.model.encode(to_float(torch.as_tensor(images).to(self._device)))
 

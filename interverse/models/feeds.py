@@ -53,7 +53,7 @@ def feed(
     """
     whole = config.recurrent and stage in ("transition", "finetune")
     if stage == "transition":
-        spread = sample_latents and config.model == "vae"
+        spread = sample_latents and config.entry.samples
         return _latent_feed(source, *encodings(learner, source), whole=whole, spread=spread)
     if whole:
         return Feed(source.num_episodes, lambda chosen: _episodes(source, chosen))
@@ -74,7 +74,7 @@ class Encode(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Returns states and their spread."""
-        if self.model.config.model != "vae":
+        if not self.model.config.entry.samples:
             state = self.model.encode(images)
             return state, state[..., :0]
         mean, log_variance = self.model.posterior(images)

@@ -1,13 +1,21 @@
-"""The graph-network transition (C-SWM): pairwise messages between all slots."""
+"""The graph-network transition (C-SWM): pairwise messages between all slots.
+
+The action reaches the acted slot alone, and messages know states only: what any other slot becomes
+does not depend on the action. In one step it can therefore represent a move, but not a push; see
+`action_gnn`.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from interverse.models.mlp import MLP, one_hot
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 ActionInput = Literal["own", "all", "none"]
 """Who sees the action: the acted slot alone, every slot, or none."""
@@ -61,3 +69,15 @@ class GraphTransition(nn.Module):
             return chosen[:, None].expand(-1, self.objects, -1)
         chosen = one_hot(action, self.objects * self.actions_per_object)
         return chosen.reshape(len(action), self.objects, self.actions_per_object)
+
+
+def build(config: WorldModelConfig) -> GraphTransition:
+    """Returns the transition of a config."""
+    return GraphTransition(
+        config.objects,
+        config.embedding,
+        config.actions_per_object,
+        hidden=config.hidden,
+        layer_norm=config.layer_norm,
+        action_input=config.action_input,
+    )

@@ -13,13 +13,16 @@ graph can be given; and at evaluation the graph is the thresholded one, not a fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor, nn
 
 from interverse.errors import InvalidValueError, explain
-from interverse.models.modular import ObjectNetworks
+from interverse.models.modular import ObjectNetworks, object_networks
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 
 @final
@@ -99,3 +102,8 @@ def _checked(graph: Sequence[Sequence[int]], objects: int) -> Tensor:
             )
         )
     return known
+
+
+def build(config: WorldModelConfig) -> LearnedGraphTransition:
+    """Returns the transition of a config."""
+    return LearnedGraphTransition(object_networks(config), config.objects, graph=config.graph)

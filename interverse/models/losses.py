@@ -86,3 +86,25 @@ def contrastive_loss(
     near = energy(predicted, following).mean(-1)
     far = energy(state, other).mean(-1)
     return Contrast(pull=near.mean(), push=functional.relu(hinge - far).mean())
+
+
+def jepa_loss(predicted: Tensor, following: Tensor, state: Tensor) -> Tensor:
+    """Returns the error of predicted encodings plus what keeps encodings apart (VICReg).
+
+    Args:
+        predicted: (B, slots, width) predicted next encodings.
+        following: the true ones, which are pulled as well.
+        state: the present ones.
+    """
+    error = (predicted - following).square().mean()
+    spread = _spread(state.flatten(1)) + _spread(following.flatten(1))
+    return 25.0 * error + 0.5 * spread
+
+
+def _spread(states: Tensor) -> Tensor:
+    """Returns variance and covariance terms of states (B, width), zero where all is spread out."""
+    centred = states - states.mean(0)
+    deviation = (centred.square().sum(0) / max(1, len(states) - 1) + 1e-4).sqrt()
+    covariance = centred.T @ centred / max(1, len(states) - 1)
+    off = covariance.square().sum() - covariance.diagonal().square().sum()
+    return 25.0 * functional.relu(1.0 - deviation).mean() + off / states.shape[1]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.models.mlp import StackedLinear, StackedNorm, one_hot
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 
 @final
@@ -46,14 +49,27 @@ class ObjectNetworks(nn.Module):
 class ModularTransition(nn.Module):
     """s'_i = s_i + f_i(s, action), no sparsity and no graph imposed."""
 
-    def __init__(
-        self, objects: int, embedding: int, actions: int, *, hidden: int, layer_norm: bool
-    ) -> None:
+    def __init__(self, networks: ObjectNetworks) -> None:
         super().__init__()
-        self.networks = ObjectNetworks(
-            objects, embedding, actions, hidden=hidden, layer_norm=layer_norm
-        )
+        self.networks = networks
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
         """Returns the next state (B, objects, embedding) for actions (B,)."""
         return state + self.networks(state.flatten(1)[None], action)
+
+
+def object_networks(config: WorldModelConfig) -> ObjectNetworks:
+    """Returns the networks of a config; the objects share its hidden width."""
+    hidden = config.width * (config.hidden // config.objects)
+    return ObjectNetworks(
+        config.objects,
+        config.embedding,
+        config.actions,
+        hidden=hidden,
+        layer_norm=config.layer_norm,
+    )
+
+
+def build(config: WorldModelConfig) -> ModularTransition:
+    """Returns the transition of a config."""
+    return ModularTransition(object_networks(config))

@@ -98,6 +98,27 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
     return Ranks(own=torch.cat(own_rule) + 1, published=torch.cat(published) + 1)
 
 
+def ranks_among(predicted: Tensor, candidates: Tensor, pictures: Tensor) -> Tensor:
+    """Returns (N,) the rank of candidate i among all candidates, seen from prediction i.
+
+    Candidates of other pictures that are as near or nearer count against it.
+
+    Args:
+        predicted: (N, width) predictions.
+        candidates: (M, width); the first N are the predictions' targets.
+        pictures: (M,) numbers, equal where two candidates are the same picture.
+    """
+    predicted, candidates = predicted.float(), candidates.float()
+    lengths, out = candidates.square().sum(1), []
+    for start in range(0, len(predicted), _ROWS):
+        rows = predicted[start : start + _ROWS]
+        distances = torch.addmm(lengths[None], rows, candidates.T, alpha=-2)
+        own = distances.diagonal(offset=start)[:, None]
+        other = pictures[start : start + len(rows), None] != pictures[None]
+        out.append(((distances <= own) & other).sum(1))
+    return torch.cat(out) + 1
+
+
 def _check_states(true: Tensor, predicted: Tensor) -> None:
     if true.shape != predicted.shape:
         raise InvalidValueError(

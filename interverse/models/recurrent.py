@@ -6,12 +6,15 @@ zero at the start of every episode, in training and in evaluation; nothing is dr
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import torch
 from torch import Tensor, nn
 
 from interverse.models.mlp import one_hot
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 Memory = tuple[Tensor, ...]
 
@@ -72,3 +75,13 @@ class LSTMCore(nn.Module):
         """Returns the output (B, width) and (output, cell)."""
         output, cell = self.cell(x, memory)
         return output, (output, cell)
+
+
+def with_core(config: WorldModelConfig, core: Core) -> RecurrentTransition:
+    """Returns the transition of a config around a core."""
+    return RecurrentTransition(config.vision.slot_width, config.actions, core)
+
+
+def build(config: WorldModelConfig) -> RecurrentTransition:
+    """Returns the transition of a config with long short-term memory."""
+    return with_core(config, LSTMCore())

@@ -6,7 +6,7 @@ whose other entries are zeroed at every call; the null slot has no dead weights.
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,10 @@ from interverse.models.attention import (
     speak_and_settle,
 )
 from interverse.models.mlp import StackedLinear
-from interverse.models.recurrent import INPUT_WIDTH, Memory
+from interverse.models.recurrent import INPUT_WIDTH, Memory, RecurrentTransition, with_core
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 
 @final
@@ -79,3 +82,8 @@ def gated_update(from_input: Tensor, from_hidden: Tensor, hidden: Tensor) -> Ten
     update = torch.sigmoid(update_x + update_h)
     new = torch.tanh(new_x + torch.sigmoid(reset_x + reset_h) * new_h)
     return new + update * (hidden - new)
+
+
+def build(config: WorldModelConfig) -> RecurrentTransition:
+    """Returns the transition of a config around this core."""
+    return with_core(config, RIMCore())

@@ -7,7 +7,7 @@ it is the best-scoring one.
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,11 @@ from interverse.models.attention import (
     speak_and_settle,
 )
 from interverse.models.mlp import StackedLinear
-from interverse.models.recurrent import INPUT_WIDTH, Memory
+from interverse.models.recurrent import INPUT_WIDTH, Memory, RecurrentTransition, with_core
 from interverse.models.rim import gated_update
+
+if TYPE_CHECKING:
+    from interverse.models.world_model import WorldModelConfig
 
 _TEMPERATURE = 0.5
 _KEY_WIDTH = 16
@@ -96,3 +99,8 @@ class SharedRules(nn.Module):
         soft = torch.softmax(scores / _TEMPERATURE, dim=0)
         hard = torch.zeros_like(soft).scatter(0, soft.argmax(0, keepdim=True), 1.0)
         return hard + soft - soft.detach()
+
+
+def build(config: WorldModelConfig) -> RecurrentTransition:
+    """Returns the transition of a config around this core."""
+    return with_core(config, SCOFFCore())

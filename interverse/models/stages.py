@@ -3,6 +3,7 @@
 | stage | trains | loss |
 |---|---|---|
 | contrastive | encoder, transition | contrastive |
+| jepa | encoder, transition | squared error of the next encoding, variance and covariance terms |
 | pretrain | encoder, decoder | image x_t (+ KL) |
 | transition | transition | squared error of the next state, on encodings made once |
 | finetune | all | image x_t and the predicted x_t+1, squared error (+ 2 KL) |
@@ -23,21 +24,27 @@ from interverse.models.losses import (
     Energy,
     contrastive_loss,
     image_loss,
+    jepa_loss,
     kl_loss,
     transition_loss,
 )
 from interverse.models.source import Batch
 from interverse.models.world_model import WorldModel
 
-STAGES = {"contrastive": ("contrastive",), "nll": ("pretrain", "transition", "finetune")}
+STAGES = {
+    "contrastive": ("contrastive",),
+    "jepa": ("jepa",),
+    "nll": ("pretrain", "transition", "finetune"),
+}
 
 TRAINED = {
     "contrastive": ("encoder", "transition"),
+    "jepa": ("encoder", "transition"),
     "pretrain": ("encoder", "decoder"),
     "transition": ("transition",),
     "finetune": ("encoder", "decoder", "transition"),
 }
-"""The parts of a world model that a stage changes; the others rest, statistics included."""
+"""The parts of a world model that a stage changes; the others keep weights and statistics."""
 
 
 class Latents(NamedTuple):
@@ -94,6 +101,8 @@ class Objective(nn.Module):
             return self._transition(batch, draw)
         if self.stage == "contrastive":
             return self._contrastive(batch, draw)
+        if self.stage == "jepa":
+            return self._jepa(batch, draw)
         if isinstance(batch, Episodes):
             return self._finetune_episodes(batch)
         return self._finetune(batch, draw)
@@ -127,6 +136,11 @@ class Objective(nn.Module):
             energy=Energy(sigma=config.sigma, reduce=config.energy),
         ).total
 
+    def _jepa(self, batch: Batch, draw: Draw) -> Tensor:
+        state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
+        predicted = self._predict(state, batch.action, draw)
+        return jepa_loss(predicted, following, state)
+
     def _finetune(self, batch: Batch, draw: Draw) -> Tensor:
         state, divergence = self._sampled(batch.obs, draw.normal, 0)
         following, more = self._sampled(batch.next_obs, draw.normal, 1)
@@ -152,7 +166,7 @@ class Objective(nn.Module):
 
     def _sampled(self, images: Tensor, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
         """Returns states and their divergence: a VAE's sample in training, its mean otherwise."""
-        if self.model.config.model != "vae":
+        if not self.model.config.entry.samples:
             return self.model.encode(images), torch.zeros((), device=images.device)
         mean, log_variance = self.model.posterior(images)
         state = mean

@@ -48,8 +48,7 @@ class WorldRespondent:
 
     def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
         """Returns the states after the actions, as certainties."""
-        self._scenes.show(scenes)
-        return np.eye(self._values)[self._scenes.act(actions)]
+        return np.eye(self._values)[self._scenes.after(scenes, actions)]
 
 
 @final
@@ -61,10 +60,11 @@ class Scenes:
         self._everyone = np.arange(world.num_worlds)
         zero = np.zeros(world.num_worlds, dtype=np.int64)
         self._start = Noise(zero + seed, self._everyone, zero)
-        self._step = Noise(zero + seed, self._everyone, zero + 1)
         world.reset(self._everyone, self._start, {})
         self.names = [n for n in world.variables if n.endswith(f"/{field}")]
         self.names = [n for n in self.names if n.startswith(("block_", "object_"))]
+        self.actions = int(world.action_space.n)  # type: ignore[attr-defined]
+        self.values = _GRID**2 if field == "position" else self.actions // len(self.names)
 
     def read(self) -> NDArray[np.int64]:
         """Returns the states (N, objects)."""
@@ -82,10 +82,15 @@ class Scenes:
         refused = self.world.intervene(values, self._everyone)
         assert not refused  # trials never put two objects in one cell
 
-    def act(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the states after one action each; a row's noise is the same every time."""
-        self.world.step(actions, self._everyone, self._step)
+    def act(self, actions: NDArray[np.int64], *, step: int = 1) -> NDArray[np.int64]:
+        """Returns the states after one action each, with the noise of a step of each row."""
+        self.world.step(actions, self._everyone, self._start.at(step))
         return self.read()
+
+    def after(self, states: NDArray[np.generic], actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns what states become by one action each; a row's noise is the same every time."""
+        self.show(states)
+        return self.act(actions)
 
     def images(self, states: NDArray[np.generic]) -> NDArray[np.uint8]:
         """Returns pictures of states."""
@@ -138,7 +143,7 @@ def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldResponde
     acted = rng.integers(n, size=rows)
     pushed = (acted + rng.integers(1, n, size=rows)) % n
     direction = rng.integers(1, 5, size=rows)
-    states = _in_contact(rng, n, acted, pushed, direction)
+    states = in_contact(rng, n, acted, pushed, direction)
     actions = acted * 5 + direction
     weights = np.stack([world.read(f"block_{i}/weight") for i in range(n)], axis=1)
     heavier = (weights[:, None, :] > weights[:, :, None]).all(0)
@@ -153,7 +158,7 @@ def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldResponde
     return _both(scenes, trials, graph=heavier.astype(np.int64), values=_GRID**2)
 
 
-def _in_contact(
+def in_contact(
     rng: np.random.Generator,
     n: int,
     acted: NDArray[np.int64],

@@ -21,11 +21,10 @@ from interverse.models.learner import Learner, member
 from interverse.models.run import Diary, Run
 from interverse.models.source import TransitionSource
 from interverse.models.stages import STAGES, TRAINED, Objective
+from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
 
 _SHARE = "Pass order_seed=0, which all seeds then share, or at_once='auto'"
-STACKABLE = ("ae", "gnn", "modular", "vae")
-"""Models whose seeds can train as stacked weights."""
 
 
 @final
@@ -164,12 +163,12 @@ def _stage(
 
 def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
     """Returns which seeds train at once."""
-    able = config.model in STACKABLE
+    able = config.entry.stacks
     if how.at_once == "always" and not able:
         raise InvalidValueError(
             explain(
                 f"seeds of model {config.model!r} cannot train at once",
-                allowed=", ".join(STACKABLE),
+                allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
                 fix="Pass at_once='auto'",
             )
         )

@@ -12,22 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.models.autoencoder import FlatTransition
 from interverse.models.deconvolution import full_precision
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Size, Vision
-from interverse.models.gnn import ActionInput, GraphTransition
-from interverse.models.learned_graph import LearnedGraphTransition
+from interverse.models.gnn import ActionInput
 from interverse.models.losses import Reduce
-from interverse.models.modular import ModularTransition, ObjectNetworks
-from interverse.models.recurrent import LSTMCore, Memory, RecurrentTransition
-from interverse.models.rim import RIMCore
-from interverse.models.scoff import SCOFFCore
+from interverse.models.recurrent import Memory
+from interverse.models.table import ModelEntry, entry
 
-Loss = Literal["nll", "contrastive"]
-
-FLAT = ("ae", "vae", "lstm", "rim", "scoff")
-SLOTTED = ("gnn", "learned_graph", "modular")
-RECURRENT = MappingProxyType({"lstm": LSTMCore, "rim": RIMCore, "scoff": SCOFFCore})
+Loss = Literal["nll", "contrastive", "jepa"]
+LOSSES: tuple[Loss, ...] = ("contrastive", "jepa", "nll")
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -59,12 +52,14 @@ class WorldModelConfig:
     """
 
     model: str
-    """ae, vae, gnn, modular, learned_graph, lstm, rim or scoff."""
+    """A name of `interverse.models.MODELS`: ae, vae, gnn, action_gnn, modular, ..."""
     objects: int
     actions_per_object: int = 5
     """5 moves in blocks; the number of colours in chemistry."""
     loss: Loss = "contrastive"
-    """contrastive needs no decoder; nll trains in three stages and can draw what it predicts."""
+    """contrastive and jepa need no decoder; nll trains in three stages and can draw what it
+    predicts. jepa predicts the next encoding while variance and covariance terms keep encodings
+    from collapsing (VICReg), so it needs no negatives."""
     encoder: Size = "medium"
     embedding: int = 32
     """Numbers per object."""
@@ -91,10 +86,9 @@ class WorldModelConfig:
     energy: Reduce = "sum"
 
     def __post_init__(self) -> None:
-        if self.model not in (*FLAT, *SLOTTED):
-            raise UnknownNameError(unknown("model", self.model, (*FLAT, *SLOTTED)))
-        if self.loss not in ("nll", "contrastive"):
-            raise UnknownNameError(unknown("loss", self.loss, ("nll", "contrastive")))
+        entry(self.model)  # raises for an unknown one
+        if self.loss not in LOSSES:
+            raise UnknownNameError(unknown("loss", self.loss, LOSSES))
         if self.encoder not in MAP_EDGE:
             raise UnknownNameError(unknown("encoder size", self.encoder, MAP_EDGE))
         for name in ("objects", "actions_per_object", "embedding", "width", "num_graphs"):
@@ -106,9 +100,10 @@ class WorldModelConfig:
 
     def _refuse_unused(self) -> None:
         """Raises for a choice that this model would ignore."""
-        if self.loss == "contrastive" and self.model in ("vae", *RECURRENT):
+        if self.loss not in self.entry.losses:
+            allowed = ", ".join(self.entry.losses)
             raise InvalidValueError(
-                explain(f"model {self.model!r} has no contrastive loss", fix="Pass loss='nll'")
+                explain(f"model {self.model!r} has no {self.loss} loss", allowed=allowed)
             )
         if self.action_input != "own" and self.model != "gnn":
             raise InvalidValueError(
@@ -132,9 +127,14 @@ class WorldModelConfig:
         return self.objects * self.actions_per_object
 
     @property
+    def entry(self) -> ModelEntry:
+        """The model's row of the table of models."""
+        return entry(self.model)
+
+    @property
     def recurrent(self) -> bool:
         """Whether prediction needs a memory."""
-        return self.model in RECURRENT
+        return self.entry.memory
 
     @property
     def vision(self) -> Vision:
@@ -143,7 +143,7 @@ class WorldModelConfig:
             objects=self.objects,
             embedding=self.embedding,
             size=self.encoder,
-            flat=self.model in FLAT,
+            flat=not self.entry.slots,
             hidden=self.hidden,
             channels=self.encoder_channels,
             decoder_width=self.decoder_width,
@@ -174,9 +174,9 @@ class WorldModel(nn.Module):
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Encoder(config.vision, parts=2 if config.model == "vae" else 1)
+        self.encoder = Encoder(config.vision, parts=2 if config.entry.samples else 1)
         self.decoder = Decoder(config.vision) if config.loss == "nll" else None
-        self.transition = _transition(config)
+        self.transition = config.entry.builder()(config)
 
     @classmethod
     def seeded(cls, config: WorldModelConfig, seed: int) -> WorldModel:
@@ -187,7 +187,7 @@ class WorldModel(nn.Module):
 
     def encode(self, images: Tensor) -> Tensor:
         """Returns the states (B, slots, slot_width) of images (B, 3, 50, 50); a VAE's means."""
-        return self.posterior(images)[0] if self.config.model == "vae" else self.encoder(images)
+        return self.posterior(images)[0] if self.config.entry.samples else self.encoder(images)
 
     def posterior(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Returns mean and log-variance of a VAE's states."""
@@ -224,28 +224,3 @@ class WorldModel(nn.Module):
                 explain("a contrastive model has no decoder", fix="Train it with loss='nll'")
             )
         return self.decoder(state)
-
-
-def _transition(config: WorldModelConfig) -> nn.Module:
-    """Returns the transition a config asks for."""
-    shape = {"hidden": config.hidden, "layer_norm": config.layer_norm}
-    if config.model in ("ae", "vae"):
-        return FlatTransition(config.vision.slot_width, config.actions, **shape)
-    if config.recurrent:
-        core = RECURRENT[config.model]()
-        return RecurrentTransition(config.vision.slot_width, config.actions, core)
-    if config.model == "gnn":
-        return GraphTransition(
-            config.objects,
-            config.embedding,
-            config.actions_per_object,
-            action_input=config.action_input,
-            **shape,
-        )
-    shape["hidden"] = config.width * (config.hidden // config.objects)
-    sizes = (config.objects, config.embedding, config.actions)
-    if config.model == "modular":
-        return ModularTransition(*sizes, **shape)
-    return LearnedGraphTransition(
-        ObjectNetworks(*sizes, **shape), config.objects, graph=config.graph
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -23,7 +24,9 @@ from interverse.errors import (
     explain,
     unknown,
 )
+from interverse.files.atomic import remove_stale, write_json
 from interverse.protocols import record
+from interverse.protocols.folder import add_to_index, check_indexed, claim, write_index
 from interverse.protocols.measures import Metric, MetricLike, select_metrics
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import Request
@@ -35,10 +38,12 @@ from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
 from interverse.rollouts.policy_files import pack_policy
+from interverse.rollouts.policy_world import policy_world
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 
-_RUN_FILE = "run.json"
+_LOG = logging.getLogger(__name__)
+_MOST = 2_000_000  # episodes of one call
 RESULT_FILE = "results.parquet"
 EVALUATION_FILE = "evaluation.parquet"  # of a training run, one step a checkpoint
 COMMAND_FILE = "command.json"  # apart from the table: how it was asked for changes no score
@@ -49,6 +54,7 @@ COMMAND_FILE = "command.json"  # apart from the table: how it was asked for chan
 class _Plan:
     units: tuple[Unit, ...]
     folder: Path | None
+    identity: Mapping[str, Any]
     provenance: Mapping[str, Any]
 
     def file(self, unit: Unit) -> Path | None:
@@ -68,41 +74,48 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     metrics: Sequence[MetricLike] = (),
     progress: bool = False,
     cluster: str | None = None,
+    version: str | None = None,
+    allow_other_code: bool = False,
     **options: Any,
 ) -> Results:
     """Returns the scores of a policy under protocols.
 
     The score of an episode depends on (task, protocol, seed, episode) alone: not on the number of
     workers, the order, or a restart. With `out`, each finished unit of 50 episodes is on disk at
-    once, and a call with the same arguments goes on from there.
+    once, and a call with the same arguments goes on from there. A folder holds one policy: one that
+    cannot be told from others by its content (any callable that is no Torch module) needs a
+    `version`, or a folder of its own every time.
 
     Args:
-        policy: what acts; see `interverse.rollouts.as_policy`.
+        policy: what acts; see `interverse.rollouts.as_policy`. A trained one brings the options of
+            its world; `options` may change what it does not depend on.
         task: a world's id.
         protocols: "P0-P11", "P3", "all", protocols of your own, or a list of these.
         episodes: how many per protocol and seed.
         seed: the first seed; `seeds` counts on from it.
         seeds: how many seeds.
-        workers: how many units run at a time; more than one needs a policy that can be pickled.
+        workers: how many units run at a time; more than one sends the policy to other
+            processes.
         out: a folder for the results; None keeps them in memory.
         experiment: the name the rows carry; the policy's by default.
         metrics: further scores of an episode's steps: functions of `Steps`, `Metric`s, or names of
-            `interverse.protocols.measures.MEASURES`; each is a column `score:<name>`.
+            `interverse.metrics.METRICS`; each is a column `score:<name>`.
         progress: whether to show a progress bar on standard error.
         cluster: a Ray cluster that runs the units, "local", "auto" or an address (see
             `docs/cluster.md`); None runs them on this machine, in `workers` processes.
+        version: a name of your own for this state of the policy and of the metrics, where their
+            content cannot be hashed; change it whenever what they do changes.
+        allow_other_code: go on with a folder that other code or libraries began.
         **options: options of the world, as for `make`.
     """
+    trained = policy_world(policy)
+    policy, options = trained.policy, trained.with_options(options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
-    for name, count in (("episodes", episodes), ("seeds", seeds), ("workers", workers)):
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise InvalidValueError(
-                explain(f"{name} is {count!r}", allowed="a whole number from 1")
-            )
+    _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)
     if training_space(policy) != "A":
         Console(stderr=True).print(space_note(training_space(policy)), soft_wrap=True)
-    about, ends = _check_world(task, options, chosen, policy, measured)
+    about, engine = _check_world(task, options, chosen, policy, measured)
     request = Request(
         task=task,
         options=options,
@@ -112,14 +125,39 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         label=experiment or policy_name(policy),
         policy=policy,
         metrics=measured,
+        engine=engine,
+        policy_version=version,
     )
-    plan = _plan(request, None if out is None else Path(out), {"variables": about, "ranges": ends})
+    plan = _plan(request, None if out is None else Path(out), about)
+    if plan.folder is not None:
+        claim(plan.folder, plan.identity, allow_other_code=allow_other_code)
+        remove_stale(plan.folder)
+        remove_stale(plan.folder / "units")
     rows = _collect(plan, policy, workers, cluster, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
     if plan.folder is not None:
         results.to_parquet(plan.folder / RESULT_FILE)
-        write_text(plan.folder / COMMAND_FILE, json.dumps({"command": command()}))
+        write_json(plan.folder / COMMAND_FILE, {"command": command()})
+        write_index(plan.folder)
     return replace(results, provenance={**results.provenance, "command": command()})
+
+
+def _check_counts(*, protocols: int, **counts: int) -> None:
+    """Raises unless the numbers are whole, from 1, and an evaluation that can end."""
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST:
+            raise InvalidValueError(
+                explain(f"{name} is {count!r}", allowed=f"a whole number from 1 to {_MOST:,}")
+            )
+    total = counts["episodes"] * counts["seeds"] * protocols
+    if total > _MOST:
+        raise InvalidValueError(
+            explain(
+                f"{counts['episodes']} episodes x {counts['seeds']} seeds x {protocols} protocols "
+                f"are {total:,} episodes",
+                allowed=f"at most {_MOST:,} in one call",
+            )
+        )
 
 
 def policy_name(policy: PolicyLike) -> str:
@@ -144,14 +182,15 @@ def _check_world(
     chosen: tuple[Protocol, ...],
     policy: PolicyLike,
     metrics: tuple[Metric, ...],
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Builds each kind of world once, so that every mistake shows before any work starts.
 
     Returns:
-        What is known of the variables, and the range of scores by task.
+        What the record says of variables and of the range of scores by task; and the engine.
     """
     about: dict[str, Any] = {}
     ends: list[tuple[float, float]] = []
+    engine: dict[str, str] = {}
     for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
         env = make(task, **settings)
         try:
@@ -164,11 +203,13 @@ def _check_world(
             about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
             ends.append(env.world.return_range)
+            engine |= record.engine_of(env.world)
         finally:
             env.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     known = math.isfinite(low) and math.isfinite(high) and low < high
-    return about, {task: {"return": [low, high]}} if known else {}
+    ranges = {task: {"return": [low, high]}} if known else {}
+    return {"variables": about, "ranges": ranges}, engine
 
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
@@ -213,38 +254,12 @@ def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _P
         "episodes": request.episodes,
         "seeds": list(request.seeds),
         "versions": dict(versions()),
+        "code": record.code(),
         "protocols": {p.name: record.describe(p) for p in request.protocols},
         **about,
         "runs": [record.run(request, identity)],
     }
-    if folder is not None:
-        _claim(folder, identity)
-    return _Plan(units=units, folder=folder, provenance=provenance)
-
-
-def _claim(folder: Path, identity: Mapping[str, Any]) -> None:
-    """Marks the folder as this run's, or raises if it is another's: nothing is overwritten."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / _RUN_FILE
-    text = json.dumps(identity, sort_keys=True, indent=1)
-    if file.exists():
-        held = file.read_text()
-        if held != text:
-            raise InvalidValueError(
-                explain(
-                    f"{folder} holds another evaluation: {' '.join(held.split())}",
-                    fix="Choose another folder, or delete that one",
-                )
-            )
-        return
-    write_text(file, text)
-
-
-def write_text(file: Path, text: str) -> None:
-    """Writes a small file, whole or not at all."""
-    partial = file.with_suffix(".partial")
-    partial.write_text(text)
-    os.replace(partial, file)
+    return _Plan(units=units, folder=folder, identity=identity, provenance=provenance)
 
 
 def _collect(
@@ -265,6 +280,7 @@ def _collect(
             file = plan.file(unit)
             if file is not None:
                 Results.from_rows(rows, {"unit": _identity(unit)}).to_parquet(file)
+                add_to_index(file)
             done[unit.name] = rows
             advance()
     return [row for unit in plan.units for row in done[unit.name]]
@@ -280,9 +296,11 @@ def _read(file: Path | None, unit: Unit) -> list[dict[str, Any]] | None:
     if file is None or not file.exists():
         return None
     try:
+        check_indexed(file)
         held = Results.from_parquet(file)
-    except FileFormatError:
-        return None  # a torn or foreign unit is simply run again
+    except (FileFormatError, InvalidValueError) as error:
+        _LOG.warning("%s is played again: %s", file, error)
+        return None  # a torn, edited or foreign unit is simply run again
     if held.provenance.get("unit") != _identity(unit):
         return None
     rows = held.data.drop_columns(["experiment", "step"]).to_pylist()

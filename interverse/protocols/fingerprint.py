@@ -1,74 +1,252 @@
-"""Which policy it is: a hash of what decides its actions, so that a folder holds one policy."""
+"""Identity of a policy or a metric: a hash of all that decides what it does, where that is known.
+
+A file, a registered name, an exported policy and a Torch module can be hashed by content. Any other
+callable may depend on values that no hash sees (a module's constant, another module's code, the
+state of an object), so it has no identity unless the user gives it a version.
+"""
 
 from __future__ import annotations
 
+import dis
 import hashlib
-import pickle
+import os
+import sys
+import sysconfig
 import types
+from collections.abc import Callable, Mapping
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy import NAMES, PolicyLike, is_path
+
+_DEEPEST = 32
+_PACKAGE = Path(__file__).resolve().parents[1]
+_HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")
 
 
-def fingerprint(policy: PolicyLike) -> str:
-    """Returns a hash of a policy's name, files, weights, or code with what it closes over.
+class UnknownContentError(Exception):
+    """Something whose content cannot be hashed; the text names it."""
 
-    >>> def make(gain):
-    ...     return lambda seen: gain * seen
-    >>> fingerprint(make(0.0)) == fingerprint(make(1.0))
-    False
+
+def fingerprint(policy: PolicyLike) -> str | None:
+    """Returns a hash of a policy's content; None if that cannot be known.
+
+    >>> fingerprint("random") == fingerprint("random")
+    True
+    >>> fingerprint(lambda seen: seen) is None
+    True
     """
-    digest = hashlib.blake2b(digest_size=8)
-    _add(digest, policy, depth=0)
+    try:
+        return _policy_hash(policy)
+    except UnknownContentError:
+        return None
+
+
+def function_hash(function: Callable[..., Any]) -> str | None:
+    """Returns a hash of a function's code and of all that it refers to; None if not all is known.
+
+    >>> function_hash(len) == function_hash(len) != function_hash(max)
+    True
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        _Content(digest).add(function)
+    except UnknownContentError:
+        return None
     return digest.hexdigest()
 
 
-def _add(digest: Any, value: Any, depth: int) -> None:
-    digest.update(type(value).__qualname__.encode())
-    if isinstance(value, str | Path) and Path(value).is_file():
-        digest.update(Path(value).read_bytes())
-    elif isinstance(value, str | Path) and Path(value).is_dir():
-        for file in sorted(p for p in Path(value).rglob("*") if p.is_file()):
-            digest.update(file.name.encode() + file.read_bytes())
-    elif isinstance(value, np.ndarray):
-        digest.update(str(value.dtype).encode() + np.ascontiguousarray(value).tobytes())
-    elif callable(getattr(value, "state_dict", None)) and depth < _DEEP:
-        _add_weights(digest, value.state_dict())
-    elif callable(getattr(getattr(value, "policy", None), "state_dict", None)):  # an SB3 model
-        _add_weights(digest, value.policy.state_dict())
-    elif isinstance(value, types.FunctionType) and depth < _DEEP:
-        _add_function(digest, value, depth)
+@cache
+def code_hash() -> str:
+    """Returns a hash of the package's own files: two equal ones compute the same numbers."""
+    return _files_hash(_PACKAGE, (".py", ".csv", ".xml", ".json"))
+
+
+def _policy_hash(policy: PolicyLike) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    if isinstance(policy, str) and policy in NAMES:
+        digest.update(f"name {policy}".encode())
+    elif isinstance(policy, os.PathLike) or (isinstance(policy, str) and is_path(policy)):
+        digest.update(f"files {_files_hash(Path(policy))}".encode())
+    elif isinstance(policy, str):
+        raise UnknownContentError(policy)
     else:
-        digest.update(_bytes(value))
+        _Content(digest).add_model(policy)
+    return digest.hexdigest()
 
 
-_DEEP = 4  # closures within closures are followed so far
+def _files_hash(path: Path, suffixes: tuple[str, ...] = ()) -> str:
+    """Returns a hash of a file's bytes, or of a folder's files with their paths in it."""
+    digest = hashlib.blake2b(digest_size=16)
+    whole = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    for file in whole:
+        if suffixes and file.suffix not in suffixes:
+            continue
+        held = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+        digest.update(f"{file.relative_to(path)} {held}\n".encode())
+    return digest.hexdigest()
 
 
-def _add_weights(digest: Any, weights: Any) -> None:
-    for name, tensor in weights.items():
-        digest.update(str(name).encode())
-        if callable(getattr(tensor, "detach", None)):
-            digest.update(tensor.detach().cpu().numpy().tobytes())
+class _Content:
+    """Adds values to a digest, each with its type and length; raises at the first unknown one."""
+
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+        self._seen: dict[int, Any] = {}
+
+    def add_model(self, model: Any) -> None:
+        """Adds a Torch module, a Stable-Baselines3 model or an exported policy."""
+        name = type(model).__qualname__
+        if type(model).__module__.startswith("interverse.rollouts."):
+            self._note(f"exported {name}")
+            self.add(vars(model))
+        elif _is_module(model):
+            self.add(model)
+        elif _of_library(type(model)) and _is_module(getattr(model, "policy", None)):
+            self._note(f"model {name} {model.observation_space} {model.action_space}")
+            self.add(model.policy)
+        else:
+            raise UnknownContentError(name)
+
+    def _note(self, text: str) -> None:
+        self._digest.update(f"{len(text)}:{text};".encode())
+
+    def add(self, value: Any, depth: int = 0) -> None:
+        """Adds a value with all that it holds."""
+        if depth > _DEEPEST:
+            raise UnknownContentError("values nested too deep")
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+            self._note(f"{type(value).__name__} {value!r}")
+        elif isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            self._note(f"array {value.dtype.str} {value.shape}")
+            self._digest.update(np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, tuple | frozenset | range | types.CodeType):
+            self._add_object(value, depth + 1)  # equal ones may or may not be one object
+        elif id(value) in self._seen:
+            self._note(f"seen {list(self._seen).index(id(value))}")
+        else:
+            self._seen[id(value)] = value  # held, so that its id stays its own
+            self._add_object(value, depth + 1)
+
+    def _add_object(self, value: Any, depth: int) -> None:
+        if _is_torch(value, "Tensor"):
+            self._note(f"tensor {value.dtype}")
+            plain = value.detach().cpu()
+            exact = str(value.dtype) != "torch.bfloat16"  # which NumPy does not know
+            self.add((plain if exact else plain.float()).numpy(), depth)
+        elif isinstance(value, Mapping | list | tuple | set | frozenset | range):
+            self._add_parts(value, depth)
+        elif isinstance(value, type):
+            self._add_class(value, depth)
+        elif isinstance(value, types.FunctionType):
+            self._add_function(value, depth)
+        elif isinstance(value, types.CodeType):
+            self._add_code(value, depth)
+        elif _of_library(value):
+            self._note(f"library {_home(value)} {getattr(value, '__qualname__', '')}")
+        elif _is_module(value) or hasattr(type(value), "__dataclass_fields__"):
+            self._add_class(type(value), depth)
+            self._add_state(value, depth)
+        else:
+            raise UnknownContentError(type(value).__qualname__)
+
+    def _add_parts(self, value: Any, depth: int) -> None:
+        parts = list(value)
+        if isinstance(value, Mapping):
+            parts = [part for pair in value.items() for part in pair]
+        elif isinstance(value, set | frozenset):
+            parts = sorted(value, key=repr)
+        self._note(f"{type(value).__name__} {len(parts)}")
+        for part in parts:
+            self.add(part, depth)
+
+    def _add_state(self, value: Any, depth: int) -> None:
+        held = dict(getattr(value, "__dict__", {}))
+        if not held and hasattr(type(value), "__dataclass_fields__"):
+            held = {name: getattr(value, name) for name in type(value).__dataclass_fields__}
+        for name, part in sorted(held.items()):
+            if not (name.endswith(_HOOKS) and not part):
+                self._note(name)
+                self.add(part, depth)
+
+    def _add_class(self, kind: type, depth: int) -> None:
+        self._note(f"class {kind.__module__} {kind.__qualname__}")
+        if _of_library(kind) or kind.__module__.startswith("interverse."):
+            return  # their versions, and the package's code, are told apart from this
+        for base in kind.__bases__:
+            self._add_class(base, depth)
+        for name, part in sorted(vars(kind).items()):
+            if name in _UNTOLD or isinstance(part, types.GetSetDescriptorType):
+                continue
+            self._note(name)
+            if isinstance(part, property | staticmethod | classmethod):
+                part = getattr(part, "fget", None) or getattr(part, "__func__", None)
+            self.add(part, depth)
+
+    def _add_function(self, function: types.FunctionType, depth: int) -> None:
+        if _of_library(function) or function.__module__.startswith("interverse."):
+            self._note(f"function {function.__module__} {function.__qualname__}")
+            return
+        self.add(function.__code__, depth)
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        self.add([cells, function.__defaults__, function.__kwdefaults__], depth)
+        for name in sorted(_global_names(function.__code__)):
+            if name in function.__globals__:
+                self._note(name)
+                self.add(function.__globals__[name], depth)
+
+    def _add_code(self, code: types.CodeType, depth: int) -> None:
+        if any(step.opname == "IMPORT_NAME" for step in dis.get_instructions(code)):
+            raise UnknownContentError(f"{code.co_name}, which imports when it is called")
+        self.add([code.co_code, list(code.co_names), list(code.co_varnames)], depth)
+        self.add(list(code.co_consts), depth)
 
 
-def _add_function(digest: Any, function: types.FunctionType, depth: int) -> None:
-    code = function.__code__
-    digest.update(code.co_code + repr(code.co_names).encode())
-    for constant in code.co_consts:
-        held = constant.co_code if isinstance(constant, types.CodeType) else repr(constant).encode()
-        digest.update(held)
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    for value in (*cells, *(function.__defaults__ or ())):
-        _add(digest, value, depth + 1)
+_UNTOLD = ("__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__")
 
 
-def _bytes(value: Any) -> bytes:
-    """Returns an object's bytes; one that cannot be pickled is known by its class alone."""
-    try:
-        return pickle.dumps(value)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return type(value).__qualname__.encode()
+def _global_names(code: types.CodeType) -> set[str]:
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return set(code.co_names).union(*map(_global_names, inner))
+
+
+def _is_module(value: Any) -> bool:
+    return _is_torch(value, "nn.Module")
+
+
+def _is_torch(value: Any, kind: str) -> bool:
+    """Returns whether a value is of a class of Torch, which is not loaded to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, attrgetter(kind)(torch))
+
+
+def _home(value: Any) -> str:
+    name = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+    return name if isinstance(name, str) else ""
+
+
+def _of_library(value: Any) -> bool:
+    """Returns whether a module, class, function or small object is an installed library's.
+
+    Instances of a library's classes may hold state, so only what has a name of its own counts.
+    """
+    if type(value).__name__ in ("dtype", "device", "ellipsis"):
+        return True
+    if isinstance(value, types.BuiltinFunctionType):
+        if not isinstance(value.__self__, types.ModuleType | type | None):
+            return False  # a method bound to an object
+    elif not isinstance(value, types.ModuleType | type | types.FunctionType | np.ufunc):
+        return False
+    top = _home(value).partition(".")[0] or "builtins"
+    if top == "__main__":
+        return False
+    if top in sys.builtin_module_names or top in sys.stdlib_module_names:
+        return True
+    module = sys.modules.get(top)
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")}
+    file = getattr(module, "__file__", None) or ""
+    return any(place and file.startswith(place + os.sep) for place in places)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
 from interverse.agents.train import Train, train, world_options
 from interverse.errors import InvalidValueError, explain
-from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate, write_text
+from interverse.files.atomic import write_json
+from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
 from interverse.results.provenance import command
@@ -48,7 +48,7 @@ def train_and_evaluate(config: TrainAndEvaluate, *, progress: bool = False) -> P
     select_protocols(config.task, config.evaluate_protocols)  # a mistake shows before any work
     watcher = _Examiner(config) if config.evaluate_episodes else None
     folder = train(config, watcher=watcher, progress=progress)
-    write_text(config.out / COMMAND_FILE, json.dumps({"command": command()}))
+    write_json(config.out / COMMAND_FILE, {"command": command()})
     return folder
 
 

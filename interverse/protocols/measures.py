@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.metrics import success
+from interverse.errors import InvalidValueError, explain
+from interverse.metrics import METRICS
 from interverse.results.schema import SCORES
 
 _FRACTION = "fractional_success"
@@ -83,7 +84,8 @@ def select_metrics(given: Sequence[MetricLike]) -> tuple[Metric, ...]:
     """
     if isinstance(given, str) or callable(given):
         raise InvalidValueError(explain(f"metrics is {given!r}", allowed="a list of metrics"))
-    chosen = [_one(item) for item in given]
+    # The scores of the table are there already; naming them changes nothing.
+    chosen = [_one(item) for item in given if not (isinstance(item, str) and item in SCORES)]
     names = [metric.name for metric in chosen]
     taken = [n for i, n in enumerate(names) if n in names[:i] or n in (*SCORES, "success")]
     if taken:
@@ -97,9 +99,8 @@ def _one(item: MetricLike) -> Metric:
     if isinstance(item, Metric):
         return item
     if isinstance(item, str):
-        if item not in MEASURES:
-            raise UnknownNameError(unknown("metric", item, MEASURES))
-        return MEASURES[item]
+        METRICS[item]  # an unknown name gets a proper error
+        return Metric(name=item, function=partial(_by_name, item))
     if callable(item):
         return Metric(name=getattr(item, "__name__", type(item).__name__), function=item)
     raise InvalidValueError(
@@ -110,6 +111,20 @@ def _one(item: MetricLike) -> Metric:
     )
 
 
+def is_registered(metric: Metric) -> bool:
+    """Returns whether a metric is a row of `METRICS`: the package's code says what it does."""
+    return isinstance(metric.function, partial) and metric.function.func is _by_name
+
+
+def _by_name(name: str, steps: Steps) -> float:
+    """Returns the score of an episode by a row of `METRICS`."""
+    function = METRICS.load(name)
+    if "episode" in METRICS[name].tags:
+        return float(function(steps))
+    series = steps.rewards if "rewards" in METRICS[name].tags else _fraction(steps)
+    return float(function(series[None])[0])
+
+
 def _fraction(steps: Steps) -> NDArray[np.float64]:
     if _FRACTION in steps.info:
         return np.asarray(steps.info[_FRACTION], dtype=np.float64)
@@ -118,25 +133,3 @@ def _fraction(steps: Steps) -> NDArray[np.float64]:
     raise InvalidValueError(
         explain(f"{steps.task} tells neither {_FRACTION} nor success", fix="Use another metric")
     )
-
-
-def last20_legacy(steps: Steps) -> float:
-    """Returns the mean success of the first step and the last 19, as CausalWorld computed it."""
-    return float(success.last_20(_fraction(steps)[None], legacy=True)[0])
-
-
-def peak_success(steps: Steps) -> float:
-    """Returns the greatest success at any step."""
-    return float(_fraction(steps).max())
-
-
-def time_to_success(steps: Steps) -> float:
-    """Returns after how many steps the task was first solved; infinity if never."""
-    return float(success.time_to_success(_fraction(steps)[None])[0])
-
-
-MEASURES: Mapping[str, Metric] = {
-    "last20_legacy": Metric(name="last20_legacy", function=last20_legacy),
-    "peak_success": Metric(name="peak_success", function=peak_success),
-    "time_to_success": Metric(name="time_to_success", function=time_to_success),
-}

@@ -1,7 +1,8 @@
-"""What a test intervenes on: variables, region, when. A protocol is a frozen line of a table."""
+"""A protocol: which variables a test draws, from which region, when. A frozen line of a table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -18,6 +19,7 @@ from interverse.rng import Noise
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
 
+_NAME = re.compile(r"[^\\\x00-\x1f]{1,100}")  # it is part of file names
 ATTEMPTS = 6  # a draw and five redraws, as in CausalWorld
 Regions = Mapping[str, SpaceName]
 Ranges = Mapping[str, Mapping[int, tuple[float, float]]]  # pattern -> component -> low, high
@@ -58,6 +60,14 @@ class Protocol:
     note: str = ""
 
     def __post_init__(self) -> None:
+        plain = isinstance(self.name, str) and _NAME.fullmatch(self.name)
+        if not plain or any(part in ("", ".", "..") for part in self.name.split("/")):
+            raise InvalidValueError(
+                explain(
+                    f"a protocol is named {self.name!r}",
+                    allowed="1 to 100 characters, no path: a variable's name, but no leading slash",
+                )
+            )
         for name in ("variables", "grid", "options", "ranges"):  # copies, and they pickle
             object.__setattr__(self, name, dict(getattr(self, name)))
         regions = {**self.variables, **({} if self.everything is None else {"*": self.everything})}

@@ -1,4 +1,4 @@
-"""What an evaluation writes about itself: enough to tell it from others and to play it again."""
+"""The record of an evaluation: enough to tell it from others and to play it again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import numpy as np
 
 from interverse._version import __version__
 from interverse.errors import FileFormatError, explain
-from interverse.protocols.fingerprint import fingerprint
-from interverse.protocols.measures import Metric
+from interverse.protocols.fingerprint import code_hash, fingerprint, function_hash
+from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
+from interverse.results.provenance import versions
 from interverse.rollouts.policy import PolicyLike, training_space
+from interverse.worlds.world import World
 
+_LIBRARIES = ("dm_control", "mujoco", "mujoco-warp", "numpy", "torch")
+_ENGINE = ("engine", "device", "contact", "contacts", "contact_mode")  # options, where they exist
 _SPECIAL = (
     "everything",
     "grid",
@@ -41,20 +45,53 @@ class Request:
     label: str
     policy: PolicyLike
     metrics: tuple[Metric, ...]
+    engine: Mapping[str, str]
+    policy_version: str | None = None
+
+
+def engine_of(world: World) -> dict[str, str]:
+    """Returns the options of a world that say by which engine its numbers are made."""
+    options = getattr(world, "options", None)
+    found = {name: getattr(options, name, None) for name in _ENGINE}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def code() -> dict[str, Any]:
+    """Returns the code that makes the numbers: the package's hash and its libraries' versions."""
+    known = versions()
+    return {"package": code_hash(), **{n: known[n] for n in _LIBRARIES if n in known}}
+
+
+def is_known(known: Mapping[str, Any]) -> bool:
+    """Returns whether an identity tells its policy and its metrics from any other."""
+    if known["policy_version"] is not None:
+        return True
+    metrics = known.get("metrics", {}).values()
+    return known["policy"] is not None and all(first is not None for first, *_ in metrics)
 
 
 def identity(request: Request) -> dict[str, Any]:
-    """Returns what a folder is tied to: anything else may differ between two calls."""
+    """Returns what a folder is tied to: anything else may differ between two calls.
+
+    The policy is None where its content is unknown; see `interverse.protocols.fingerprint`.
+    """
     out = {
         "task": request.task,
         "options": json.loads(json.dumps(dict(request.options), default=str)),
         "experiment": request.label,
         "policy": fingerprint(request.policy),
+        "policy_version": request.policy_version,
+        "engine": dict(request.engine),
         "version": __version__,
     }
     if request.metrics:
-        out["metrics"] = {m.name: [fingerprint(m.function), *m.values] for m in request.metrics}
+        out["metrics"] = {m.name: [_metric_hash(m), *m.values] for m in request.metrics}
     return out
+
+
+def _metric_hash(metric: Metric) -> str | None:
+    """Returns the identity of a metric: a row of the table, or a function's content."""
+    return f"row {metric.name}" if is_registered(metric) else function_hash(metric.function)
 
 
 def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
 
-_RANGE = re.compile(r"^([A-Za-z_]*)(\d+)-\1(\d+)$")
+_RANGE = re.compile(r"^([A-Za-z_]*)(\d{1,18})-\1(\d{1,18})$")
 Selection = str | Protocol | Sequence[str | Protocol]
 
 
@@ -50,10 +50,16 @@ def _by_name(text: str, table: dict[str, Protocol]) -> list[Protocol]:
     for part in (p.strip() for p in text.split(",")):
         span = _RANGE.match(part)
         if span:
-            names = (f"{span[1]}{i}" for i in range(int(span[2]), int(span[3]) + 1))
-            out += [table[name] for name in names if name in table]
+            out += _in_range(table, span[1], range(int(span[2]), int(span[3]) + 1))
         elif part in table:
             out.append(table[part])
         else:
             raise UnknownNameError(unknown("protocol", part, table))
     return out
+
+
+def _in_range(table: dict[str, Protocol], prefix: str, numbers: range) -> list[Protocol]:
+    """Returns the protocols of a range, by number: the table is short, a range may not be."""
+    found = [(name.removeprefix(prefix), name) for name in table if name.startswith(prefix)]
+    known = sorted((int(number), name) for number, name in found if number.isdecimal())
+    return [table[name] for number, name in known if number in numbers]

@@ -1,4 +1,4 @@
-"""What happens in each row of a unit, gathered until its episode ends."""
+"""A tally of a unit: scores and steps of each row, gathered until its episode ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
-from interverse.metrics import success as success_metrics
+from interverse.metrics import METRICS
 from interverse.protocols.measures import Metric, Steps
 from interverse.protocols.protocol import Protocol
+from interverse.results.schema import SCORES
 
 _FRACTION = "fractional_success"
 
@@ -37,7 +38,7 @@ class Tally:
         self._drawn: list[dict[str, Any]] = [
             {name: rows[row] for name, rows in given.items()} for row in range(n)
         ]
-        self._film = _Film(driver, metrics) if metrics else None
+        self._film = _StepRecord(driver, metrics) if metrics else None
         self._trace = _Trace(driver)
 
     def intervened(self, reasons: Mapping[int, str], step: int) -> None:
@@ -121,11 +122,8 @@ class Tally:
         if not self._fraction:
             return {}
         steps = np.nan_to_num(np.stack(self._fraction, axis=1))
-        return {
-            "last_fractional_success": success_metrics.last(steps, self._length),
-            "mean_fractional_success": success_metrics.mean(steps, self._length),
-            "last20_fractional_success": success_metrics.last_20(steps, self._length),
-        }
+        names = [name for name in SCORES if "success" in METRICS[name].tags]
+        return {name: METRICS.load(name)(steps, self._length) for name in names}
 
 
 def _plain(value: NDArray[Any]) -> float | list[float]:
@@ -175,7 +173,7 @@ def _leaves(seen: Any) -> list[Any]:
     )
 
 
-class _Film:
+class _StepRecord:
     """The steps of all rows, kept for metrics of one's own."""
 
     def __init__(self, driver: Driver, metrics: tuple[Metric, ...]) -> None:

@@ -1,7 +1,7 @@
 """Contact sheets and short videos of the best, the median and the worst episode.
 
 An episode is played again from its address: task, options, protocol, seed and number are in the
-results, and the policy by its name or folder, or given by the caller.
+results, and the policy by its name, or given by the caller.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit
 from interverse.protocols.watch import Watched, watch
 from interverse.results import Highlight, Results, highlights
-from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy import NAMES, PolicyLike
 
 _PICTURES, _COLUMNS = 6, 3  # of a contact sheet
 _FPS = 15.0
@@ -79,10 +79,12 @@ def _cast(
         where = f"{item.experiment} on {item.task}"
         if run is None:
             yield item, None, f"{where}: the results do not say how they were made."
-        elif policy is None:
-            yield item, None, f"{where}: the policy is not known by a name; pass episodes={{...}}."
-        elif item.experiment not in policies and _is_other(policy, run):
-            yield item, None, f"{where}: {policy} is gone, or another policy than the one scored."
+        elif policy is None or (item.experiment not in policies and policy not in NAMES):
+            # Results may name any file: none is opened unless the reader names it, too.
+            told = f"--policy {item.experiment}=PATH or episodes={{...}}"
+            yield item, None, f"{where}: the policy is not known by a name; pass {told}."
+        elif _is_other(policy, run):
+            yield item, None, f"{where}: {policy} is another policy than the one scored."
         else:
             yield item, policy, ""
 
@@ -94,7 +96,8 @@ def _run(results: Results, item: Highlight) -> Mapping[str, Any] | None:
 
 
 def _is_other(policy: PolicyLike, run: Mapping[str, Any]) -> bool:
-    return run.get("policy") is not None and fingerprint(policy) != run["policy"]
+    known = run.get("policy")
+    return known is not None and fingerprint(policy) not in (None, known)
 
 
 def _again(results: Results, item: Highlight, policy: PolicyLike) -> Watched:

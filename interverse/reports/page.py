@@ -16,6 +16,7 @@ import numpy as np
 
 from interverse._version import __version__
 from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
+from interverse.files.atomic import write_text
 from interverse.reports import PLOTS
 from interverse.reports.episodes import film
 from interverse.results import Results, tables
@@ -91,10 +92,7 @@ def report(
         for name, content in section.tables.items():
             _save_table(content, target / "tables" / name)
     page = _render(table, chosen, sections, title)
-    partial = target / ".index.html.partial"
-    partial.write_text(page, encoding="utf-8")
-    os.replace(partial, target / "index.html")
-    return target / "index.html"
+    return write_text(target / "index.html", page)
 
 
 def _one_table(results: Results | Mapping[str, Results]) -> Results:

@@ -221,7 +221,22 @@ def _graph(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "shd_ceiling": mean("ceiling", "fixed", "shd") if ceilings else None,
         "ancestors_f1": mean("ancestors", "f1"),
         "total_effect_error": mean("total_effect_error"),
+        "counterfactual": _counterfactual(list(scores.values())),
         "seeds": {name: round(score["fixed"]["f1"], 4) for name, score in scores.items()},
+    }
+
+
+def _counterfactual(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]] | None:
+    """Returns counterfactual scores of the model and of its yardsticks, means over seeds."""
+    if not all("counterfactual" in score for score in scores):
+        return None
+    each = [{"model": s["counterfactual"], **s["counterfactual_ceilings"]} for s in scores]
+    return {
+        name: {
+            field: round(float(np.mean([one[name][field] for one in each])), 4)
+            for field in ("hits", "mrr", "effect_error")
+        }
+        for name in each[0]
     }
 
 

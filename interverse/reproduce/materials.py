@@ -14,6 +14,13 @@ from numpy.typing import NDArray
 
 from interverse.data import Dataset, load_dataset
 from interverse.envs.build import build_world
+from interverse.models.counterfactual import (
+    CopyTheFact,
+    CounterfactualTrials,
+    TrueWorld,
+    counterfactual_trials,
+    score_counterfactuals,
+)
 from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
 from interverse.models.effects import Effects, effects
 from interverse.models.reward import RewardData
@@ -70,7 +77,9 @@ class Materials:
     @property
     def actions_per_object(self) -> int:
         """Moves in blocks, colours in chemistry; five in every published world."""
-        return BLOCKS_MOVES if self.world.startswith("blocks/") else CHEMISTRY_COLORS
+        if self.world.startswith("blocks/"):
+            return BLOCKS_MOVES
+        return int(self.options.get("colors", CHEMISTRY_COLORS))
 
     @cached_property
     def _train_set(self) -> Dataset:
@@ -127,6 +136,23 @@ class Materials:
         trials, respondent = make(world, seed=_TRIALS_SEED)
         truth = effects(respondent, trials.states)
         return GraphTrials(trials=trials, world=respondent, truth=truth, one_step=in_blocks)
+
+    @cached_property
+    def counterfactuals(self) -> CounterfactualTrials:
+        """The trials that ask what would have happened."""
+        world = build_world(self.world, self.budget.trials // 3, self.options, None)
+        return counterfactual_trials(world, seed=_TRIALS_SEED)
+
+    @cached_property
+    def counterfactual_ceilings(self) -> dict[str, dict[str, Any]]:
+        """Scores of the true world with and without the facts' noise, and of copying the fact."""
+        trials = self.counterfactuals
+        every = {
+            "true world": TrueWorld(trials),
+            "true world, other noise": TrueWorld(trials, noise=2),
+            "copy of the fact": CopyTheFact(trials.values),
+        }
+        return {name: score_counterfactuals(one, trials).record() for name, one in every.items()}
 
     def _load(self, split: str, episodes: int) -> Dataset:
         return load_dataset(

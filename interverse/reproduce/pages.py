@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from interverse.files import atomic
 from interverse.reproduce.figures import write_figures
 
 Cell = Mapping[str, Any]
@@ -43,6 +44,12 @@ _GRAPH_LEGEND = (
 _DISCOVERY_LEGEND = (
     "From the colours at the start of the test episodes; no intervention is seen, so some edges"
     " have no direction."
+)
+_COUNTERFACTUAL_LEGEND = (
+    "Counterfactual trials: the same noise, one object or paint altered. CF-H@1 and CF-MRR rank the"
+    " true counterfactual among other outcomes; the effect error is how far the model's effect of"
+    " the alteration on the other objects is from the world's. The true world with the facts' noise"
+    " is the ceiling; with other noise it is what perfect mechanisms alone can give."
 )
 _GRAPH_FIELDS = (
     ("f1", "F1 / ceiling"),
@@ -83,6 +90,9 @@ def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
     for world in dict.fromkeys(entry["world"] for entry in content["recovery"]):
         found = [entry for entry in content["recovery"] if entry["world"] == world]
         yield f"What was learned of the graph of {world}", [_GRAPH_LEGEND], _graph_grid(found)
+        if any(entry["counterfactual"] for entry in found):
+            title = f"What would have happened in {world}"
+            yield title, [_COUNTERFACTUAL_LEGEND], _counterfactual_grid(found)
     if content["discovery"]:
         head = ["method", "F1", "SHD", "F1 of the skeleton"]
         rows = [
@@ -102,6 +112,20 @@ def _graph_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
         for e in found
     ]
     return [head, *rows]
+
+
+def _counterfactual_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
+    head = ["model", "CF-H@1", "CF-MRR", "effect error"]
+    known = [entry for entry in found if entry["counterfactual"]]
+    rows = {f"{e['model']} {e['loss']}": e["counterfactual"]["model"] for e in known}
+    rows |= {name: own for name, own in known[0]["counterfactual"].items() if name != "model"}
+    return [
+        head,
+        *(
+            [name, f"{s['hits']:.1f}", f"{s['mrr']:.1f}", f"{s['effect_error']:.3f}"]
+            for name, s in rows.items()
+        ),
+    ]
 
 
 def _graph_value(entry: Mapping[str, Any], field: str) -> str:
@@ -158,18 +182,32 @@ def _counted(cells: Sequence[Cell]) -> str:
 
 
 def written_page(
-    title: str, sections: Sequence[Section], figures: Sequence[str]
+    title: str,
+    sections: Sequence[Section],
+    figures: Sequence[str],
+    placed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, str]:
-    """Returns sections and figures as Markdown and as one HTML page."""
-    return _markdown(title, sections, figures), _page(title, sections, figures)
+    """Returns sections and figures as Markdown and as one HTML page.
+
+    Args:
+        title: the page's heading.
+        sections: in order.
+        figures: names of figures for the end of the page.
+        placed: by a section's heading, the name of a figure that stands below its grid.
+    """
+    return _markdown(title, sections, figures, placed), _page(title, sections, figures, placed)
 
 
-def _markdown(title: str, sections: Sequence[Section], figures: Sequence[str]) -> str:
+def _markdown(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
     lines = [f"# {title}", ""]
     for heading, remarks, grid in sections:
         lines += [f"## {heading}", "", *remarks, ""]
         head, *rows = grid
         lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+        if heading in placed:
+            lines += [f"![{placed[heading]}]({placed[heading]})", ""]
     lines += [f"![{name}]({name})" for name in figures]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -179,7 +217,9 @@ def _line(values: Sequence[str]) -> str:
     return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
 
 
-def _page(title: str, sections: Sequence[Section], figures: Sequence[str]) -> str:
+def _page(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
     parts = [f"<h1>{html.escape(title)}</h1>"]
     for heading, remarks, grid in sections:
         parts.append(f"<h2>{html.escape(heading)}</h2>")
@@ -187,12 +227,18 @@ def _page(title: str, sections: Sequence[Section], figures: Sequence[str]) -> st
         head, *rows = grid
         parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
         parts.append("</table>")
-    parts += [f'<p><img src="{name}" alt="{name}"></p>' for name in figures]
+        if heading in placed:
+            parts.append(_image(placed[heading]))
+    parts += [_image(name) for name in figures]
     body = "\n".join(parts)
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
         f"<style>{_STYLE}</style><body>{body}</body></html>\n"
     )
+
+
+def _image(name: str) -> str:
+    return f'<p><img src="{name}" alt="{name}"></p>'
 
 
 def _cells(values: Sequence[str], tag: str) -> str:
@@ -201,7 +247,4 @@ def _cells(values: Sequence[str], tag: str) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text file that appears complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_text(text)
-    os.replace(scratch, path)
+    atomic.write_text(path, text)

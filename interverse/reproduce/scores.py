@@ -10,6 +10,7 @@ import numpy as np
 
 from interverse.agents.gridworld import BASELINES, GridPlanning
 from interverse.agents.planner import ModelPolicy, PlanningScore, plan
+from interverse.models.counterfactual import ModelCounterfactual, score_counterfactuals
 from interverse.models.effects import (
     ModelRespondent,
     Respondent,
@@ -61,7 +62,7 @@ def planning(model: WorldModel, materials: Materials, seed: int) -> Score:
 
 
 def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
-    """Returns how well the model's idea of who acts on whom matches the world's graph."""
+    """Returns how well the model knows the graph, and what would have happened."""
     labels = materials.labels
     probe = fit_probe(
         model,
@@ -71,8 +72,14 @@ def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
         values=materials.graph.trials.values,
         seed=seed,
     )
-    graph = materials.graph
-    return recovered(ModelRespondent(model, probe), graph, graph.trials.images, floor=_FLOOR)
+    graph, respondent = materials.graph, ModelRespondent(model, probe)
+    found = recovered(respondent, graph, graph.trials.images, floor=_FLOOR)
+    would_be = score_counterfactuals(ModelCounterfactual(respondent), materials.counterfactuals)
+    return {
+        **found,
+        "counterfactual": would_be.record(),
+        "counterfactual_ceilings": materials.counterfactual_ceilings,
+    }
 
 
 def recovered(

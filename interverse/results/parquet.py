@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,14 @@ import pyarrow.parquet as pq
 
 from interverse._version import __version__
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import atomic
+from interverse.files.json_text import parse_json
+from interverse.files.parquet import read_parquet
+from interverse.results.rows import rows_hash
 
 FORMAT = "interverse-results-1"
-_FORMAT, _VERSION, _PROVENANCE = (
-    f"interverse.{name}".encode() for name in ("format", "version", "provenance")
+_FORMAT, _VERSION, _PROVENANCE, _ROWS = (
+    f"interverse.{name}".encode() for name in ("format", "version", "provenance", "rows")
 )
 
 
@@ -30,19 +32,10 @@ def write(data: pa.Table, provenance: Mapping[str, Any], path: Path) -> Path:
         _FORMAT: FORMAT.encode(),
         _VERSION: __version__.encode(),
         _PROVENANCE: json.dumps(provenance, sort_keys=True).encode(),
+        _ROWS: rows_hash(data).encode(),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            pq.write_table(data.replace_schema_metadata(metadata), file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(partial, 0o644)  # mkstemp makes it the owner's alone
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    with atomic(path, durable=True) as partial:
+        pq.write_table(data.replace_schema_metadata(metadata), partial, compression="zstd")
     return path
 
 
@@ -52,22 +45,21 @@ def read(path: Path, *, any_version: bool) -> tuple[pa.Table, dict[str, Any]]:
         raise InvalidValueError(
             explain(f"there is no file {str(path)!r}", fix="Name the .parquet file of the results")
         )
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise FileFormatError(
-            explain(
-                f"{path} is truncated or not a Parquet file ({_first_line(error)})",
-                fix="Make it again: a finished evaluation is not repeated, only what is missing",
-            )
-        ) from None
+    table = read_parquet(path)
     metadata = table.schema.metadata or {}
     _check_version(path, metadata, any_version=any_version)
-    try:
-        provenance = json.loads(metadata.get(_PROVENANCE, b"{}"))
-    except ValueError as error:
-        raise FileFormatError(explain(f"the provenance in {path} is corrupt ({error})")) from None
-    return table.replace_schema_metadata(None), provenance
+    provenance = parse_json(metadata.get(_PROVENANCE, b"{}"), f"the provenance in {path}")
+    if not isinstance(provenance, dict):
+        raise FileFormatError(explain(f"the provenance in {path} is corrupt"))
+    table = table.replace_schema_metadata(None)
+    if metadata.get(_ROWS, b"").decode(errors="replace") not in ("", rows_hash(table)):
+        raise FileFormatError(
+            explain(
+                f"the rows of {path} do not match their hash: they were changed by hand",
+                fix="Make it again: a finished evaluation is not repeated, only what is missing",
+            )
+        )
+    return table, provenance
 
 
 def _check_version(path: Path, metadata: Mapping[bytes, bytes], *, any_version: bool) -> None:
@@ -84,7 +76,3 @@ def _check_version(path: Path, metadata: Mapping[bytes, bytes], *, any_version: 
                 fix="Evaluate again, or pass any_version=True to read it all the same",
             )
         )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from interverse.errors import FileFormatError, explain
+from interverse.files.json_text import read_json
 from interverse.results.results import Results
 
 CURVES_FILE, CONFIG_FILE = "curves.json", "train.json"
@@ -52,8 +52,8 @@ def _explorations(rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return read_json(file)
+    except (OSError, FileFormatError) as error:
         raise FileFormatError(
             explain(f"{file} cannot be read: {error}", fix="Name a folder of `interverse train`")
         ) from error

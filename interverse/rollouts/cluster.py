@@ -20,7 +20,7 @@ from typing import Any, final
 
 from interverse._version import __version__
 from interverse.errors import InterverseError, InvalidValueError, explain, missing_extra
-from interverse.rollouts.executors import LostError
+from interverse.rollouts.pool import LostError
 
 try:
     import ray

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,9 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.errors import FileFormatError, explain
+from interverse.files.atomic import atomic
+from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.files.json_text import parse_json
 
 _FORMAT = "interverse-episode-1"
 Tree = Any  # an array, or a dict of them
@@ -90,15 +92,8 @@ class Episode:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the episode to an HDF5 file, whole or not at all; returns its path."""
         target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
-        try:
-            with h5py.File(partial, "w") as file:
-                self.write(file)
-            os.replace(partial, target)
-        finally:
-            Path(partial).unlink(missing_ok=True)
+        with atomic(target) as partial, h5py.File(partial, "w") as file:
+            self.write(file)
         return target
 
     def write(self, group: h5py.Group) -> None:
@@ -115,7 +110,7 @@ class Episode:
         """Returns the episode in an HDF5 group, or raises ValueError, KeyError or TypeError."""
         if group.attrs.get("format") != _FORMAT:
             raise ValueError(f"format {group.attrs.get('format')!r}")
-        header = json.loads(group.attrs["header"])
+        header = parse_json(group.attrs["header"], "the header")
         episode = cls(**_from_header(header), **_from_arrays(_read_tree(group)))
         if episode.fingerprint != group.attrs["fingerprint"]:
             raise ValueError("the arrays do not match their fingerprint")
@@ -125,11 +120,11 @@ class Episode:
     def load(cls, path: str | os.PathLike[str]) -> Episode:
         """Returns the episode in a file; a corrupt or foreign file raises FileFormatError."""
         try:
-            with h5py.File(path, "r") as file:
+            with open_hdf5(path) as file:
                 return cls.read(file)
         except FileNotFoundError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        except HDF5_ERRORS as error:
             raise FileFormatError(
                 explain(
                     f"{Path(path).name} is no episode: {error}",

@@ -6,25 +6,34 @@ bounds. Loading runs no code from the files: nothing is unpickled.
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
 
-from interverse.errors import FileFormatError, explain, missing_extra
+from interverse.errors import FileFormatError, InvalidValueError, explain, missing_extra
+from interverse.files.atomic import write_json
+from interverse.files.json_text import read_json_object
+from interverse.rollouts.policy_card import (
+    CARD,
+    WEIGHTS,
+    check_bounds,
+    check_chain,
+    check_layers,
+    check_seen,
+)
 
 try:
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file, save_file
+
+    from interverse.files.safetensors_file import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 
 _FORMAT = "interverse-policy-1"
-WEIGHTS, CARD = "policy.safetensors", "policy.json"
 Activation = Literal["tanh", "relu", "elu"]
 _ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "elu": torch.nn.functional.elu}
 
@@ -65,19 +74,54 @@ class ExportedPolicy:
 
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
-        seen = observations
-        if self.card.inputs:
-            parts = [np.asarray(observations[name]) for name in self.card.inputs]
-            seen = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+        seen = self._flat(observations)
+        check_seen(seen.shape, len(self.weights["obs.mean"]))
         with torch.no_grad():
-            x = torch.as_tensor(np.asarray(seen), dtype=torch.float32)
-            if self.card.clip is not None:
-                x = torch.nan_to_num(x).clip(-self.card.clip, self.card.clip)
-            x = (x - self.weights["obs.mean"]) / self.weights["obs.std"]
-            return self.forward(x).numpy()
+            x = torch.as_tensor(seen, dtype=torch.float32)
+            return self.forward(self.prepare(x)).numpy()
+
+    def _flat(self, observations: Any) -> np.ndarray[Any, Any]:
+        """Returns what the first layer sees: a flat observation, or the card's parts of a dict."""
+        if not self.card.inputs:
+            given = np.asarray(observations)
+            return given if given.dtype.kind in "biuf" else np.zeros((0, 0, 0))
+        if not isinstance(observations, Mapping) or set(self.card.inputs) - set(observations):
+            raise InvalidValueError(
+                explain(
+                    "the saved policy cannot see these observations",
+                    allowed=f"a dict with {', '.join(self.card.inputs)}",
+                    fix="Make the world with the id and the options the policy was trained with",
+                )
+            )
+        parts = [np.asarray(observations[name]) for name in self.card.inputs]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def on(self, device: Any) -> Callable[[Any], Any]:
+        """Returns the policy as a function of tensors on a Torch device, without host copies."""
+        moved = ExportedPolicy(self.card, {k: v.to(device) for k, v in self.weights.items()})
+
+        def act(seen: Any) -> Any:
+            with torch.no_grad():
+                return moved.forward(moved.prepare(seen.to(torch.float32)))
+
+        return act
+
+    def prepare(self, x: Any) -> Any:
+        """Returns observations limited and normalised."""
+        if self.card.clip is not None:
+            x = torch.nan_to_num(x).clip(-self.card.clip, self.card.clip)
+        return (x - self.weights["obs.mean"]) / self.weights["obs.std"]
 
     def forward(self, x: Any) -> Any:
         """Returns actions for normalised observations."""
+        x = self.output(x)
+        low, high = (x.new_tensor(b) for b in (self.card.low, self.card.high))
+        if self.card.squash:
+            return low + 0.5 * (torch.tanh(x) + 1.0) * (high - low)
+        return torch.clamp(x, low, high)
+
+    def output(self, x: Any) -> Any:
+        """Returns what the last layer gives for normalised observations."""
         activate = _ACTIVATIONS[self.card.activation]
         for i in range(self.card.layers):
             x = torch.nn.functional.linear(
@@ -85,17 +129,13 @@ class ExportedPolicy:
             )
             if i < self.card.layers - 1:
                 x = activate(x)
-        low, high = (torch.tensor(b, dtype=torch.float32) for b in (self.card.low, self.card.high))
-        if self.card.squash:
-            return low + 0.5 * (torch.tanh(x) + 1.0) * (high - low)
-        return torch.clamp(x, low, high)
+        return x
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the two files into a folder; returns the folder."""
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        save_file({k: v.contiguous() for k, v in self.weights.items()}, target / WEIGHTS)
-        (target / CARD).write_text(json.dumps(asdict(self.card), indent=1))
+        write_safetensors(target / WEIGHTS, self.weights)
+        write_json(target / CARD, asdict(self.card))
         return target
 
     @classmethod
@@ -106,14 +146,10 @@ class ExportedPolicy:
         if absent:
             raise FileFormatError(explain(f"{source} holds no policy: {absent[0]} is missing"))
         try:
-            card = Card(**json.loads((source / CARD).read_text()))
-            if card.format != _FORMAT:
-                raise ValueError(f"format {card.format!r}")
-            weights = load_file(source / WEIGHTS)
-            missing = [f"{i}.weight" for i in range(card.layers) if f"{i}.weight" not in weights]
-            if missing:
-                raise ValueError(f"no {missing[0]}")
-        except (ValueError, TypeError, OSError, SafetensorError) as error:
+            card = Card(**read_json_object(source / CARD))
+            weights = read_safetensors(source / WEIGHTS)
+            _check(card, weights)
+        except (ValueError, TypeError, OSError) as error:
             raise FileFormatError(
                 explain(
                     f"{source} holds no policy: {error}",
@@ -122,3 +158,21 @@ class ExportedPolicy:
                 )
             ) from error
         return cls(card, weights)
+
+
+def _check(card: Card, weights: Mapping[str, Any]) -> None:
+    """Raises ValueError unless card and weights are one perceptron."""
+    if card.format != _FORMAT:
+        raise ValueError(f"format {card.format!r}")
+    if card.activation not in _ACTIVATIONS:
+        raise ValueError(f"activation {card.activation!r}")
+    if not isinstance(card.inputs, list) or not all(isinstance(name, str) for name in card.inputs):
+        raise ValueError("inputs is no list of names")
+    if not isinstance(card.trained, dict):
+        raise ValueError("trained is no table")
+    check_layers("layers", card.layers)
+    check_bounds(card.low, card.high)
+    mean, std = weights.get("obs.mean"), weights.get("obs.std")
+    if mean is None or std is None or mean.ndim != 1 or mean.shape != std.shape:
+        raise ValueError("no obs.mean and obs.std of one shape")
+    check_chain(weights, [str(i) for i in range(card.layers)], len(mean), len(card.low))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
@@ -15,17 +16,20 @@ from typing import Any, final
 import numpy as np
 
 from interverse.errors import FileFormatError, InvalidValueError, explain, missing_extra
-from interverse.rollouts.exported import CARD, WEIGHTS
+from interverse.files.atomic import write_json
+from interverse.files.json_text import read_json_object
+from interverse.rollouts.policy_card import CARD, WEIGHTS, check_bounds, check_layers
 
 try:
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file, save_file
     from torch.nn import functional
+
+    from interverse.files.safetensors_file import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 
 FORMAT = "interverse-pixel-policy-1"
+_MOST_PIXELS = 512  # along a side
 _BATCH = 64  # pictures at once: the first maps of more would fill the memory
 
 
@@ -116,13 +120,8 @@ class PixelPolicy:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the two files into a folder, each whole or not at all; returns the folder."""
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        scratch = target / f"{WEIGHTS}.part"
-        save_file({k: v.contiguous() for k, v in self.weights.items()}, scratch)
-        os.replace(scratch, target / WEIGHTS)
-        scratch = target / f"{CARD}.part"
-        scratch.write_text(json.dumps(asdict(self.card), indent=1))
-        os.replace(scratch, target / CARD)
+        write_safetensors(target / WEIGHTS, self.weights)
+        write_json(target / CARD, asdict(self.card))
         return target
 
     @classmethod
@@ -130,14 +129,10 @@ class PixelPolicy:
         """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
         source = Path(folder)
         try:
-            card = PixelCard(**json.loads((source / CARD).read_text()))
-            if card.format != FORMAT:
-                raise ValueError(f"format {card.format!r}")
-            weights = load_file(source / WEIGHTS)
-            absent = sorted(_names(card) - weights.keys())
-            if absent:
-                raise ValueError(f"no {absent[0]}")
-        except (ValueError, TypeError, OSError, SafetensorError) as error:
+            card = PixelCard(**read_json_object(source / CARD))
+            weights = read_safetensors(source / WEIGHTS)
+            _check(card, weights)
+        except (ValueError, TypeError, OSError) as error:
             raise FileFormatError(
                 explain(
                     f"{source} holds no pixel policy: {error}",
@@ -151,10 +146,38 @@ class PixelPolicy:
 def is_pixel_policy(folder: Path) -> bool:
     """Returns whether a folder's card says that it is one."""
     try:
-        card = json.loads((folder / CARD).read_text())
+        card = read_json_object(folder / CARD)
     except (OSError, ValueError):
         return False
-    return isinstance(card, dict) and card.get("format") == FORMAT
+    return card.get("format") == FORMAT
+
+
+def _check(card: PixelCard, weights: Mapping[str, Any]) -> None:
+    """Raises ValueError unless card and weights are one network."""
+    if card.format != FORMAT:
+        raise ValueError(f"format {card.format!r}")
+    shape, size = card.observation, card.image_size
+    whole = isinstance(shape, list) and all(type(n) is int for n in shape)
+    if not whole or len(shape) != 3 or not all(1 <= n <= _MOST_PIXELS for n in shape):
+        raise ValueError(f"observation {shape!r}")
+    if type(size) is not int or not 1 <= size <= min(shape[1:]):
+        raise ValueError(f"image_size {size!r}")
+    if not isinstance(card.trained, dict):
+        raise ValueError("trained is no table")
+    check_layers("convolutions", card.convolutions)
+    check_layers("layers", card.layers)
+    check_bounds(card.low, card.high)
+    absent = sorted(_names(card) - weights.keys())
+    if absent:
+        raise ValueError(f"no {absent[0]}")
+    with torch.no_grad():  # layers fit together, or Torch says which does not
+        picture = torch.zeros(1, *shape, dtype=torch.uint8)
+        try:
+            acted = PixelPolicy(card, dict(weights)).forward(picture)
+        except (RuntimeError, IndexError) as error:
+            raise ValueError(str(error).splitlines()[0]) from error
+    if acted.shape != (1, len(card.low)):
+        raise ValueError(f"actions of shape {tuple(acted.shape)}")
 
 
 def _names(card: PixelCard) -> set[str]:

@@ -1,4 +1,4 @@
-"""What acts: a callable on observations with a leading world axis, or something made into one.
+"""Policies: callables on observations with a leading world axis, or what is made into one.
 
 A policy may have `reset(mask, seeds)`, called when worlds in the mask start new episodes. Stable-
 Baselines3 models and Torch modules are recognised by their methods, so neither library is imported.
@@ -22,7 +22,7 @@ from interverse.rng import Noise
 from interverse.rollouts.archives import load_archive
 from interverse.worlds.world import World
 
-_NAMES = ("random", "scripted")
+NAMES = ("random", "scripted")
 _GOALS = ("achieved_goal", "desired_goal")
 PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
@@ -157,7 +157,7 @@ def _named_policy(name: str, world: World) -> Policy:
     scripted = world.scripted_policy()
     if name == "scripted" and scripted is not None:
         return CallablePolicy(scripted)
-    known = ["random"] if scripted is None else list(_NAMES)
+    known = ["random"] if scripted is None else list(NAMES)
     raise UnknownNameError(
         unknown(
             "policy",
@@ -170,7 +170,7 @@ def _named_policy(name: str, world: World) -> Policy:
 
 def is_path(given: str) -> bool:
     """Returns whether a policy given as text is a path, not a name."""
-    return given not in _NAMES and Path(given).exists()
+    return given not in NAMES and Path(given).exists()
 
 
 def training_space(given: PolicyLike) -> str:

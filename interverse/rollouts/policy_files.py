@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import final
 
+from interverse.files.atomic import scratch_folder
 from interverse.rollouts.policy import PolicyLike, is_path
 
 
@@ -38,8 +38,8 @@ def unpacked_policy(given: PolicyLike) -> Iterator[PolicyLike]:
     if not isinstance(given, PolicyFiles):
         yield given
         return
-    with TemporaryDirectory(prefix="interverse-policy-") as folder:
-        root = Path(folder) / given.name
+    with scratch_folder() as folder:
+        root = folder / given.name
         for name, data in given.files.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)

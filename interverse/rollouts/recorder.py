@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, final
 
@@ -13,6 +13,8 @@ import gymnasium as gym
 import h5py
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import atomic
+from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.runner import Recorder, world_env
 
@@ -66,15 +68,9 @@ class EpisodeWriter:
             return
         last = self._next + len(self._pending) - 1
         target = self.folder / _NAME.format(self._next, last)
-        handle, partial = tempfile.mkstemp(dir=self.folder, prefix=f".{target.name}.")
-        os.close(handle)
-        try:
-            with h5py.File(partial, "w") as file:
-                for i, episode in enumerate(self._pending):
-                    episode.write(file.create_group(str(self._next + i)))
-            os.replace(partial, target)
-        finally:
-            Path(partial).unlink(missing_ok=True)
+        with atomic(target) as partial, h5py.File(partial, "w") as file:
+            for i, episode in enumerate(self._pending):
+                episode.write(file.create_group(str(self._next + i)))
         self._next, self._pending = last + 1, []
 
 
@@ -110,7 +106,7 @@ class EpisodeFolder(Sequence[Episode]):
             return [self[i] for i in range(*index.indices(len(self)))]
         wanted = index + len(self) if index < 0 else index
         path = self.file_of(wanted)
-        with h5py.File(path, "r") as file:
+        with _opened(path) as file:
             return _read(file, wanted, path)
 
     def file_of(self, index: int) -> Path:
@@ -127,15 +123,26 @@ class EpisodeFolder(Sequence[Episode]):
 
     def __iter__(self) -> Iterator[Episode]:
         for first, last, path in self._files:
-            with h5py.File(path, "r") as file:
+            with _opened(path) as file:
                 for i in range(first, last + 1):
                     yield _read(file, i, path)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
+    try:
+        with open_hdf5(path) as file:
+            yield file
+    except FileFormatError:
+        raise
+    except HDF5_ERRORS as error:
+        raise FileFormatError(explain(f"{path.name} cannot be read: {error}")) from error
 
 
 def _read(file: h5py.File, index: int, path: Path) -> Episode:
     try:
         return Episode.read(file[str(index)])
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except HDF5_ERRORS as error:
         raise FileFormatError(
             explain(f"episode {index} in {path.name} cannot be read: {error}")
         ) from error

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +141,7 @@ class CausalGraph(nx.DiGraph):
     def from_json(cls, text: str) -> CausalGraph:
         """Returns the graph that `to_json` wrote."""
         try:
-            data = json.loads(text)
+            data = parse_json(text, "the graph")
             graph = cls()
             graph.add_nodes_from(data["nodes"])
             for parent, child, constraint in data["edges"]:

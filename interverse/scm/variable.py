@@ -1,4 +1,4 @@
-"""What a variable is: declared once, as data; everything else is derived from it."""
+"""Variables of a world, declared once as data: names, domains, spaces, bindings."""
 
 from __future__ import annotations
 
@@ -24,16 +24,23 @@ Bounds = Space | Callable[[Values], Space]  # a space, or one that depends on ot
 @final
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where a variable lives in a simulator: a model field, an element's name, an index.
+    """Where a variable lives in a simulator: a field, one or several elements, an index.
 
     `Binding("geom_rgba", "block", (0, 1, 2))` is the red, green and blue of the geom "block".
-    `element` None means the whole field, as for "opt.gravity".
+    `element` None means the whole field, as for "opt.gravity"; several elements get the same values
+    each, or their own one after another. A field that follows from several variables names them:
+    `Binding("pair_friction", "floor:block", function=product, of=("floor/friction",
+    "block/friction"))`.
     """
 
     field: str
-    element: str | None = None
+    element: str | tuple[str, ...] | None = None
     index: int | tuple[int, ...] | None = None
     scale: float = 1.0  # simulator value = scale * variable value (half sizes: 0.5)
+    function: Callable[..., Any] | None = None
+    """Gives the simulator's values, (n, ...), from those of `of`; None takes them as they are."""
+    of: tuple[str, ...] = ()
+    """What the function takes, in order; empty means the variable that declares the binding."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Where names live in a MuJoCo model: which columns of which field a binding means."""
+"""Names in a MuJoCo model: the columns of the field that a binding means."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ Columns = NDArray[np.int64]
 
 # The start of a field's name tells whose rows it holds.
 _OWNERS = {
+    "act": "actuator",
     "actuator": "actuator",
     "body": "body",
     "cam": "camera",
@@ -30,8 +31,11 @@ _OWNERS = {
     "jnt": "joint",
     "light": "light",
     "mat": "material",
+    "mocap": "body",
     "pair": "pair",
+    "qpos": "joint",
     "qpos0": "joint",
+    "qvel": "joint",
     "site": "site",
     "tendon": "tendon",
 }
@@ -44,6 +48,14 @@ _JOINT_SIZES = {  # of one joint of each type: positions, degrees of freedom
 # Options that no derived constant depends on; any other is taken to need re-deriving.
 _FREE_OPTIONS = frozenset({"opt.gravity", "opt.timestep", "opt.wind", "opt.density"})
 _CONSTANT_INPUTS = frozenset(mujoco.MjModel._setconst_inputs)
+# State that bindings may name too, and where the model shows its shape.
+STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "act": lambda model: np.zeros(model.na),
+    "mocap_pos": lambda model: np.zeros((model.nmocap, 3)),
+    "mocap_quat": lambda model: np.zeros((model.nmocap, 4)),
+    "qpos": lambda model: model.qpos0,
+    "qvel": lambda model: np.zeros(model.nv),
+}
 
 
 @final
@@ -52,34 +64,49 @@ class Slot:
     """The place a binding means."""
 
     field: str
-    element: int  # -1 for a whole field
+    elements: tuple[int, ...]  # empty for a whole field
     columns: Columns  # of the field's rows laid flat
+
+    @property
+    def element(self) -> int:
+        """The one element, -1 for a whole field or several elements."""
+        return self.elements[0] if len(self.elements) == 1 else -1
 
 
 def find_slot(model: mujoco.MjModel, binding: Binding) -> Slot:
     """Returns where a binding writes, or raises naming the field or element that is wrong."""
     name = binding.field
-    if name not in MODEL_FIELDS:
-        raise UnknownNameError(unknown("model field", name, MODEL_FIELDS))
-    shape = template(model, name).shape
+    if name not in MODEL_FIELDS and name not in STATE_FIELDS:
+        raise UnknownNameError(unknown("model field", name, (*MODEL_FIELDS, *STATE_FIELDS)))
     if binding.element is None:
-        element, columns = -1, np.arange(math.prod(shape))
-    else:
-        element = element_id(model, _owner(name), binding.element)
-        width = math.prod(shape[1:])
-        rows = _rows(model, name, element)
-        columns = (rows[:, None] * width + np.arange(width)).ravel()
-    if binding.index is not None:
-        picked = np.atleast_1d(np.asarray(binding.index))
-        if picked.min() < 0 or picked.max() >= len(columns):
-            raise InvalidValueError(
-                explain(
-                    f"index {binding.index} of {name} of {binding.element!r}",
-                    allowed=f"0 to {len(columns) - 1}",
-                )
+        whole = np.arange(math.prod(template(model, name).shape))
+        return Slot(name, (), _picked(whole, binding))
+    names = (binding.element,) if isinstance(binding.element, str) else binding.element
+    elements = tuple(element_id(model, _owner(name), element) for element in names)
+    columns = [_picked(_element_columns(model, name, element), binding) for element in elements]
+    return Slot(name, elements, np.concatenate(columns))
+
+
+def _element_columns(model: mujoco.MjModel, field: str, element: int) -> Columns:
+    """Returns the columns of one element in a field's rows laid flat."""
+    width = math.prod(template(model, field).shape[1:])
+    rows = _rows(model, field, element)
+    return (rows[:, None] * width + np.arange(width)).ravel()
+
+
+def _picked(columns: Columns, binding: Binding) -> Columns:
+    """Returns the columns that a binding's index chooses."""
+    if binding.index is None:
+        return columns
+    picked = np.atleast_1d(np.asarray(binding.index))
+    if picked.min() < 0 or picked.max() >= len(columns):
+        raise InvalidValueError(
+            explain(
+                f"index {binding.index} of {binding.field} of {binding.element!r}",
+                allowed=f"0 to {len(columns) - 1}",
             )
-        columns = columns[picked]
-    return Slot(name, element, columns)
+        )
+    return columns[picked]
 
 
 @final
@@ -141,6 +168,8 @@ def find_bodies(model: mujoco.MjModel, ids: Columns) -> Bodies:
 
 def template(model: mujoco.MjModel, field: str) -> NDArray[Any]:
     """Returns a field's values in the model, as an array."""
+    if field in STATE_FIELDS:
+        return np.asarray(STATE_FIELDS[field](model))
     if field.startswith("opt."):
         return np.asarray(getattr(model.opt, field.removeprefix("opt.")))
     return np.asarray(getattr(model, field))
@@ -191,9 +220,13 @@ def _owner(field: str) -> str:
 
 
 def _rows(model: mujoco.MjModel, field: str, element: int) -> Columns:
-    if field.startswith(("dof_", "qpos0")):
+    if field == "act":
+        return np.array([model.actuator_actadr[element]])
+    if field.startswith("mocap_"):
+        return np.array([model.body_mocapid[element]])
+    if field.startswith(("dof_", "qpos", "qvel")):
         sizes = _JOINT_SIZES[mujoco.mjtJoint(int(model.jnt_type[element]))]
-        positions = field == "qpos0"
+        positions = field.startswith("qpos")
         start = model.jnt_qposadr[element] if positions else model.jnt_dofadr[element]
         return start + np.arange(sizes[0] if positions else sizes[1])
     return np.array([element])

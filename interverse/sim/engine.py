@@ -1,4 +1,4 @@
-"""What a world may ask of a simulator: N copies of one scene, edited, stepped and read as arrays.
+"""The interface of a simulator: N copies of one scene, edited, stepped and read as arrays.
 
 Every array has a leading world axis. Readers return every world, writers take `worlds`, an index
 array, and one row per index. Arrays come out in the engine's kind (NumPy, Torch) and go in as
@@ -7,6 +7,7 @@ either. Quaternions are x, y, z, w; velocities are in the world frame; units are
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,8 @@ class Engine(ABC):
 
     num_worlds: int
     timestep: float  # of one substep, s
+    model: Any  # the compiled scene
+    dtype: str = "float64"  # of the real numbers it computes with
 
     # ------------------------------------------------------------------ the model
 
@@ -76,6 +79,33 @@ class Engine(ABC):
 
         A row has as many entries as the binding names, or one for all of them.
         """
+
+    def put(self, edits: Sequence[Edit], worlds: Index) -> None:
+        """Writes what bindings mean into some worlds: model fields and state alike."""
+        from interverse.sim.elements import STATE_FIELDS
+
+        fields = [edit for edit in edits if edit[0].field not in STATE_FIELDS]
+        if fields:
+            self.write(fields, worlds)
+        if len(fields) < len(edits):
+            for binding, values in edits:
+                if binding.field in STATE_FIELDS:
+                    self._put_state(binding, values, worlds)
+            self.wrote(worlds)
+
+    def _put_state(self, binding: Binding, values: Array, worlds: Index) -> None:
+        from interverse.sim.elements import find_slot
+
+        if binding not in self._state_columns:
+            self._state_columns[binding] = find_slot(self.model, binding).columns
+        columns = self._state_columns[binding]
+        held = self.live(binding.field)
+        flat = held.reshape(self.num_worlds, -1)
+        flat[worlds[:, None], columns] = self.asarray(values).reshape(len(worlds), -1)
+
+    @functools.cached_property
+    def _state_columns(self) -> dict[Binding, NDArray[np.int64]]:
+        return {}
 
     @abstractmethod
     def field(self, binding: Binding) -> Array:
@@ -111,7 +141,7 @@ class Engine(ABC):
 
     @abstractmethod
     def asarray(self, values: Any) -> Array:
-        """Returns values as an array of this engine's kind, float64 and int64 kept."""
+        """Returns values as an array of this engine's kind; real numbers become `dtype`."""
 
     @abstractmethod
     def positions(self, bodies: Names) -> Array:

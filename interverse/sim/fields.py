@@ -1,4 +1,4 @@
-"""Model fields that differ by world: shared until first written, put back at reset.
+"""Model fields of a batch that differ by world: shared until first written, put back at reset.
 
 All writes of an intervention come first; inertia follows by the scene's rules; then MuJoCo
 re-derives its constants once, for the worlds concerned, and only if a written field feeds them.
@@ -14,12 +14,10 @@ import numpy as np
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
 from interverse.scm.variable import Binding
+from interverse.sim.arrays import as_rows, batch_ids
 from interverse.sim.elements import Rule, Slot, find_slot, needs_constants, template
 from interverse.sim.engine import Edit, Index
-
-FloatArray = NDArray[np.float64]
 
 
 @final
@@ -42,12 +40,12 @@ class Fields:
 
     def write(self, edits: Sequence[Edit], worlds: Index) -> bool:
         """Writes edits and what follows; returns whether derived constants changed too."""
-        touched = set()
+        touched: set[tuple[str, int]] = set()
         for binding, values in edits:
             slot = self._slot(binding)
             rows = as_rows(values, len(worlds), len(slot.columns), binding.field)
             self._expand(slot.field)[worlds[:, None], slot.columns] = rows * binding.scale
-            touched.add((slot.field, slot.element))
+            touched |= {(slot.field, element) for element in slot.elements or (-1,)}
         for rule in self._rules:
             if touched & rule.causes:
                 touched.add(("body_inertia", rule.body))
@@ -99,22 +97,3 @@ class Fields:
         if len(worlds):
             self._batch.set_const(batch_ids(worlds, self._batch.nsim))
         return len(worlds) > 0
-
-
-def batch_ids(worlds: Index, num_worlds: int) -> NDArray[np.int32] | None:
-    """Returns world indices as a batch wants them: sorted, or None for all."""
-    if len(worlds) == num_worlds:
-        return None
-    return np.sort(worlds).astype(np.int32)
-
-
-def as_rows(values: Any, count: int, width: int, name: str) -> FloatArray:
-    """Returns values as (count, width), or as (count, 1) to broadcast; other widths raise."""
-    if count == 0:
-        return np.empty((0, width))
-    rows = np.asarray(values, dtype=np.float64).reshape(count, -1)
-    if rows.shape[1] not in (1, width):
-        raise InvalidValueError(
-            explain(f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1")
-        )
-    return rows

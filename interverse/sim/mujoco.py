@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.arrays import giver
+from interverse.sim.arrays import as_rows, batch_ids, cross, giver, inverse, rotate, unit
 from interverse.sim.elements import (
     Bodies,
     Columns,
@@ -40,9 +40,8 @@ from interverse.sim.engine import (
     SimulationError,
     State,
 )
-from interverse.sim.fields import Fields, as_rows, batch_ids
+from interverse.sim.fields import Fields
 from interverse.sim.render import Camera
-from interverse.sim.rotation import cross, inverse, rotate, unit
 from interverse.sim.shapes import Shape, Shapes
 
 FloatArray = NDArray[np.float64]

@@ -13,7 +13,8 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, explain
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.json_text import parse_json
 from interverse.viewer.canvas import Canvas
 from interverse.viewer.causes import causes_text
 from interverse.viewer.controls import TYPED, Control
@@ -152,11 +153,12 @@ class Page:
     def _add_policies(self) -> None:
         known = ["random"]
         known += ["scripted"] if self._session.env.world.scripted_policy() is not None else []
-        names = list(dict.fromkeys([*known, self._session.policy]))
-        chosen = self._gui.add_dropdown("Policy", names, initial_value=self._session.policy)
+        # A page may name no files: the policies are those of the world and of the command line.
+        self._policies = list(dict.fromkeys([*known, self._session.policy]))
+        chosen = self._gui.add_dropdown(
+            "Policy", self._policies, initial_value=self._session.policy
+        )
         chosen.on_update(lambda _: self._order("policy", lambda: self._use(chosen.value)))
-        path = self._gui.add_text("Policy's path", "", hint="A folder that `train` exported")
-        self._button("Load policy", lambda: self._use(path.value), "Act with the policy there")
 
     def _add_protocols(self) -> None:
         self._notes = {name: p.note for name, p in self._session.protocols.items()}
@@ -203,12 +205,20 @@ class Page:
         return f"A new episode, seed {self._session.seed}."
 
     def _use(self, policy: str) -> str:
-        if not policy.strip():
-            raise InvalidValueError(explain("no path was given", fix="Type the policy's folder"))
-        self._session.use(policy.strip())
+        if policy not in self._policies:
+            raise InvalidValueError(
+                explain(
+                    f"no policy {str(policy)[:60]!r} to choose",
+                    allowed=", ".join(self._policies),
+                    fix="Start the viewer with --policy PATH",
+                )
+            )
+        self._session.use(policy)
         return f"Policy: {html.escape(policy)}."
 
     def _draw(self, name: str) -> str:
+        if name not in self._notes:
+            raise InvalidValueError(explain(f"no protocol {str(name)[:60]!r} to choose"))
         event = self._session.draw(name)
         note = f" ({html.escape(self._notes[name])})" if self._notes[name] else ""
         return f"{name}{note}. {_changed(event.changed)}"
@@ -300,8 +310,8 @@ class Page:
     def _imagine(self) -> str:
         name = self._other.value
         try:
-            value = json.loads(self._value.value)
-        except ValueError:
+            value = parse_json(self._value.value, name)
+        except FileFormatError:
             raise InvalidValueError(
                 explain(f"{name} is {self._value.value!r}", allowed="a number or a list of numbers")
             ) from None

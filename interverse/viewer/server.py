@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import socket
 import time
 from typing import final
@@ -15,10 +16,12 @@ from interverse.viewer.session import Session
 try:
     import viser
 
+    from interverse.viewer.access import Access, guarded
     from interverse.viewer.page import Page
 except ImportError as error:
     raise missing_extra("viser", "view") from error
 
+_LOG = logging.getLogger(__name__)
 _TICK = 0.04  # seconds between two actions of a world that plays
 _VALUES = 0.2  # seconds between two looks at all variables of a world that plays
 _IDLE = 0.25
@@ -37,9 +40,11 @@ class Viewer:
     def __init__(self, session: Session, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         check_port(host, port)
         self._session, self._orders = session, Orders()
-        with contextlib.redirect_stdout(io.StringIO()):  # viser greets on standard output
+        access = Access(port)
+        with contextlib.redirect_stdout(io.StringIO()), guarded(access):  # viser greets there
             self._server = viser.ViserServer(host=host, port=port, verbose=False)
-        self.url = f"http://{'localhost' if host == '0.0.0.0' else host}:{port}"
+        shown = "localhost" if host == "0.0.0.0" else host
+        self.url = f"http://{shown}:{port}/?token={access.token}"
         self._page = Page(self._server, session, self._orders)
         self._values_at = 0.0
 
@@ -63,6 +68,9 @@ class Viewer:
             order()
         except InterverseError as error:
             self._page.refuse(str(error))
+        except Exception as error:  # whatever a page sends, the server goes on
+            _LOG.warning("an order of the page failed", exc_info=error)
+            self._page.refuse(f"{type(error).__name__}: {error}")
         self._page.refresh()
 
     def _tick(self) -> None:

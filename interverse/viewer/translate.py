@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from interverse.errors import InvalidValueError, explain
+from interverse.files.json_text import parse_json
 from interverse.viewer.widgets import Widget
 
 Shown = Any  # bool, int, float, text, or a tuple of numbers, as the control holds it
@@ -91,8 +92,8 @@ def _quaternion(angles: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _parsed(widget: Widget, text: str) -> NDArray[Any]:
     try:
-        return np.array(json.loads(text))
-    except ValueError as error:
+        return np.array(parse_json(text, widget.name))
+    except (ValueError, OverflowError) as error:
         raise InvalidValueError(
             explain(
                 f"{widget.name} is {text[:60]!r}, which is no JSON: {error}",

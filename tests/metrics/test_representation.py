@@ -11,7 +11,7 @@ from sklearn.cross_decomposition import CCA
 from sklearn.metrics import adjusted_rand_score, mutual_info_score, r2_score
 
 from interverse.errors import InvalidValueError
-from interverse.metrics import METRICS
+from interverse.metrics import REPRESENTATIONS
 from interverse.metrics import disentanglement as dis
 from interverse.metrics import representation as rep
 from interverse.metrics import segmentation as seg
@@ -211,9 +211,11 @@ def test_segments():
     assert np.isnan(seg.foreground_ari(given, np.zeros_like(given)))
 
 
-@pytest.mark.parametrize("name", [n for n in METRICS if "representation" in METRICS[n].tags])
+@pytest.mark.parametrize(
+    "name", [n for n in REPRESENTATIONS if "representation" in REPRESENTATIONS[n].tags]
+)
 def test_bad_arrays_are_refused(name, numbers):
-    metric = METRICS.load(name)
+    metric = REPRESENTATIONS.load(name)
     more = {} if name in ("mcc", "mig", "sap", "modularity") else {"rng": rng()}
     with pytest.raises(InvalidValueError, match="latents are"):
         metric(numbers, numbers[:-1], **more)

@@ -10,12 +10,12 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from interverse.errors import InvalidValueError
-from interverse.metrics import METRICS, statistics
+from interverse.metrics import STATISTICS, statistics
 
 tables = hnp.arrays(
     np.float64, st.tuples(st.integers(1, 12), st.integers(1, 5)), elements=st.floats(-5, 5)
 )
-AGGREGATES = [METRICS.load(name) for name in METRICS if "table" in METRICS[name].tags]
+AGGREGATES = [STATISTICS.load(name) for name in STATISTICS if "table" in STATISTICS[name].tags]
 
 
 @given(tables)

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from interverse.errors import InvalidValueError
+from interverse.models.action_gnn import ActionGraphTransition
 from interverse.models.attention import Communication, most_attentive, speak_and_settle
 from interverse.models.gnn import GraphTransition
 from interverse.models.learned_graph import LearnedGraphTransition, structural_loss
@@ -54,6 +55,18 @@ def test_graph_network_does_not_care_how_objects_are_numbered():
     place = torch.argsort(order)[action // 5]  # where the acted object went
     moved = model(state[:, order], place * 5 + action % 5)
     torch.testing.assert_close(moved, model(state, action)[:, order])
+
+
+def test_only_the_action_aware_graph_network_can_push():
+    """What another slot becomes: in C-SWM exactly the same for all actions, here not."""
+    state = torch.rand(1, 3, 4)
+    actions = torch.tensor([5, 6, 7, 8, 9])  # every move of slot 1
+    others = torch.tensor([0, 2])
+    for make, pushes in ((GraphTransition, False), (ActionGraphTransition, True)):
+        model = make(3, 4, 5, hidden=16, layer_norm=True)
+        moved = model(state.expand(5, -1, -1), actions)[:, others]
+        spread = (moved - moved[:1]).abs().max()
+        assert (float(spread) > 0.0) is pushes
 
 
 @pytest.mark.parametrize(("kind", "slots"), [("own", [1]), ("all", [0, 1, 2]), ("none", [])])

@@ -31,7 +31,7 @@ from mujoco.batch import Batch
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.drag import add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
-from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, Block, Scene, box_inertia
+from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene, Block, box_inertia
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "trifinger.json").read_text())
 TRACES = ORACLE["open_loop_traces"]["tasks"]
@@ -41,7 +41,7 @@ EDGE = 0.065
 class Rig:
     """One world of the model, stepped with its drag."""
 
-    def __init__(self, scene: Scene, start=robot.REST):
+    def __init__(self, scene: ArenaScene, start=robot.REST):
         batch = Batch(compile_scene(scene), 1, nthread=1)
         batch.reset()
         self._batch, self._exact = batch, scene.drag == "exact"
@@ -95,28 +95,28 @@ def test_inverse_kinematics_of_the_recorded_poses(sample):
 
 @pytest.mark.parametrize("sample", samples("pd_step_response"))
 def test_step_response_of_the_servos(sample):
-    rig = Rig(Scene(), sample["start"])
+    rig = Rig(ArenaScene(), sample["start"])
     rig.ctrl[:, :9] = sample["target"]
     _follow(rig, sample["trace"], tolerance=5e-5)
 
 
 @pytest.mark.parametrize("sample", samples("torque_response"))
 def test_response_to_torques(sample):
-    rig = Rig(Scene(torques=True), sample["q0"])
+    rig = Rig(ArenaScene(torques=True), sample["q0"])
     rig.ctrl[:, :9] = sample["torque"]
     _follow(rig, sample["trace"], tolerance=5e-5)
 
 
 @pytest.mark.parametrize("sample", samples("pd_step_response"))
 def test_joint_damping_stands_in_for_drag(sample):
-    rig = Rig(Scene(drag="joint_damping"), sample["start"])
+    rig = Rig(ArenaScene(drag="joint_damping"), sample["start"])
     rig.ctrl[:, :9] = sample["target"]
     _follow(rig, sample["trace"], tolerance=6e-3)
 
 
 @pytest.mark.parametrize("sample", samples("pd_gravity_droop"))
 def test_sag_under_gravity(sample):
-    rig = Rig(Scene(), sample["target"])
+    rig = Rig(ArenaScene(), sample["target"])
     rig.step(1000)
     assert rig.qpos[0] == pytest.approx(sample["steady_q"], abs=5e-5)
     assert robot.tip_positions(rig.qpos[0]) == pytest.approx(sample["tips"], abs=5e-5)
@@ -136,7 +136,9 @@ def _follow(rig, trace, *, tolerance):
 @pytest.mark.parametrize("sample", samples("block_rest_height"))
 def test_height_at_rest(sample):
     size = sample["size"]
-    rig = Rig(Scene(blocks=(block_at(0, -0.08, size / 2 + 0.02, size=(size,) * 3),)), robot.RAISED)
+    rig = Rig(
+        ArenaScene(blocks=(block_at(0, -0.08, size / 2 + 0.02, size=(size,) * 3),)), robot.RAISED
+    )
     rig.step(500)
     assert rig.block[2] == pytest.approx(sample["rest_centre_z"], abs=5e-5)
 
@@ -153,7 +155,7 @@ def test_a_drop_falls_dips_and_settles():
 
 def test_a_higher_drop_is_pushed_by_a_raised_finger_and_lands_on_a_corner():
     recorded = np.array(samples("block_drop")[1]["z_every_4ms"])
-    scene = Scene(blocks=(block_at(0, -0.08, 0.2325),))
+    scene = ArenaScene(blocks=(block_at(0, -0.08, 0.2325),))
     rig = Rig(scene, robot.RAISED)
     heights, tilts = [], []
     for _ in range(80):
@@ -172,7 +174,7 @@ def test_a_higher_drop_is_pushed_by_a_raised_finger_and_lands_on_a_corner():
 
 
 def _drop(height):
-    rig = Rig(Scene(blocks=(block_at(0, -0.08, height),)))
+    rig = Rig(ArenaScene(blocks=(block_at(0, -0.08, height),)))
     heights = []
     for _ in range(80):
         rig.step()
@@ -182,7 +184,9 @@ def _drop(height):
 
 @pytest.mark.parametrize("sample", samples("block_slide"))
 def test_sliding_distance(sample):
-    scene = Scene(blocks=(block_at(0, -0.08, EDGE / 2),), floor_friction=sample["floor_friction"])
+    scene = ArenaScene(
+        blocks=(block_at(0, -0.08, EDGE / 2),), floor_friction=sample["floor_friction"]
+    )
     rig = Rig(scene, robot.RAISED)
     rig.step(100)
     start = rig.block[0]
@@ -231,7 +235,7 @@ def test_the_recorded_grasp_lifts_the_block():
 def _policy_rig(task):
     trace = TRACES[task]
     x, y = trace["block_pose"][0][1:3]
-    return Rig(Scene(blocks=(block_at(round(x, 2), round(y, 2), EDGE / 2),))), trace
+    return Rig(ArenaScene(blocks=(block_at(round(x, 2), round(y, 2), EDGE / 2),))), trace
 
 
 def _act(rig, action, substeps):
@@ -249,8 +253,10 @@ def _first_touch(path):
 @pytest.mark.parametrize("sample", samples("pinch_lift"), ids=lambda s: f"{s['mass']}kg")
 @pytest.mark.parametrize("held", [1, 10], ids=["250Hz", "25Hz"])
 def test_two_fingers_lift_a_block(sample, held):
-    control = robot.Control(mode="end_effector_positions", normalized=False)
-    scene = Scene(blocks=(block_at(0, 0, EDGE / 2, mass=sample["mass"]),), servo_lag=robot.TIP_LAG)
+    control = robot.RobotControl(mode="end_effector_positions", normalized=False)
+    scene = ArenaScene(
+        blocks=(block_at(0, 0, EDGE / 2, mass=sample["mass"]),), servo_lag=robot.TIP_LAG
+    )
     assert control.servo_lag == scene.servo_lag
     rig = Rig(scene)
     command = np.array([robot.REST])
@@ -283,7 +289,7 @@ def test_two_fingers_lift_a_block(sample, held):
 def test_cameras_see_the_check_points_where_the_original_does_mirrored(index):
     recorded = ORACLE["cameras"]
     edge = 128
-    model = compile_scene(Scene())
+    model = compile_scene(ArenaScene())
     camera = model.camera(OBSERVATION_CAMERAS[index].name)
     assert camera.fovy == recorded["fovy_deg"]
     right, up, back = np.array(camera.mat0).reshape(3, 3).T

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interverse.sim.arrays import from_yaw
 from interverse.worlds.trifinger import rewards
-from interverse.worlds.trifinger.overlap import aabb_score, bounds, reaching_score
-from interverse.worlds.trifinger.rotation import from_yaw
+from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "trifinger.json").read_text())
 SIZE = np.full((1, 1, 3), 0.065)
@@ -66,7 +66,7 @@ def _score(now, goal):
 
 def _moment(state):
     names = [name for name in state if name.startswith("tool_block")]
-    return rewards.Moment(
+    return rewards.Instant(
         tips=np.array([state["ee"]]),
         rates=np.array([state["qd"]]),
         positions=np.array([state[name]["pos"] for name in names]).reshape(1, -1, 3),

@@ -151,10 +151,12 @@ def pushing(strength):
 
 def test_a_folder_holds_one_policy_whatever_its_name(tmp_path):
     settings = {"task": SLIDER, "protocols": "P0", "episodes": 2, "max_steps": 3, "out": tmp_path}
-    first = iv.evaluate(pushing(0.0), **settings)
-    assert table(iv.evaluate(pushing(0.0), **settings)) == table(first)
+    first = iv.evaluate(pushing(0.0), version="still", **settings)
+    assert table(iv.evaluate(pushing(0.0), version="still", **settings)) == table(first)
     with pytest.raises(InvalidValueError, match="holds another evaluation"):
-        iv.evaluate(pushing(1.0), **settings)
+        iv.evaluate(pushing(1.0), version="strong", **settings)
+    with pytest.raises(InvalidValueError, match="holds another evaluation"):
+        iv.evaluate("random", experiment="policy", **settings)
 
 
 def test_a_policy_that_aims_beats_chance(serial):

@@ -63,11 +63,74 @@ def test_version_3_acts_as_the_model_that_was_saved(tmp_path):
     stable_baselines3 = pytest.importorskip("stable_baselines3")
     env = iv.make(TASK)
     seen = env.reset(seed=0)[0][None]
-    for name in ("PPO", "SAC"):
-        model = getattr(stable_baselines3, name)("MlpPolicy", env, seed=0, device="cpu")
+    for name, network in (
+        ("PPO", {}),
+        ("SAC", {}),
+        ("TD3", {"net_arch": [16, 8]}),
+        ("PPO", {"activation_fn": "ReLU", "net_arch": [16]}),
+    ):
+        if "activation_fn" in network:
+            import torch
+
+            network = {**network, "activation_fn": torch.nn.ReLU}
+        kind = getattr(stable_baselines3, name)
+        model = kind("MlpPolicy", env, seed=0, device="cpu", policy_kwargs=network)
         model.save(tmp_path / name)
         loaded = as_policy(tmp_path / f"{name}.zip", env.unwrapped.world)
         assert loaded(seen) == pytest.approx(model.predict(seen, deterministic=True)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["PPO", "DQN"])
+def test_version_3_chooses_among_actions_as_the_model_that_was_saved(tmp_path, name):
+    stable_baselines3 = pytest.importorskip("stable_baselines3")
+    model = getattr(stable_baselines3, name)("MlpPolicy", "CartPole-v1", seed=0, device="cpu")
+    model.save(tmp_path / "model")
+    seen = np.random.default_rng(0).normal(size=(20, 4), scale=30).astype(np.float32)
+    chosen = load_archive(tmp_path / "model.zip")(seen)
+    assert chosen.tolist() == model.predict(seen, deterministic=True)[0].tolist()
+
+
+def test_goals_are_seen_as_the_saved_model_saw_them(tmp_path):
+    stable_baselines3 = pytest.importorskip("stable_baselines3")
+    sb3 = pytest.importorskip("interverse.agents.sb3")
+    env = sb3.WorldVecEnv(TASK, 2, None, goals=True)
+    model = stable_baselines3.SAC("MultiInputPolicy", env, seed=0, device="cpu", buffer_size=100)
+    model.save(tmp_path / "model")
+    seen = env.reset()
+    acted = load_archive(tmp_path / "model.zip")(seen)
+    assert acted == pytest.approx(model.predict(seen, deterministic=True)[0], abs=1e-6)
+
+
+class Evil:
+    def __reduce__(self):
+        return pytest.fail, ("unpickled",)
+
+
+def test_version_3_unpickles_nothing(tmp_path):
+    import base64
+    import pickle
+
+    stable_baselines3 = pytest.importorskip("stable_baselines3")
+    env = iv.make(TASK)
+    stable_baselines3.PPO("MlpPolicy", env, device="cpu").save(tmp_path / "model")
+    evil = base64.b64encode(pickle.dumps(Evil())).decode()
+    with (
+        zipfile.ZipFile(tmp_path / "model.zip") as good,
+        zipfile.ZipFile(tmp_path / "evil.zip", "w") as bad,
+    ):
+        card = json.loads(good.read("data"))
+        for entry in card.values():
+            if isinstance(entry, dict) and ":serialized:" in entry:
+                entry[":serialized:"] = evil
+        bad.writestr("data", json.dumps(card))
+        bad.writestr("policy.pth", good.read("policy.pth"))
+        bad.writestr("pytorch_variables.pth", pickle.dumps(Evil()))
+    load_archive(tmp_path / "evil.zip")(env.reset(seed=0)[0][None])
+    with zipfile.ZipFile(tmp_path / "worse.zip", "w") as bad:
+        bad.writestr("data", json.dumps(card))
+        bad.writestr("policy.pth", pickle.dumps(Evil()))
+    with pytest.raises(FileFormatError, match="worse"):
+        load_archive(tmp_path / "worse.zip")
 
 
 def test_a_policy_of_another_world_says_what_it_wants(tmp_path):

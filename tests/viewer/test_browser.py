@@ -46,10 +46,11 @@ def visit(browser):
         port = free_port()
         command = [sys.executable, "-m", "interverse", "view", *words, "--port", str(port)]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        assert "open http" in running[-1].stdout.readline()
+        line = running[-1].stdout.readline()
+        url = line.partition("open ")[2].split()[0]
         page = browser.new_page(viewport={"width": 1100, "height": 850})
         page.set_default_timeout(PATIENCE)
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(url)
         page.wait_for_selector("#message")
         pages.append(page)
         return Visit(page)

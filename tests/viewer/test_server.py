@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -159,9 +161,9 @@ def test_it_stops_by_itself_after_so_many_seconds(capsys):
     words = ["tutorial/slider-v1", "--port", str(port), "--seconds", "0.2", "--seed", "3"]
     assert main(["view", *words]) == 0
     said = capsys.readouterr()
-    assert said.out.splitlines() == [
-        f"tutorial/slider-v1: open http://127.0.0.1:{port} in a browser; Ctrl-C stops"
-    ]
+    (line,) = said.out.splitlines()
+    assert line.startswith(f"tutorial/slider-v1: open http://127.0.0.1:{port}/?token=")
+    assert line.endswith(" in a browser; Ctrl-C stops")
 
 
 def test_ctrl_c_is_clean():
@@ -191,3 +193,49 @@ def test_without_the_extra_one_line_names_it():
         "interverse view: viser is not installed. "
         "Install it with: pip install 'interverse[view]'.\n"
     )
+
+
+def status_of(url, **headers):
+    try:
+        with urlopen(Request(url, headers=headers), timeout=10) as answer:
+            return answer.status, answer.headers
+    except HTTPError as error:
+        return error.code, error.headers
+
+
+def test_only_the_whole_url_opens_the_page_and_the_socket(opened):
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
+    viewer = opened("tutorial/slider-v1")
+    bare = viewer.url.partition("/?")[0]
+    assert status_of(bare)[0] == 403
+    assert status_of(f"{bare}/?token=guess")[0] == 403
+    code, headers = status_of(viewer.url)
+    cookie = headers["Set-Cookie"].partition(";")[0]
+    assert code == 200
+    assert "SameSite=Strict" in headers["Set-Cookie"]
+    socket_url = bare.replace("http", "ws")
+    refused = [{}, {"Cookie": cookie, "Origin": "http://evil.example"}, {"Origin": bare}]
+    for given in refused:
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(socket_url, additional_headers=given)
+    connect(socket_url, additional_headers={"Cookie": cookie, "Origin": bare}).close()
+
+
+@pytest.mark.parametrize("policy", ["/etc/passwd", "", "..", "scripted-by-nobody", "x" * 10_000])
+def test_the_page_may_name_no_file(opened, policy):
+    viewer = opened("tutorial/slider-v1")
+    viewer._page._order("policy", lambda: viewer._page._use(policy))
+    carry_out(viewer)
+    assert "Refused" in viewer._page._message.content
+    assert viewer._session.policy == "random"
+
+
+def test_no_order_of_a_page_stops_the_server(opened):
+    viewer = opened("tutorial/slider-v1")
+    page = viewer._page
+    for order in (lambda: page._draw("none"), lambda: int("x"), lambda: page._offer("none")):
+        page._order("bad", order)
+        carry_out(viewer)
+        assert "Refused" in page._message.content

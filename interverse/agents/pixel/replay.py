@@ -10,8 +10,6 @@ whole, and a checkpoint writes only what is new.
 
 from __future__ import annotations
 
-import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -20,15 +18,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.agents.pixel.agent import Batch
+from interverse.agents.pixel.agent import PixelBatch
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import atomic
+from interverse.files.npz import read_npz
 
 _PATIENCE = 1000  # rounds of drawing until a buffer counts as empty
-_TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile)
+_TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError)
 _ROWS = ("ages", "actions", "rewards", "ends")
 
 
-class Moment(NamedTuple):
+class PixelMoment(NamedTuple):
     """One step of every lane: what was seen, done and earned."""
 
     frames: NDArray[np.uint8]  # (lanes, c, S, S), the newest frame only
@@ -94,7 +94,7 @@ class Replay:
         rest = (self._ages, self._actions, self._rewards, self._ends)
         return self._frames.nbytes + sum(array.nbytes for array in rest)
 
-    def add(self, moment: Moment) -> None:
+    def add(self, moment: PixelMoment) -> None:
         """Stores one step of every lane over the oldest."""
         slot = self.time % self.slots
         self._frames[slot] = torch.from_numpy(np.ascontiguousarray(moment.frames))
@@ -102,7 +102,7 @@ class Replay:
         self._rewards[slot], self._ends[slot] = moment.rewards, moment.ends
         self.time += 1
 
-    def sample(self, count: int, rng: np.random.Generator) -> Batch:
+    def sample(self, count: int, rng: np.random.Generator) -> PixelBatch:
         """Returns transitions drawn evenly, on the frames' device."""
         times, lanes = self._choose(count, rng)
         slots = times % self.slots
@@ -123,7 +123,7 @@ class Replay:
         )
         actions, rewards, ends = small
         now, then = frames[:, :-1].reshape(shape), frames[:, 1:].reshape(shape)
-        return Batch(now, actions, rewards, ends, then)
+        return PixelBatch(now, actions, rewards, ends, then)
 
     def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
         """Returns times and lanes of transitions whose frames are all still there."""
@@ -159,12 +159,8 @@ class Replay:
             slots = np.arange(start, self.time) % self.slots
             frames = self._frames[torch.from_numpy(slots).to(self._frames.device)].cpu().numpy()
             rows = {row: getattr(self, f"_{row}")[slots] for row in _ROWS}
-            scratch = folder / f"{name}.part"
-            with scratch.open("wb") as file:
+            with atomic(folder / name, durable=True) as scratch, scratch.open("wb") as file:
                 np.savez(file, allow_pickle=False, frames=frames, **rows)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(scratch, folder / name)
             self._files.append({"name": name, "start": start, "stop": self.time})
         self._files = [file for file in self._files if file["stop"] > oldest]
         return {"time": self.time, "files": [dict(file) for file in self._files]}
@@ -181,8 +177,8 @@ class Replay:
         for file in record["files"]:
             path = folder / file["name"]
             try:
-                with np.load(path, allow_pickle=False) as held:
-                    arrays = {name: held[name] for name in ("frames", *_ROWS)}
+                held = read_npz(path)
+                arrays = {name: held[name] for name in ("frames", *_ROWS)}
                 self._put(arrays, file["start"], file["stop"])
             except _TORN as error:
                 raise FileFormatError(

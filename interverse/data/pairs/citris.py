@@ -9,7 +9,6 @@ the targets says what was set in the step into row t + 1.
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+from interverse.files.npz import read_npz
 
 SPLITS = ("train", "val", "test")
 CAUSAL3D_NAMES = (
@@ -111,9 +111,8 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     if not path.is_file():
         raise FileNotFoundError(explain(f"there is no file {path}"))
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        return read_npz(path)
+    except (OSError, ValueError) as error:
         raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
 
 

@@ -1,8 +1,8 @@
-"""Houses to a folder of pairs: a shard a house, by any workers, resumed after the last whole shard.
+"""Collection of pairs into a folder: one file for each house, resumed after the last whole file.
 
-A shard depends on the configuration and the house alone. The data set is the first so many pairs
-of houses 0, 1, 2, ..., so neither the number of workers nor a restart changes a byte of it, and
-asking for more pairs later goes on from there.
+A file depends on the configuration and the house alone. The data set is the first so many pairs of
+consecutive houses, so neither the number of workers nor a restart changes a byte of it, and asking
+for more pairs later goes on from there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
-from interverse.data.pairs.header import INDEX, PairHeader, collection_key
+from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
 from interverse.data.pairs.shards import (
     ShardInfo,
     read_info,
@@ -34,7 +34,7 @@ from interverse.data.store import file_bytes, locked, write_bytes
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units
-from interverse.worlds.rooms.pair import Pair, Rejection
+from interverse.worlds.rooms import Pair, Rejection
 
 _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
 
@@ -55,6 +55,10 @@ class CollectPairs:
     """How many houses are drawn at a time; it changes the time, not a byte."""
     cluster: str | None = None
     """A Ray cluster to draw on: local, auto or HOST:PORT; without, this machine's processes."""
+    pairs_per_house: int = PAIRS_OF_A_HOUSE
+    """The most pairs of a house, 1 to 25; fewer give more houses."""
+    first_house: int = 0
+    """The first house; sets with other houses share none."""
     depth: bool = False
     """Keep depth pictures too; they take about as much as the colours."""
     instances: bool = True
@@ -67,13 +71,20 @@ class CollectPairs:
     """Show a bar on standard error."""
 
     def __post_init__(self) -> None:
-        for name in ("pairs", "workers"):
+        for name in ("pairs", "workers", "pairs_per_house"):
             value = getattr(self, name)
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not whole or value < 1:
                 raise InvalidValueError(
                     explain(f"{name} is {value!r}", allowed="a whole number from 1")
                 )
+        if self.pairs_per_house > PAIRS_OF_A_HOUSE:
+            raise InvalidValueError(
+                explain(
+                    f"pairs_per_house is {self.pairs_per_house}", allowed=f"1 to {PAIRS_OF_A_HOUSE}"
+                )
+            )
+        check_seed(self.first_house, name="first_house")
         check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
 
@@ -92,6 +103,7 @@ class CollectPairs:
             depth=self.depth,
             instances=self.instances,
             version=__version__,
+            pairs_per_house=int(self.pairs_per_house),
         )
 
 
@@ -162,6 +174,8 @@ def _header(config: CollectPairs, source: PairSource, shards: list[ShardInfo]) -
         variables=layout,
         graph=source.graph,
         shards=tuple(shards),
+        pairs_per_house=int(config.pairs_per_house),
+        first_house=int(config.first_house),
     )
 
 
@@ -183,7 +197,7 @@ def _shards(config: CollectPairs, source: PairSource) -> list[ShardInfo]:
 def _enough(config: CollectPairs, shards: list[ShardInfo], advance: Callable[[int], None]) -> bool:
     """Adds the shards that follow, as far as they are there; returns whether that is enough."""
     while (found := sum(shard.pairs for shard in shards)) < config.pairs:
-        shard = _kept(config, len(shards))
+        shard = _kept(config, config.first_house + len(shards))
         if shard is None:
             return False
         shards.append(shard)
@@ -194,7 +208,7 @@ def _enough(config: CollectPairs, shards: list[ShardInfo], advance: Callable[[in
 
 def _missing(config: CollectPairs) -> Iterator[int]:
     """Yields the houses that have no shard, one after the other, for as long as one asks."""
-    return (house for house in count() if _kept(config, house) is None)
+    return (house for house in count(config.first_house) if _kept(config, house) is None)
 
 
 def _kept(config: CollectPairs, house: int) -> ShardInfo | None:
@@ -213,9 +227,20 @@ def _draw(house: int, shared: tuple[CollectPairs, PairSource]) -> bytes:
     config, source = shared
 
     def write(path: Path) -> None:
-        write_shard(path, config.key, house, source(house), instances=config.instances)
+        found = first_pairs(source(house), config.pairs_per_house)
+        write_shard(path, config.key, house, found, instances=config.instances)
 
     return file_bytes(shard_name(house), write)
+
+
+def first_pairs(found: Iterable[Pair | Rejection], most: int) -> Iterator[Pair | Rejection]:
+    """Yields what a house gives until it has so many pairs."""
+    held = 0
+    for item in found:
+        yield item
+        held += isinstance(item, Pair)
+        if held == most:
+            return
 
 
 def _check_yield(config: CollectPairs, shards: list[ShardInfo]) -> None:
@@ -246,7 +271,8 @@ def _held(config: CollectPairs) -> PairHeader | None:
         _remove_others(config.out, set())
         return None
     found = PairHeader.load(config.out)
-    if found.key == config.key and found.pairs <= config.pairs:
+    same = found.key == config.key and found.first_house == config.first_house
+    if same and found.pairs <= config.pairs:
         return found
     raise InvalidValueError(
         explain(

@@ -1,4 +1,4 @@
-"""What a folder of pairs says about itself: `index.json`, written last, names every shard."""
+"""The index of a folder of pairs: `index.json`, written last, names every file of a house."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any, final
 
 from interverse._version import __version__
 from interverse.data.pairs.shards import FORMAT, ShardInfo
-from interverse.data.pairs.values import Layout
+from interverse.data.pairs.values import PairLayout
 from interverse.data.store import atomic
 from interverse.errors import FileFormatError, explain
+from interverse.files.json_text import read_json_object
 
 INDEX = "index.json"
+PAIRS_OF_A_HOUSE = 25
+"""The most pairs that a house gives, as in the published set."""
 
 
 @final
@@ -32,6 +35,7 @@ class PairHeader:
         graph: the causal graph of the world, as `CausalGraph.to_json` writes it.
         shards: the files, in order. The last may hold more pairs than are counted.
         version: the package version that wrote it.
+        pairs_per_house: the most pairs of a house. first_house: number of the first.
     """
 
     id: str
@@ -43,10 +47,12 @@ class PairHeader:
     instances: bool
     verbs: tuple[str, ...]
     nouns: tuple[str, ...]
-    variables: Layout
+    variables: PairLayout
     graph: str
     shards: tuple[ShardInfo, ...]
     version: str = __version__
+    pairs_per_house: int = PAIRS_OF_A_HOUSE
+    first_house: int = 0
 
     @property
     def key(self) -> str:
@@ -58,6 +64,7 @@ class PairHeader:
             depth=self.depth,
             instances=self.instances,
             version=self.version,
+            pairs_per_house=self.pairs_per_house,
         )
 
     @property
@@ -103,20 +110,23 @@ class PairHeader:
                 )
             )
         try:
-            data = json.loads(path.read_text())
+            data = read_json_object(path)
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']!r}")
-            given = {item.name: data[item.name] for item in fields(cls)}
+            given = {item.name: data[item.name] for item in fields(cls) if item.name in data}
+            for name in (shard["file"] for shard in given["shards"]):
+                if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
+                    raise ValueError(f"a shard {name!r} outside the folder")
             return cls(
                 **given
                 | {
                     "verbs": tuple(given["verbs"]),
                     "nouns": tuple(given["nouns"]),
-                    "variables": Layout.from_json(given["variables"]),
+                    "variables": PairLayout.from_json(given["variables"]),
                     "shards": tuple(ShardInfo(**shard) for shard in given["shards"]),
                 }
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FileFormatError(
                 explain(
                     f"{path} is no index of pairs: {error!r}",
@@ -126,6 +136,8 @@ class PairHeader:
             ) from error
 
 
-def collection_key(**parts: Any) -> str:
+def collection_key(*, pairs_per_house: int = PAIRS_OF_A_HOUSE, **parts: Any) -> str:
     """Returns JSON that stands for what a shard's content depends on, the house apart."""
+    if pairs_per_house != PAIRS_OF_A_HOUSE:
+        parts["pairs_per_house"] = pairs_per_house
     return json.dumps(parts, sort_keys=True)

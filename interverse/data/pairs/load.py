@@ -13,11 +13,11 @@ from interverse.data.pairs.dataset import PairDataset, open_pairs
 from interverse.data.pairs.header import INDEX
 from interverse.data.pairs.official import load_official
 from interverse.data.pairs.splits import SHIFTS
-from interverse.data.splits import default_folder
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.files.cache import datasets_folder
 
 PARTS = ("train", "valid", "test_id", "test_ood", "valid_ood")
-_HOW = ("pairs", "seed", "workers", "depth", "instances")
+_HOW = ("pairs", "seed", "workers", "depth", "instances", "pairs_per_house", "first_house")
 
 
 def load_pairs(
@@ -36,8 +36,9 @@ def load_pairs(
             of it, with seed 0. `PairDataset.split` has all its settings.
         folder: where a world's data sets are kept; None takes the user's cache folder.
         progress: show a bar on standard error while they are collected.
-        **options: for a world: `pairs`, `seed`, `workers`, `depth`, `instances` as in
-            `CollectPairs`; all others are options of the world, as for `make`.
+        **options: for a world: `pairs`, `seed`, `workers`, `depth`, `instances`,
+            `pairs_per_house`, `first_house` as in `CollectPairs`; all others are options of the
+            world, as for `make`.
     """
     if not Path(id).is_dir():
         data = _collected(id, folder, progress=progress, options=options)
@@ -57,8 +58,9 @@ def _collected(
     how = {name: options.pop(name) for name in _HOW if name in options}
     config = CollectPairs(id=id, out=Path(), options=options, progress=progress, **how)
     key = hashlib.blake2b(config.key.encode(), digest_size=5).hexdigest()
-    name = f"{id.replace('/', '-')}.{config.pairs}.{key}"
-    place = default_folder() if folder is None else Path(folder)
+    start = f".from-{config.first_house}" if config.first_house else ""
+    name = f"{id.replace('/', '-')}.{config.pairs}.{key}{start}"
+    place = datasets_folder() if folder is None else Path(folder)
     return open_pairs(collect_pairs(replace(config, out=place / name)))
 
 

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
-from interverse.data.pairs.values import Layout
-from interverse.data.store import atomic, opened
+from interverse.data.pairs.values import PairLayout
+from interverse.data.store import atomic, opened, read_small
 from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.worlds.rooms.pair import Pair, Rejection
+from interverse.files.json_text import parse_json
+from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"
 _SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")
@@ -97,7 +98,7 @@ def write_shard(
             pictures.setdefault(kind, []).append(data)
         pairs.append(_bare(item))
     arrays = _arrays(pairs, pictures)
-    layout = Layout.of(pairs[0].factors_before).to_json() if pairs else {}
+    layout = PairLayout.of(pairs[0].factors_before).to_json() if pairs else {}
     size = int(pairs[0].size) if pairs else 0
     info = ShardInfo(
         file=path.name,
@@ -112,6 +113,7 @@ def write_shard(
         file.attrs["info"] = json.dumps(asdict(info), sort_keys=True)
         file.attrs["layout"] = json.dumps(layout, sort_keys=True)
         file.attrs["size"] = size
+        file.attrs["labels"] = _fingerprint(key, _labels(arrays))
         for name, array in arrays.items():
             packed = {} if name.startswith("pictures/") or not array.size else _PACKED
             file.create_dataset(name, data=array, **packed)
@@ -126,7 +128,7 @@ def read_info(path: Path, key: str) -> ShardInfo:
     with opened(path, f"format {FORMAT}") as file:
         _check_format(file)
         found = str(file.attrs["key"])
-        info = ShardInfo(**json.loads(file.attrs["info"]))
+        info = ShardInfo(**parse_json(file.attrs["info"], "its info"))
     if found != key:
         raise InvalidValueError(
             explain(
@@ -138,16 +140,18 @@ def read_info(path: Path, key: str) -> ShardInfo:
     return info
 
 
-def read_layout(path: Path) -> tuple[Layout, int]:
+def read_layout(path: Path) -> tuple[PairLayout, int]:
     """Returns the variables of a shard that holds pairs, and the edge of its pictures."""
     with opened(path, f"format {FORMAT}") as file:
-        return Layout.from_json(json.loads(file.attrs["layout"])), int(file.attrs["size"])
+        layout = parse_json(file.attrs["layout"], "its layout")
+        return PairLayout.from_json(layout), int(file.attrs["size"])
 
 
 def read_columns(path: Path, count: int) -> Columns:
     """Returns the columns of a shard's first `count` pairs."""
     with opened(path, f"format {FORMAT}") as file:
         _check_format(file)
+        _check_labels(file)
         small = {name: file[name][:count] for name in _SMALL}
         values = tuple(file[f"values/{name}"][:count] for name in _VALUES)
     return Columns(**small, values=values)
@@ -252,7 +256,7 @@ def _encoded(pair: Pair, *, instances: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _arrays(pairs: list[_Bare], pictures: Mapping[str, list[bytes]]) -> dict[str, NDArray[Any]]:
-    layout = Layout.of(pairs[0].factors_before if pairs else {})
+    layout = PairLayout.of(pairs[0].factors_before if pairs else {})
     names = {name: column for column, name in enumerate(layout.names)}
     nuisance = np.zeros((len(pairs), len(names)), dtype=bool)
     for row, pair in enumerate(pairs):
@@ -281,6 +285,23 @@ def _fingerprint(key: str, arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _labels(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Returns what a shard holds besides pictures: small enough to check at every opening."""
+    return {n: array for n, array in arrays.items() if not n.startswith("pictures/")}
+
+
+def _check_labels(file: h5py.File) -> None:
+    """Raises if labels, boxes or values were changed after the shard was written."""
+    told = file.attrs.get("labels")
+    if told is not None:
+        arrays = read_small(file, without="pictures/")
+    else:  # a shard of an older version has the hash of everything alone
+        arrays = read_small(file)
+        told = parse_json(file.attrs["info"], "its info")["fingerprint"]
+    if _fingerprint(str(file.attrs["key"]), arrays) != told:
+        raise FileFormatError("its labels or pictures do not match their fingerprint")
 
 
 def _check_format(file: h5py.File) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.data.pairs.pictures import COLOURS, MASKS, Image, Pictures, open_image, reading
+from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
 from interverse.data.store import atomic
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
 
@@ -47,7 +47,7 @@ class PairArrays(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class PairShape:
     """What the arrays are to be.
 
     Attributes:
@@ -82,10 +82,10 @@ class Job:
         shape: to what.
     """
 
-    pictures: Pictures
+    pictures: PairPictures
     rows: NDArray[np.int64]
     boxes: NDArray[np.int64] | None
-    shape: Shape
+    shape: PairShape
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def load_tensors(job: Job, cache: Path) -> PairArrays:
     if not all(file.exists() for file in files.values()):
         with _created(files, job.shapes()) as arrays:
             _fill(job, arrays)
-    read = {name: np.load(file) for name, file in files.items()}
+    read = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
     return PairArrays(read["before"], read["after"], read.get("masks"))
 
 

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from interverse.errors import InterventionError, InvalidValueError, explain
-from interverse.worlds.trifinger.rotation import from_rotation_vector, to_rotation_vector
+from interverse.sim.arrays import from_rotation_vector, to_rotation_vector
 
 _ROBOT = 28  # numbers of a structured observation that speak of the robot
 _STEP = 0.002  # m

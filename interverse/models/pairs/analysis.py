@@ -1,4 +1,4 @@
-"""What a trained model's representation holds: the object's class, true factors, sparse change.
+"""Contents of a trained model's representation: object class, true factors, sparse change.
 
 All of it concerns the weights after the last epoch.
 """
@@ -21,6 +21,7 @@ from interverse.metrics.representation import (
     r2_matrix,
     r2_summary,
 )
+from interverse.models.pairs.factors import factor_kinds
 from interverse.models.pairs.fit import PairRun
 from interverse.models.pairs.readout import citris_r2, class_readout
 from interverse.rng import generator
@@ -99,8 +100,9 @@ def factor_scores(run: PairRun) -> dict[str, Any]:
     """Returns how well the features of ID test pictures hold the true factors.
 
     Features are averaged over tokens; pictures before and after are both taken. Factors that
-    never change in the set are left out, and all are with fewer than 20 pictures. Scores that
-    need scikit-learn are left out without it.
+    never change in the set are left out, and all are with fewer than 20 pictures. Angles count as
+    sine and cosine; classes are scored by `class_accuracy` and by CITRIS's reader alone. Scores
+    that need scikit-learn are left out without it.
     """
     rows = run.sets["test_id"][: _MOST_SAMPLES // 2]
     features = run.work.outputs(rows).features.mean(2).flatten(0, 1).cpu().numpy()
@@ -109,8 +111,39 @@ def factor_scores(run: PairRun) -> dict[str, Any]:
     names = [name for name, values in factors.items() if np.ptp(values) > 0]
     if not names or len(features) < _LEAST_SAMPLES:
         return {"names": []}
-    truth = np.stack([factors[name] for name in names], axis=1)
+    kinds = factor_kinds(names)
+    whole = np.stack([factors[name] for name in names], axis=1)
+    out: dict[str, Any] = {"names": names}
+    out |= _number_scores(run, features, _numbers(names, kinds, whole))
     blocks = run.work.blocks.tolist()
+    table = citris_r2(features, whole, blocks=blocks, kinds=kinds)
+    best = np.round(table.max(axis=0), 6).tolist()
+    out["citris_r2_factors"] = dict(zip(names, best, strict=True))
+    out |= _owned(table, "citris")
+    if "object/class" in names:
+        out["class_accuracy"] = _class_accuracy(run)
+    return out
+
+
+def _numbers(
+    names: Sequence[str], kinds: Sequence[Kind], values: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Returns the columns that are numbers; of an angle its sine and cosine, of a class none."""
+    out = {}
+    for name, kind, column in zip(names, kinds, values.T, strict=True):
+        if kind == "continuous":
+            out[name] = column
+        elif kind == "angle":
+            out |= {f"{name}/sin": np.sin(column), f"{name}/cos": np.cos(column)}
+    return out
+
+
+def _number_scores(
+    run: PairRun, features: NDArray[Any], columns: dict[str, NDArray[np.float64]]
+) -> dict[str, Any]:
+    if not columns:
+        return {}
+    truth, blocks = np.stack(list(columns.values()), axis=1), run.work.blocks.tolist()
 
     def rng(name: str) -> np.random.Generator:
         return generator(seed=run.work.seed, name=f"pairs/factors/{name}")
@@ -118,27 +151,30 @@ def factor_scores(run: PairRun) -> dict[str, Any]:
     table = r2_matrix(features, truth, blocks, rng=rng("r2"))
     whole = r2_matrix(features, truth, [0] * features.shape[1], rng=rng("r2"))
     return {
-        "names": names,
         "mcc_pearson": _round(mcc(features, truth)),
         "mcc_spearman": _round(mcc(features, truth, "spearman")),
         "mcc_canonical": _round(canonical_mcc(features, truth)),
         "block_mcc": _round(block_mcc(features, truth, blocks, rng=rng("block"))),
-        "r2": dict(zip(names, np.round(whole[0], 6).tolist(), strict=True)),
+        "r2": dict(zip(columns, np.round(whole[0], 6).tolist(), strict=True)),
         "r2_blocks": np.round(table, 6).tolist(),
         **_owned(table, "r2"),
-        **_owned(citris_r2(features, truth, blocks=blocks, kinds=_kinds(names)), "citris"),
         **_tree_scores(features, truth, rng),
     }
+
+
+def _class_accuracy(run: PairRun) -> float:
+    """Returns how often a network tells the object's class from the features of both pictures."""
+    parts = []
+    for rows in _two(run):
+        parts.append((run.work.outputs(rows).features.flatten(1), run.work.data.noun[rows]))
+    found = class_readout(*parts, classes=len(run.work.data.nouns), seed=run.work.seed)
+    return _round(found)
 
 
 def _owned(table: NDArray[np.float64], kind: str) -> dict[str, float]:
     """Returns CITRIS's two numbers, each factor owned by the block that tells it best."""
     found = r2_summary(table, table.argmax(axis=0).tolist())
     return {f"{kind}_{name}": value for name, value in found.items()}
-
-
-def _kinds(names: Sequence[str]) -> list[Kind]:
-    return ["angle" if name.endswith("/yaw") else "continuous" for name in names]
 
 
 def _tree_scores(features: NDArray[Any], truth: NDArray[Any], rng: Any) -> dict[str, Any]:

@@ -6,8 +6,6 @@ simulator and data libraries can read too.
 
 from __future__ import annotations
 
-import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,12 +18,14 @@ from torch import Tensor
 
 from interverse.data.pairs.split_config import Labels
 from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import atomic
+from interverse.files.npz import read_npz
+from interverse.models.pairs.factors import pair_factors
 
 Crop = Literal["single", "multi"]
 CROPS: tuple[Crop, ...] = ("single", "multi")
 _NEEDED = ("before", "after", "verb", "noun", "verbs", "nouns", "crop", "coding")
 _HALF = 128  # of an 8-bit mask
-_PROPERTIES = ("open", "on", "dirty", "broken")
 _OPTIONAL = ("boxes", "scenes", "instances", "edges")
 
 
@@ -164,7 +164,7 @@ def from_arrays(
 def from_dataset(dataset: Any, *, size: int, crop: Crop) -> PairTensors:
     """Returns the pairs of an `interverse.data.pairs.PairDataset`, decoded at a size.
 
-    Factors are the state of the object acted on, and every number of camera and light.
+    Factors are those of `pair_factors`: camera, light, and the object acted on.
     """
     arrays = dataset.tensors(size=size, crop=crop)
     extra = {"scenes": np.asarray(dataset.scene)}
@@ -179,31 +179,9 @@ def from_dataset(dataset: Any, *, size: int, crop: Crop) -> PairTensors:
         nouns=tuple(dataset.nouns),
         crop=crop,
         masks=None if arrays.masks is None else torch.from_numpy(arrays.masks >= _HALF),
-        factors=_factors(dataset.factors_before, dataset.factors_after),
+        factors=pair_factors(dataset.factors_before, dataset.factors_after),
         extra=extra,
     )
-
-
-def _factors(
-    before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[np.float64]]:
-    out = {
-        name: np.stack([values, after[name]], axis=1).astype(np.float64)
-        for name, values in before.items()
-        if name.startswith(("camera/", "light/")) and values.ndim == 1
-    }
-    if "object/state" not in before:
-        return out
-    slot = np.asarray(after.get("action/object", np.zeros(len(before["object/state"])))).ravel()
-    for place, name in enumerate(_PROPERTIES):
-        moments = []
-        for values in (before, after):
-            state = values["object/state"][:, place].astype(np.float64)
-            for other in np.unique(slot[slot > 0]).astype(int):
-                state = np.where(slot == other, values[f"object_{other}/state"][:, place], state)
-            moments.append(state)
-        out[name] = np.stack(moments, axis=1)
-    return out
 
 
 def save(pairs: PairTensors, path: Path) -> None:
@@ -227,11 +205,8 @@ def save(pairs: PairTensors, path: Path) -> None:
         content["masks"] = np.packbits(pairs.masks.cpu().numpy(), axis=-1)
     content |= {f"factor/{name}": values for name, values in pairs.factors.items()}
     content |= {name: pairs.extra[name] for name in _OPTIONAL if name in pairs.extra}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    with open(scratch, "wb") as file:
-        np.savez_compressed(file, **content)
-    os.replace(scratch, path)
+    with atomic(path) as partial, partial.open("wb") as file:
+        np.savez_compressed(file, **content)  # type: ignore[arg-type]
 
 
 def load(path: Path) -> PairTensors:
@@ -240,9 +215,8 @@ def load(path: Path) -> PairTensors:
     A plain file has `coding` "plain" and unpacked bool `masks`; all else is the same.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        held = read_npz(path)
+    except (OSError, ValueError) as error:
         raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
     missing = [name for name in _NEEDED if name not in held]
     if missing:

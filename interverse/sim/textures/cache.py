@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, explain
+from interverse.files import cache as files
+from interverse.files.cache import VARIABLE
 
-VARIABLE = "INTERVERSE_CACHE"
 _FORMAT = b"interverse-picture-1"
 _LOG = logging.getLogger(__name__)
 
@@ -29,13 +29,7 @@ Picture = NDArray[np.uint8]
 
 def cache_folder() -> Path:
     """Returns the folder pictures are kept in: $INTERVERSE_CACHE or the platform's cache folder."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named) / "pictures"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "interverse" / "pictures"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "interverse" / "pictures"
+    return files.cache_folder() / "pictures"
 
 
 def cached(name: str, make: Callable[[], Picture]) -> Picture:

@@ -14,6 +14,7 @@ from interverse.worlds.rooms.objects import TRAITS
 CLASS_NAMES = tuple(sorted(TRAITS))
 """Object classes by number."""
 
+_ROOM = 0.1  # a graded action needs so much of the way left
 ABSENT = -1  # the class of a slot that holds nothing
 
 
@@ -67,6 +68,41 @@ def act(cls: int, state: NDArray[np.float64], verb: int) -> NDArray[np.float64]:
     return after
 
 
-def possible(cls: int, state: NDArray[np.float64]) -> list[int]:
-    """Returns the actions that change an object of a class in a state, one a property at most."""
-    return [v for v in range(len(VERBS)) if not np.array_equal(act(cls, state, v), state)]
+def possible(cls: int, state: NDArray[np.float64], *, graded: bool = False) -> list[int]:
+    """Returns the actions that change an object of a class in a state.
+
+    Of whole states one a property at most; of graded ones both ways where there is room.
+    """
+    if not graded:
+        return [v for v in range(len(VERBS)) if not np.array_equal(act(cls, state, v), state)]
+    left = [1 - state[v.component] if v.target else state[v.component] for v in VERBS]
+    return [n for n, v in enumerate(VERBS) if left[n] >= _ROOM and has(cls)[v.component]]
+
+
+def graded_target(state: NDArray[np.float64], verb: int, uniform: float) -> float:
+    """Returns how far an action goes: from where it is, at least a quarter of what is left.
+
+    >>> graded_target(np.zeros(4), 0, 0.16)
+    0.37
+    """
+    _, component, target, _ = VERBS[verb]
+    now = float(state[component])
+    if target:
+        return round(now + (1 - now) * (0.25 + 0.75 * uniform), 2)
+    return round(now * 0.75 * uniform, 2)
+
+
+def act_to(cls: int, state: NDArray[np.float64], verb: int, target: float) -> NDArray[np.float64]:
+    """Returns an object's state (4,) after an action that goes to a target, "open to 0.37".
+
+    An action on what the class has not, or whose target lies the other way, changes nothing.
+
+    >>> act_to(CLASS_NAMES.index("Fridge"), np.zeros(4), 0, 0.37).tolist()
+    [0.37, 0.0, 0.0, 0.0]
+    """
+    _, component, full, _ = VERBS[verb]
+    after = state.copy()
+    onwards = target > state[component] if full else target < state[component]
+    if has(cls)[component] and onwards:
+        after[component] = target
+    return after

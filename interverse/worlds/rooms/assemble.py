@@ -15,15 +15,27 @@ from interverse.sim.assets import (
     add_sight,
     add_texture,
 )
-from interverse.worlds.rooms.item import Item, Part, Surface, Texture, is_seen, surface_key
+from interverse.worlds.rooms.grading import graded_mesh, graded_surface, is_there
+from interverse.worlds.rooms.item import (
+    Item,
+    MixedTexture,
+    Part,
+    RoomTexture,
+    Surface,
+    surface_key,
+)
 from interverse.worlds.rooms.textures import pixels
 
 TEXTURE_PIXELS = 128
+GRADED = "graded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skin:
-    """The materials of one geom: by key of `Part.alternate`, '' for the part's own surface."""
+    """The materials of one geom: by key of `Part.alternate`, '' for the part's own surface.
+
+    One that is built for a state between others has that one material alone, under `GRADED`.
+    """
 
     geom: str
     part: Part
@@ -46,13 +58,13 @@ class Assembled:
         """Returns each joint's position in a state."""
         return {name: state.get("open", 0.0) * travel for name, travel in self.joints.items()}
 
-    def looks(self, state: Mapping[str, float]) -> dict[str, Look]:
+    def looks(self, state: Mapping[str, float]) -> dict[str, RoomLook]:
         """Returns how each geom looks in a state."""
         return {skin.geom: _look(skin, state) for skin in self.skins}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RoomLook:
     """One geom in one state: gone, or seen in a material of its own that glows so much."""
 
     seen: bool
@@ -66,10 +78,10 @@ class Palette:
 
     spec: MjSpec
     texture_size: int = TEXTURE_PIXELS
-    textures: dict[Texture, str] = field(default_factory=dict)
+    textures: dict[RoomTexture | MixedTexture, str] = field(default_factory=dict)
     materials: dict[Surface, str] = field(default_factory=dict)
 
-    def texture(self, texture: Texture) -> str:
+    def texture(self, texture: RoomTexture | MixedTexture) -> str:
         """Returns the name of a texture, added when it is new."""
         if texture not in self.textures:
             name = f"texture{len(self.textures)}"
@@ -104,8 +116,18 @@ def item_spec(
     *,
     pos: Sequence[float] = (0.0, 0.0, 0.0),
     quat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    grade: Mapping[str, float] | None = None,
 ) -> Assembled:
-    """Adds an item at a pose of the world and returns the names it got, each under the prefix."""
+    """Adds an item at a pose of the world and returns the names it got, each under the prefix.
+
+    Args:
+        palette: the scene, with the textures it has.
+        item: what to add.
+        prefix: of all its names.
+        pos: where it stands.
+        quat: its turn.
+        grade: a state between others that its surfaces are mixed for; None takes them as they are.
+    """
     root = add_body(palette.spec.worldbody, prefix, pos, quat)
     bodies: dict[str | None, MjsBody] = {None: root}
     joints: dict[str, float] = {}
@@ -118,7 +140,7 @@ def item_spec(
             add_joint(body, name, part.joint.kind, part.joint.origin, part.joint.axis)
             joints[name] = part.joint.travel
         bodies[part.name] = body
-        skins.append(_skin(palette, part, name, body))
+        skins.append(_skin(palette, part, name, body, grade))
     return Assembled(
         item=item,
         body=prefix,
@@ -128,8 +150,16 @@ def item_spec(
     )
 
 
-def _skin(palette: Palette, part: Part, name: str, body: MjsBody) -> Skin:
-    add_mesh(palette.spec, name, part.mesh)
+def _skin(
+    palette: Palette, part: Part, name: str, body: MjsBody, grade: Mapping[str, float] | None
+) -> Skin:
+    add_mesh(palette.spec, name, part.mesh if grade is None else graded_mesh(part, grade))
+    if grade is not None and (part.alternate or part.hidden_when):
+        surface = graded_surface(part, grade)
+        own = palette.material(surface, f"{name}/{GRADED}")
+        add_sight(body, name, name, own)
+        emissions = {GRADED: surface.emission}
+        return Skin(geom=name, part=part, materials={GRADED: own}, emissions=emissions)
     surfaces = {"": part.surface, **part.alternate}
     materials = {
         key: palette.material(surface, f"{name}/{key}" if "on" in key.split("+") else None)
@@ -140,9 +170,10 @@ def _skin(palette: Palette, part: Part, name: str, body: MjsBody) -> Skin:
     return Skin(geom=name, part=part, materials=materials, emissions=emissions)
 
 
-def _look(skin: Skin, state: Mapping[str, float]) -> Look:
-    key = surface_key(skin.part, state)
+def _look(skin: Skin, state: Mapping[str, float]) -> RoomLook:
+    key = GRADED if GRADED in skin.materials else surface_key(skin.part, state)
     emission = skin.emissions[key]
     if "on" in key.split("+"):
         emission *= state["on"]
-    return Look(seen=is_seen(skin.part, state), material=skin.materials[key], emission=emission)
+    seen = is_there(skin.part, state)
+    return RoomLook(seen=seen, material=skin.materials[key], emission=emission)

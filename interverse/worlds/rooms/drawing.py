@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from interverse.sim import studio
 from interverse.sim.studio import Stage
-from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.camera import RoomView
+from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.lights import light_edits, sky_color
 from interverse.worlds.rooms.placing import Pose
 from interverse.worlds.rooms.room import Thing, plan_room
 from interverse.worlds.rooms.scene import LIGHTS, Model, build_model, state_edits
 from interverse.worlds.rooms.shell import Opening
 
-Cast = tuple[tuple[int, str, int], ...]  # index, class and instance of each item of a room
+Grade = tuple[float, float, float]  # on, dirty, broken, where one is neither 0 nor 1
+Cast = tuple[tuple[int, str, int, Grade | None], ...]
+"""Index, class and instance of each item of a room, and the state its surfaces are mixed for."""
 Part = Literal["rgb", "items", "depth"]
 _ASKED: dict[Part, studio.Part] = {"rgb": "rgb", "items": "geoms", "depth": "depth"}
 _LAMP = 0.9  # strength of an item's own light where lamps shine
@@ -46,7 +49,7 @@ class Shot:
 
     things: Sequence[Thing | None]
     states: NDArray[np.float64]
-    view: View
+    view: RoomView
     light: tuple[NDArray[np.float64], float, float]
 
 
@@ -60,9 +63,26 @@ class Frame:
     depth: NDArray[np.float32] | None
 
 
-def cast_of(things: Sequence[Thing | None]) -> Cast:
-    """Returns what a model is made of, whatever the places."""
-    return tuple((i, t.cls, t.instance) for i, t in enumerate(things) if t is not None)
+def cast_of(things: Sequence[Thing | None], states: NDArray[np.float64]) -> Cast:
+    """Returns what a model is made of, whatever the places.
+
+    Args:
+        things: by index in the room.
+        states: (items, 4) of them.
+    """
+    return tuple(
+        (i, t.cls, t.instance, _grade(states[i])) for i, t in enumerate(things) if t is not None
+    )
+
+
+def _grade(state: NDArray[np.float64]) -> Grade | None:
+    """Returns on, dirty and broken in hundredths, None where each is 0 or 1."""
+    if np.all((state[1:] == 0) | (state[1:] == 1)):
+        return None
+    on, dirty, broken = (
+        float(v) if v in (0.0, 1.0) else min(max(round(float(v), 2), 0.01), 0.99) for v in state[1:]
+    )
+    return on, dirty, broken
 
 
 @functools.lru_cache(maxsize=12)
@@ -77,10 +97,15 @@ def staged(seed: int, objects: int, cast: Cast, *, spill: bool, high: bool) -> S
         high: whether Filament draws it.
     """
     room = plan_room(seed, objects)
-    things = [Thing(cls, instance, _NOWHERE) for _, cls, instance in cast]
-    built = build_model(room, things, lamps=spill, high=high)
+    things = [Thing(cls, instance, _NOWHERE) for _, cls, instance, _ in cast]
+    grades = {
+        place: dict(zip(PROPERTIES[1:], entry[3], strict=True))
+        for place, entry in enumerate(cast)
+        if entry[3] is not None
+    }
+    built = build_model(room, things, lamps=spill, high=high, grades=grades)
     stage = Stage(built.model, shadowless=() if spill else built.shadowless, high=high)
-    return Staged(built, stage, tuple(index for index, _, _ in cast), room.openings)
+    return Staged(built, stage, tuple(entry[0] for entry in cast), room.openings)
 
 
 def draw(scene: Staged, shot: Shot, *, size: int, parts: Collection[Part], fast: bool) -> Frame:
@@ -119,7 +144,7 @@ def _poses(scene: Staged, things: Sequence[Thing | None]) -> dict[str, Any]:
     return {"body_pos": position, "body_quat": turn}
 
 
-def _camera(view: View) -> dict[str, Any]:
+def _camera(view: RoomView) -> dict[str, Any]:
     return {
         "cam_pos": view.position[None],
         "cam_quat": view.quaternion[None],

@@ -1,4 +1,4 @@
-"""How a room is lit: a ceiling lamp, a fill that keeps the ceiling from black, the sky."""
+"""Lights of a room: a ceiling lamp, a fill that keeps the ceiling from black, the sky."""
 
 from __future__ import annotations
 
@@ -13,19 +13,27 @@ from interverse.worlds.rooms.shell import Opening
 Floats = NDArray[np.float64]
 NUMBERS = 5  # uniform numbers a light takes
 _CEILING, _FILL, _WINDOW, _AMBIENT = 0.56, 0.28, 0.26, 0.26
-_SATURATION = (0.02, 0.24)
+SATURATION = {"soft": (0.02, 0.24), "original": (0.5, 1.0)}
+"""How colourful lamps are, by option; the published set has the second."""
 _NIGHT = np.array([0.05, 0.07, 0.14])
 _DUSK = np.array([1.0, 0.66, 0.42])
 _DAY = np.array([1.0, 1.0, 1.0])
 
 
-def draw_light(room_hue: float, numbers: Floats) -> tuple[Floats, float, float]:
+def draw_light(
+    room_hue: float, numbers: Floats, lamps: str = "soft"
+) -> tuple[Floats, float, float]:
     """Returns colour, brightness and time of day for uniform numbers (5,).
 
     A room has lamps of its own hue; two thirds of the draws stay near to it.
+
+    Args:
+        room_hue: 0 to 1.
+        numbers: uniform.
+        lamps: a name of `SATURATION`.
     """
     hue = room_hue + (numbers[0] - 0.5) * 0.2 if numbers[4] < 0.66 else numbers[0]
-    low, high = _SATURATION
+    low, high = SATURATION[lamps]
     color = np.array(colorsys.hsv_to_rgb(hue % 1.0, low + numbers[1] * (high - low), 1.0))
     return color, 0.9 + 0.5 * float(numbers[2]), 7.0 + 11.0 * float(numbers[3])
 

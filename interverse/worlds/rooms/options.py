@@ -16,6 +16,10 @@ Quality = Literal["fast", "high"]
 QUALITIES: tuple[Quality, ...] = ("fast", "high")
 View = Literal["multi", "single"]
 VIEWS: tuple[View, ...] = ("multi", "single")
+Lamps = Literal["soft", "original"]
+LAMPS: tuple[Lamps, ...] = ("soft", "original")
+States = Literal["whole", "graded"]
+STATES: tuple[States, ...] = ("whole", "graded")
 MOST_OBJECTS = 8
 _SIZES = (16, 2048)
 
@@ -34,13 +38,29 @@ class RoomsOptions(WorldOptions):
     """Pixels a side of the picture and the mask. The published pictures have 672."""
     objects: int = MOST_OBJECTS
     """How many objects a room has at most; each room draws its number from 4 up to this."""
+    lamps: Lamps = "soft"
+    """soft: lamp colours of saturation 0.02 to 0.24, as lamps have. original: 0.5 to 1, as in the
+    published set."""
+    states: States = "whole"
+    """whole: objects are open or closed, on or off, and so on, as in the published set. graded:
+    first states and the targets of actions are any value from 0 to 1, such as open to 0.37; then
+    there is a variable action/target."""
+    confounder: bool = False
+    """Whether a hidden coin feeds object, size, distance, lamp and, in collected pairs, the action;
+    how strongly, the variable confounding says, 0 to 1."""
     light_spill: bool = False
     """Whether lamps that are on light up the room, and moving parts cast shadows: truer pictures,
     in which an action changes pixels far from its object."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        allowed = {"view": VIEWS, "pair_nuisance": NUISANCES, "quality": QUALITIES}
+        allowed: dict[str, tuple[str, ...]] = {
+            "view": VIEWS,
+            "pair_nuisance": NUISANCES,
+            "quality": QUALITIES,
+            "lamps": LAMPS,
+            "states": STATES,
+        }
         for name, choices in allowed.items():
             if getattr(self, name) not in choices:
                 raise UnknownNameError(unknown(name, getattr(self, name), choices))
@@ -51,10 +71,11 @@ class RoomsOptions(WorldOptions):
                 raise InvalidValueError(
                     explain(f"{name} is {value!r}", allowed=f"a whole number, {least} to {most}")
                 )
-        if not isinstance(self.light_spill, bool):
-            raise InvalidValueError(
-                explain(f"light_spill is {self.light_spill!r}", allowed="True or False")
-            )
+        for name in ("light_spill", "confounder"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
+                )
         if self.device != "cpu":
             raise InvalidValueError(
                 explain(f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU")

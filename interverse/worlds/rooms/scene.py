@@ -48,7 +48,14 @@ class Model:
     lamps: bool = False
 
 
-def build_model(room: Room, things: Sequence[Thing], *, lamps: bool, high: bool = False) -> Model:
+def build_model(
+    room: Room,
+    things: Sequence[Thing],
+    *,
+    lamps: bool,
+    high: bool = False,
+    grades: Mapping[int, Mapping[str, float]] | None = None,
+) -> Model:
     """Returns the room with these things in it, in their places by the plan.
 
     Args:
@@ -56,7 +63,9 @@ def build_model(room: Room, things: Sequence[Thing], *, lamps: bool, high: bool 
         things: items, one an index of the room; they may be others than the plan's own.
         lamps: whether lamps are lights of the model, that shine on their surroundings.
         high: whether it is for Filament, which wants lights in candela.
+        grades: by place in `things`, a state between others that surfaces are mixed for.
     """
+    graded = grades or {}
     spec = _new_spec(room)
     palette = Palette(spec)
     skies = _add_room(palette, room)
@@ -67,6 +76,7 @@ def build_model(room: Room, things: Sequence[Thing], *, lamps: bool, high: bool 
             f"item{i}",
             pos=thing.pose.position.tolist(),
             quat=thing.pose.quaternion,
+            grade=graded.get(i),
         )
         for i, thing in enumerate(things)
     )

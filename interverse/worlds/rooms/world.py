@@ -17,8 +17,8 @@ from interverse.rng import Noise
 from interverse.scm import with_defaults
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
-from interverse.worlds.rooms.actions import VERBS, act
-from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.actions import VERBS, act, act_to, graded_target
+from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
@@ -34,7 +34,9 @@ from interverse.worlds.rooms.room import plan_room
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
+    CONFOUNDER,
     LIGHT,
+    TARGET,
     causal_graph,
     declare,
     name_of,
@@ -52,6 +54,7 @@ from interverse.worlds.world import (
 
 _LENGTH = 2  # steps until truncation: an episode is over after one, so it is never truncated
 _RENDERED = 336
+_COLOURS: tuple[Part, ...] = ("rgb",)
 
 
 @final
@@ -95,7 +98,7 @@ class Rooms(World):
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Draws rooms and all that follows; given states come last."""
         refused: dict[int, str] = {}
-        numbers = draw_numbers(noise, self.options.objects)
+        numbers = draw_numbers(noise, self.options)
         for i, world in enumerate(worlds.tolist()):
             mine = {name: value[i] for name, value in numbers.items()}
             held = {name: value[i] for name, value in given.items()}
@@ -118,7 +121,7 @@ class Rooms(World):
         self, row: Row, values: Mapping[str, Array], *, redraw: Collection[int]
     ) -> str | None:
         """Sets values in a row with all that follows; states, which follow from classes, last."""
-        states = {name: v for name, v in values.items() if self.variables[name].kind == "state"}
+        states = {name: v for name, v in values.items() if name.endswith("/state")}
         for name in values.keys() - states.keys():
             row[name] = np.asarray(values[name], dtype=self.variables[name].dtype)
             row[f"cut/{name}"] = np.array(True)
@@ -133,7 +136,8 @@ class Rooms(World):
             mine = {name: value[i] for name, value in values.items()}
             row = self._row(world)
             other = {name for name, value in mine.items() if not np.array_equal(value, row[name])}
-            new = [s for s in self._slots if {"room/seed", name_of(s, "class")} & other]
+            common = {"room/seed", *CONFOUNDER}
+            new = [s for s in self._slots if (common | {name_of(s, "class")}) & other]
             problem = self._impose(row, mine, redraw=new)
             if problem is None:
                 self._write(row, world)
@@ -143,7 +147,7 @@ class Rooms(World):
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Acts on one object in each world; camera and light change where that was asked for."""
-        self.act(actions, worlds)
+        self.act(actions, worlds, noise)
         numbers = shaken(noise, self.options)
         for i, world in enumerate(worlds.tolist() if numbers else ()):
             row = self._row(world)
@@ -151,13 +155,21 @@ class Rooms(World):
             settle(row, self.options)
             self._write(row, world)
 
-    def act(self, actions: Array, worlds: Index) -> None:
+    def act(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Acts on one object in each world, and nothing else changes."""
+        graded = self.options.states == "graded"
+        uniforms = noise.uniform(TARGET) if graded else np.zeros(len(worlds))
         for i, world in enumerate(worlds.tolist()):
             row = self._row(world)
             slot, verb = actions[i].tolist()
             name = name_of(slot, "state")
-            after = act(int(row[name_of(slot, "class")]), row[name], verb)
+            cls = int(row[name_of(slot, "class")])
+            if graded:
+                if not row[f"cut/{TARGET}"]:
+                    row[TARGET] = np.array(graded_target(row[name], verb, float(uniforms[i])))
+                after = act_to(cls, row[name], verb, float(row[TARGET]))
+            else:
+                after = act(cls, row[name], verb)
             row["changed"] = np.array(not np.array_equal(after, row[name]))
             row["stepped"] = np.array(True)
             row |= {name: after, ACTION[0]: np.array(slot), ACTION[1]: np.array(verb)}
@@ -184,6 +196,10 @@ class Rooms(World):
 
     # ------------------------------------------------------------------- reading
 
+    def hidden(self, world: int) -> Row:
+        """Returns a world's row, for whoever acts as its confounder says."""
+        return self._row(world)
+
     def present(self, world: int) -> list[int]:
         """Returns the items that are in a room now, by their index in it."""
         return [index for index, thing in enumerate(things_of(self._row(world))) if thing]
@@ -197,13 +213,14 @@ class Rooms(World):
         reserve(self.num_worlds)
         for world in np.flatnonzero(self._stale).tolist():
             frame = self.frame(world, self.options.image_size, ("rgb", "items"))
+            assert frame.rgb is not None  # asked for
             self._image[world] = frame.rgb
             self._mask[world] = self.slots(world, frame) + 1
             self._stale[world] = False
         return {"image": self._image.copy(), "mask": self._mask.copy()}
 
     def frame(
-        self, world: int, size: int, parts: Collection[Part] = ("rgb",), *, fast: bool = False
+        self, world: int, size: int, parts: Collection[Part] = _COLOURS, *, fast: bool = False
     ) -> Frame:
         """Returns a picture of a world.
 
@@ -219,7 +236,7 @@ class Rooms(World):
     def staged(self, world: int) -> Staged:
         """Returns the model of a world's room, made at first and then kept."""
         options, row = self.options, self._row(world)
-        seed, cast = int(row["room/seed"]), cast_of(things_of(row))
+        seed, cast = int(row["room/seed"]), cast_of(things_of(row), self._states(row))
         held = self._held.get(world)
         if held is None or held[0] != (seed, cast):
             spill, high = options.light_spill, options.quality == "high"
@@ -232,20 +249,25 @@ class Rooms(World):
         order = self._state["order"][world]
         table = np.full(len(order) + 1, -1, np.int16)
         table[order] = np.arange(len(order))
+        assert frame.items is not None  # asked for
         return table[frame.items]
 
     def _shot(self, row: Row) -> Shot:
-        states = np.zeros((self.options.objects, 4))
-        for slot, index in enumerate(row["order"].tolist()):
-            states[index] = row[name_of(slot, "state")]
         place, yaw, pitch, fov = (row[name] for name in CAMERA)
         color, bright, time = (row[name] for name in LIGHT)
         return Shot(
             things=things_of(row),
-            states=states,
-            view=View(place, float(yaw), float(pitch), float(fov)),
+            states=self._states(row),
+            view=RoomView(place, float(yaw), float(pitch), float(fov)),
             light=(color, float(bright), float(time)),
         )
+
+    def _states(self, row: Row) -> NDArray[np.float64]:
+        """Returns the items' states (items, 4), by their index in the room."""
+        states = np.zeros((self.options.objects, 4))
+        for slot, index in enumerate(row["order"].tolist()):
+            states[index] = row[name_of(slot, "state")]
+        return states
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture of one world."""

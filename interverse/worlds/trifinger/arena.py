@@ -14,13 +14,14 @@ from interverse.worlds.trifinger.robot import DATUM
 from interverse.worlds.trifinger.scene import (
     FLOOR_EDGES,
     FLOOR_TEXTURES,
+    WALL_BOX,
     WALL_HEIGHT,
     WALL_RADIUS,
-    Scene,
+    ArenaScene,
 )
 
 
-def add_arena(spec: mujoco.MjSpec, scene: Scene) -> None:
+def add_arena(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds everything that neither moves nor belongs to a task."""
     add_material(spec, "floor", scene.floor_color, specular=0.08)
     add_material(spec, "stage", scene.stage_color, specular=0.12)
@@ -47,7 +48,7 @@ def add_arena(spec: mujoco.MjSpec, scene: Scene) -> None:
     _add_views(spec, scene)
 
 
-def _add_views(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _add_views(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     world = spec.worldbody
     for camera in scene.cameras:
         right = np.cross(camera.forward, camera.up)
@@ -86,6 +87,7 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
         castshadow=False,
     )
     half = WALL_RADIUS * math.tan(math.pi / WALL_SIDES) + 0.001
+    middle = WALL_RADIUS + WALL_BOX / 2
     for k in range(WALL_SIDES):
         turn = 2 * math.pi * k / WALL_SIDES
         cos, sin = math.cos(turn), math.sin(turn)
@@ -102,15 +104,15 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
             stage,
             f"stage_box_{k}",
             mujoco.mjtGeom.mjGEOM_BOX,
-            (0.01, half, WALL_HEIGHT / 2),
-            pos=((WALL_RADIUS + 0.01) * cos, (WALL_RADIUS + 0.01) * sin, DATUM + WALL_HEIGHT / 2),
+            (WALL_BOX / 2, half, WALL_HEIGHT / 2),
+            pos=(middle * cos, middle * sin, DATUM + WALL_HEIGHT / 2),
             group=HIDDEN,
             quat=(math.cos(turn / 2), 0, 0, math.sin(turn / 2)),
         )
         box.conaffinity = 1
 
 
-def _add_textures(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _add_textures(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds all floor textures, so that `mat_texid` of the floor can choose one per world."""
     role = int(mujoco.mjtTextureRole.mjTEXROLE_RGB)
     for name in FLOOR_TEXTURES[1:]:

@@ -1,4 +1,4 @@
-"""Which things may touch, and with what friction.
+"""Contact settings of the TriFinger scene: what may touch, with what friction, how it is solved.
 
 The original multiplies the frictions of the two surfaces, MuJoCo takes the larger: so every pair
 that may touch is written out, with its product. The one exception is finger against wall, found by
@@ -8,20 +8,28 @@ finger's geom carries the product, see `WALL_GEOMS`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, final
 
-from interverse.sim.arrays import namespace
-from interverse.worlds.trifinger.scene import FINGER_FRICTION, Scene
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.scm import Binding
+from interverse.sim import Engine, coulomb
+from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene, ContactMode
 
 Array = Any  # a NumPy array or a Torch tensor
+_LEAST_FRICTION = 1e-5  # MuJoCo's least
 
 # As in the original, a contact takes away the approaching speed within one 4 ms substep (250/s) and
 # then 8% of the depth a substep (5000/s2): read off the recorded drops.
 SOLREF = (-5000.0, -250.0)
 SOLIMP = (0.99, 0.99, 0.001)
+FLOOR_GIVE = (0.8, 0.8, 0.001)
+"""`SOLIMP` of blocks on the floor with exact friction. A block struck hard presses an edge into the
+original's floor, whose solver ends before it has pushed it out: with a hard floor it tilts up about
+that edge twice as fast (0.076 m/s at the first touch of pick_and_place, 0.037 there)."""
 TORSION = 0.001  # m; against spinning on a fingertip; faces and edges resist by themselves
 WALL_SIDES = 24
 
@@ -57,9 +65,33 @@ PILE = Solving(impratio=1.0, grip=0.999, iterations=6, tolerance=1e-3)
 _PILE = 10  # blocks; more of them are a pile
 
 
-def solving(scene: Scene) -> Solving:
+def solving(scene: ArenaScene) -> Solving:
     """Returns how the contacts of a scene are solved."""
     return PILE if scene.block_count > _PILE else FEW_BLOCKS
+
+
+def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> ContactMode:
+    """Returns how sliding contacts of a world are solved.
+
+    Args:
+        asked: the option; None takes `exact` where that can be had and is not slow.
+        device: where the world runs; a GPU has `convex` only.
+        blocks: how many blocks the scene has; `exact` costs the cube of it where all touch.
+    """
+    if asked == "convex":
+        return asked
+    warp = device.partition(":")[0] in ("cuda", "warp")
+    cannot = "MuJoCo Warp has no such solver" if warp else coulomb.missing()
+    if asked is None:
+        return "convex" if cannot or blocks > _PILE else "exact"
+    if cannot:
+        raise InvalidValueError(
+            explain(
+                f'contact is "exact", which cannot be had on {device}: {cannot}',
+                allowed='"convex", or None for the best there is',
+            )
+        )
+    return asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +113,7 @@ class Contact:
         return f"{self.geoms[0]}:{self.geoms[1]}"
 
 
-def contacts(scene: Scene) -> tuple[Contact, ...]:
+def contacts(scene: ArenaScene) -> tuple[Contact, ...]:
     """Returns every pair that may touch, in the model's order."""
     links = [f"{f}_{part}" for f in FINGERS for part in TOUCHING_LINKS]
     low_links = [link for link in links if not link.endswith("upper")]
@@ -105,7 +137,7 @@ def contacts(scene: Scene) -> tuple[Contact, ...]:
     return tuple(sorted(found, key=lambda c: sorted(number[geom] for geom in c.geoms)))
 
 
-def _body_numbers(scene: Scene) -> dict[str, tuple[int, int]]:
+def _body_numbers(scene: ArenaScene) -> dict[str, tuple[int, int]]:
     """Returns a number for the body of every geom, in the order of the model's bodies."""
     number = {"floor": (0, 0)} | {f"stage_{k}": (1, 0) for k in range(WALL_SIDES)}
     for i, finger in enumerate(FINGERS):
@@ -115,7 +147,7 @@ def _body_numbers(scene: Scene) -> dict[str, tuple[int, int]]:
     return number | {o.name: (6, i) for i, o in enumerate(scene.obstacles)}
 
 
-def surface_frictions(scene: Scene) -> dict[str, float]:
+def surface_frictions(scene: ArenaScene) -> dict[str, float]:
     """Returns the friction of every surface of a scene; spare blocks have that of a new one."""
     frictions = {
         "floor": scene.floor_friction,
@@ -127,13 +159,41 @@ def surface_frictions(scene: Scene) -> dict[str, float]:
     return frictions | {o.name: o.friction for o in scene.obstacles}
 
 
-def pair_frictions(pairs: tuple[Contact, ...], frictions: Mapping[str, Array]) -> Array:
-    """Returns the sliding friction of every pair, (N, pairs), from those of the surfaces, (N,)."""
-    xp = namespace(*frictions.values())
-    return xp.stack([frictions[p.surfaces[0]] * frictions[p.surfaces[1]] for p in pairs], axis=-1)
+def _slide(factor: float, *frictions: Array) -> Array:
+    """Returns the sliding friction of pairs of surfaces, (n,); MuJoCo has a least one."""
+    out: Array = factor
+    for friction in frictions:
+        out = out * friction
+    return out.clip(_LEAST_FRICTION, None)
 
 
-def touch_sensors(scene: Scene) -> tuple[tuple[str, str], ...]:
+@functools.lru_cache(maxsize=16)  # of thousands of pairs, and asked for by every block
+def friction_bindings(scene: ArenaScene) -> Mapping[str, tuple[Binding, ...]]:
+    """Returns, for each friction variable, the pairs whose friction follows from it.
+
+    A pair of two variables is listed once, with the later of them.
+    """
+    constant = {"finger": FINGER_FRICTION} | {o.name: o.friction for o in scene.obstacles}
+    alike: dict[tuple[str, str], list[str]] = {}
+    for contact in contacts(scene):
+        alike.setdefault(contact.surfaces, []).append(contact.name)
+    found: dict[str, list[Binding]] = {}
+    for surfaces, pairs in alike.items():
+        factor = 1.0
+        for surface in surfaces:
+            factor *= constant.get(surface, 1.0)
+        of = tuple(f"{surface}/friction" for surface in surfaces if surface not in constant)
+        if of:
+            function = functools.partial(_slide, factor)
+            bound = Binding("pair_friction", tuple(pairs), (0, 1), function=function, of=of)
+            found.setdefault(of[-1], []).append(bound)
+    wall = functools.partial(_slide, FINGER_FRICTION)
+    bound = Binding("geom_friction", WALL_GEOMS, 0, function=wall, of=("stage/friction",))
+    found.setdefault("stage/friction", []).append(bound)
+    return {name: tuple(bindings) for name, bindings in found.items()}
+
+
+def touch_sensors(scene: ArenaScene) -> tuple[tuple[str, str], ...]:
     """Returns the pairs of objects that a scene with sensors senses.
 
     For the pair (a, b) the model has a sensor `touch:a:b` (number of contact points, distance of
@@ -147,3 +207,28 @@ def touch_sensors(scene: Scene) -> tuple[tuple[str, str], ...]:
     pairs += [(a, b) for b in FINGERS for a in fixed]
     pairs += combinations(FINGERS, 2)
     return tuple(pairs)
+
+
+def touching(engine: Engine, scene: ArenaScene, a: str, b: str) -> Array:
+    """Returns whether two things touch, (N,)."""
+    return engine.sensor(_sensor(scene, "touch", a, b))[:, 0] > 0
+
+
+def force_between(engine: Engine, scene: ArenaScene, a: str, b: str) -> Array:
+    """Returns the force of `a` on `b`, (N, 3), world frame, N."""
+    name = _sensor(scene, "force", a, b)
+    sign = 1.0 if name == f"force:{a}:{b}" else -1.0
+    return sign * engine.sensor(name)
+
+
+def _sensor(scene: ArenaScene, kind: str, a: str, b: str) -> str:
+    if not scene.sensors:
+        raise InvalidValueError(
+            explain("this world has no contact sensors", fix="Make it with contact_sensors=True")
+        )
+    pairs = touch_sensors(scene)
+    for one, other in ((a, b), (b, a)):
+        if (one, other) in pairs:
+            return f"{kind}:{one}:{other}"
+    known = (f"{one}, {other}" for one, other in pairs)
+    raise UnknownNameError(unknown("pair of objects", f"{a}, {b}", known))

@@ -1,4 +1,4 @@
-"""An intervention worked out on copies of the store's rows: values, what follows, what refuses."""
+"""Interventions on copies of a store's rows: setting values, what follows, refusals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, final
 import numpy as np
 
 from interverse.errors import explain
-from interverse.worlds.trifinger import feasibility, store
+from interverse.scm import Variable
+from interverse.scm.store import Rows, Store
+from interverse.sim.arrays import like, namespace, to_numpy
+from interverse.worlds.trifinger import feasibility
 from interverse.worlds.trifinger.objects import to_cartesian
-from interverse.worlds.trifinger.penetration import Capsules, Depths, Solids, penetrations
-from interverse.worlds.trifinger.scene import Scene
-from interverse.worlds.trifinger.store import ADDRESS, Rows, part
+from interverse.worlds.trifinger.penetration import BoxSet, Depths, penetrations
+from interverse.worlds.trifinger.scene import ArenaScene
+from interverse.worlds.trifinger.store import ADDRESS, noise_of
 from interverse.worlds.trifinger.tasks.task import Task
-from interverse.worlds.trifinger.variables import Declared
 
 Array = Any
 _BODIES = {  # keys that decide whether things stand in each other
@@ -34,9 +36,9 @@ class Editor:
     def __init__(
         self,
         task: Task,
-        scene: Scene,
-        declared: Collection[Declared],
-        capsules: Capsules,
+        scene: ArenaScene,
+        store: Store,
+        variables: Mapping[str, Variable],
         hold: Callable[[Rows], None],
     ) -> None:
         """Makes an editor.
@@ -44,41 +46,49 @@ class Editor:
         Args:
             task: says what follows from its variables.
             scene: what there is.
-            declared: every variable with its slot.
-            capsules: the links' shapes.
+            store: where values are kept.
+            variables: every variable.
             hold: makes the robot's standing command keep it where it is.
         """
-        self._task, self._scene, self._capsules, self._hold = task, scene, capsules, hold
-        self._slots = {d.variable.name: d.slot for d in declared}
-        self._states = {d.variable.name for d in declared if d.variable.kind == "state"}
+        self._task, self._scene, self._store, self._hold = task, scene, store, hold
+        self._states = {name for name, v in variables.items() if v.kind == "state"}
 
-    def apply(self, rows: Rows, values: Mapping[str, Array]) -> Mapping[int, str]:
+    def apply(self, rows: Rows, values: Mapping[str, Array]) -> dict[int, str]:
         """Writes values and what follows from them into rows; returns rows that cannot be."""
         late = values.keys() & self._states
-        refused = {}
+        refused: dict[int, str] = {}
         for name in sorted(values.keys() - late):
             refused |= self._put(rows, name, values[name])
-        noise = store.noise_of(rows[ADDRESS]).at(0)
-        refused |= self._task.settle(rows, values.keys(), noise)
-        for name in sorted(late):
-            refused |= self._put(rows, name, values[name])
+        refused |= settle(self._task, rows, values.keys())
         if "joint_positions" in values:
+            self._put(rows, "joint_positions", values["joint_positions"])
             self._hold(rows)
+        for name in sorted(values):  # what is set follows from nothing else
+            refused |= self._put(rows, name, values[name])
         return refused
 
     def _put(self, rows: Rows, name: str, value: Array) -> dict[int, str]:
-        slot = self._slots[name]
         owner = name.partition("/")[0]
-        if name.endswith("cylindrical_position") and slot is None:
-            slot, value = self._slots[f"{owner}/cartesian_position"], to_cartesian(value)
+        xp = namespace(value)
+        if name not in self._store.slots:  # the other description of a position
+            name, value = f"{owner}/cartesian_position", to_cartesian(value)
         elif name.endswith("orientation"):
-            value = value / np.sqrt((value * value).sum(axis=-1, keepdims=True))
-        part(rows, slot)[...] = value
+            value = value / xp.sqrt(xp.sum(value * value, axis=-1, keepdims=True))
+        if owner.startswith("block_") and name.endswith("/size"):
+            self._keep_lower_face(rows, owner, value)
+        self._store.part(rows, name)[...] = value
         kind, _, number = owner.partition("_")
         if kind not in ("block", "goal") or not number.isdigit():
             return {}
-        absent = ~rows[f"{kind}/used"][:, int(number)]
+        absent = to_numpy(~rows[f"{kind}/used"][:, int(number)])
         return {int(k): _not_there(owner) for k in np.flatnonzero(absent)}
+
+    def _keep_lower_face(self, rows: Rows, block: str, size: Array) -> None:
+        """Lifts a block that is to have another size, so that it stays on what it stands on."""
+        height, place = (
+            self._store.part(rows, f"{block}/{k}") for k in ("size", "cartesian_position")
+        )
+        place[:, 2] += (size[:, 2] - height[:, 2]) / 2
 
     def infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
         """Returns, by row, why a scene cannot be."""
@@ -86,12 +96,12 @@ class Editor:
         if _GOALS & set(changed):
             names = tuple(f"goal_{i}" for i in range(self._scene.goal_count))
             moved = rows["goal/used"] & _any_differs(rows, before, sorted(_GOALS))
-            pose = tuple(rows[f"goal/{key}"] for key in ("position", "orientation", "size"))
+            pose = rows["goal/position"], rows["goal/orientation"], rows["goal/size"]
             built = bool(set(self._task.generators) & set(changed) - {"blocks/mass"})
-            reasons |= feasibility.goal_reasons(names, pose, moved, tall=built)  # type: ignore[arg-type]
+            reasons |= feasibility.goal_reasons(names, pose, moved, tall=built)
         if _BODIES & set(changed):
             after = self._depths(rows)
-            deep = np.flatnonzero((after.depth > after.limit).any(axis=1))
+            deep = np.flatnonzero(to_numpy((after.depth > after.limit).any(axis=1)))
             if len(deep):
                 then = self._depths({key: before[key][deep] for key in before})
                 now = replace(after, depth=after.depth[deep], limit=after.limit[deep])
@@ -101,7 +111,7 @@ class Editor:
 
     def _depths(self, rows: Rows) -> Depths:
         return penetrations(
-            self._capsules,
+            self._task.capsules,
             rows["joint_positions"],
             rows["robot/height"],
             _solids(rows, "block", self._scene.block_count),
@@ -109,9 +119,24 @@ class Editor:
         )
 
 
-def _solids(rows: Rows, kind: str, names: Any) -> Solids:
+def settle(task: Task, rows: Rows, given: Collection[str]) -> Mapping[int, str]:
+    """Lets a task change rows so that what follows from the given variables holds.
+
+    Whole scenes are built on the host, piece by piece; all else stays on the rows' device.
+    """
+    if not set(given) & set(task.generators):
+        return task.settle(rows, given, noise_of(rows[ADDRESS]).at(0))
+    host = {key: to_numpy(values) for key, values in rows.items()}
+    refused = task.settle(host, given, noise_of(host[ADDRESS]).at(0))
+    for key, values in rows.items():
+        if not isinstance(values, np.ndarray):
+            values[...] = like(host[key], values)
+    return refused
+
+
+def _solids(rows: Rows, kind: str, names: Any) -> BoxSet:
     labels = tuple(names) if isinstance(names, list) else tuple(f"{kind}_{i}" for i in range(names))
-    return Solids(
+    return BoxSet(
         labels,
         rows[f"{kind}/position"],
         rows[f"{kind}/orientation"],

@@ -1,4 +1,4 @@
-"""Whether a scene can be: the rules by which an intervention is refused, and what they say.
+"""The rules by which an intervention is refused, and what refusals say.
 
 An intervention is refused for what it makes worse: a pair that was as deep before, or a goal that
 did not move, is no reason.
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from interverse.sim.arrays import namespace
-from interverse.worlds.trifinger.overlap import bounds
+from interverse.sim.arrays import like, namespace, to_numpy
 from interverse.worlds.trifinger.penetration import Depths
+from interverse.worlds.trifinger.rewards import bounds
 
 Array = Any  # a NumPy array or a Torch tensor
 
@@ -24,16 +24,16 @@ _WORSE = 1e-9  # m by which a depth must grow to count
 
 def worse(after: Depths, before: Depths) -> dict[int, str]:
     """Returns, by row, the reason for each world that has a pair deeper than allowed and before."""
-    deep, was = np.asarray(after.depth), np.asarray(before.depth)
-    bad = (deep > after.limit) & (deep > was + _WORSE)
-    excess = np.where(bad, deep - after.limit, -np.inf)
+    deep, was, limit = (to_numpy(a) for a in (after.depth, before.depth, after.limit))
+    bad = (deep > limit) & (deep > was + _WORSE)
+    excess = np.where(bad, deep - limit, -np.inf)
     reasons = {}
     for row in np.flatnonzero(bad.any(axis=1)).tolist():
         k = int(np.argmax(excess[row]))
         a, b = after.pairs[k]
         reasons[row] = (
             f"{a} would stand {deep[row, k] * 1e3:.1f} mm deep in {b}. "
-            f"Allowed: {after.limit[row, k] * 1e3:.1f} mm."
+            f"Allowed: {limit[row, k] * 1e3:.1f} mm."
         )
     return reasons
 
@@ -49,8 +49,9 @@ def goal_place(
     xp = namespace(position)
     box = bounds(position, orientation, size)
     low, high = box[..., 0, :], box[..., 1, :]
-    least, most = xp.asarray(ARENA[0]), xp.asarray((*ARENA[1][:2], np.inf if tall else ARENA[1][2]))
-    edges = xp.clip(xp.minimum(high, most) - xp.maximum(low, least), 0.0, None)
+    top = np.inf if tall else ARENA[1][2]
+    least, most = like(ARENA[0], position), like((*ARENA[1][:2], top), position)
+    edges = (xp.minimum(high, most) - xp.maximum(low, least)).clip(0.0, None)
     inside = edges[..., 0] * edges[..., 1] * edges[..., 2]
     return inside / (size[..., 0] * size[..., 1] * size[..., 2]), low[..., 2]
 
@@ -66,10 +67,14 @@ def goal_reasons(
         moved: (N, G), which ones to look at.
         tall: whether they may reach above the arena.
     """
-    share, lowest = (np.asarray(x) for x in goal_place(*goals, tall=tall))
+    share, lowest = goal_place(*goals, tall=tall)
     outside, sunk = moved & (share < GOAL_SHARE), moved & (lowest < GOAL_FLOOR)
+    bad = np.flatnonzero(to_numpy((outside | sunk).any(axis=1))).tolist()
+    if not bad:
+        return {}
+    share, lowest, outside, sunk = (to_numpy(a) for a in (share, lowest, outside, sunk))
     reasons = {}
-    for row in np.flatnonzero((outside | sunk).any(axis=1)).tolist():
+    for row in bad:
         if outside[row].any():
             k = int(np.argmax(outside[row]))
             reasons[row] = (

@@ -21,7 +21,7 @@ from interverse.worlds.trifinger.robot import (
     Link,
     hinge_origins,
 )
-from interverse.worlds.trifinger.scene import FINGER_FRICTION, Scene
+from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene
 
 _CAPSULES = {  # ends and radius, with the original's 1 mm collision margin added
     "upper": ((-0.1545, 0.0075, 0.0), (0.0015, -0.0016, 0.0), 0.0213),
@@ -31,7 +31,7 @@ _CAPSULES = {  # ends and radius, with the original's 1 mm collision margin adde
 _TIP_RADIUS = 0.0105
 
 
-def add_robot(spec: mujoco.MjSpec, scene: Scene) -> None:
+def add_robot(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds the holder and the fingers; the body `robot` carries them all."""
     robot = spec.worldbody.add_body(name="robot", pos=(0, 0, scene.robot_height))
     _add_looks(spec, scene)
@@ -57,7 +57,7 @@ def add_robot(spec: mujoco.MjSpec, scene: Scene) -> None:
         geom.solref, geom.solimp = SOLREF, (*SOLIMP, 0.5, 2)
 
 
-def add_actuators(spec: mujoco.MjSpec, scene: Scene) -> None:
+def add_actuators(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds servos or motors, then dampers; each joint clips the sum of its two forces."""
     for finger in FINGERS:
         for link, kp, kd in zip(HINGED, KP, KD, strict=True):
@@ -97,7 +97,7 @@ def _actuator(
     )
 
 
-def _add_looks(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _add_looks(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     real = scene.look == "realistic"
     add_material(spec, "hub", (0.16, 0.16, 0.18), specular=0.4)
     add_material(spec, "tip", (0.10, 0.10, 0.11), specular=0.1)
@@ -109,7 +109,7 @@ def _add_looks(spec: mujoco.MjSpec, scene: Scene) -> None:
         add_mesh(spec, part, *looks.cover(part))
 
 
-def _add_finger(base: mujoco.MjsBody, scene: Scene, f: int) -> None:
+def _add_finger(base: mujoco.MjsBody, scene: ArenaScene, f: int) -> None:
     finger, tip = FINGERS[f], LINKS[3]
     box, sphere, mesh = (
         mujoco.mjtGeom.mjGEOM_BOX,

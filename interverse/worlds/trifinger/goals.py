@@ -47,7 +47,7 @@ def quarter_turn(side: Array) -> Array:
 class ValuesOf(Mapping[str, Array]):
     """Present values of some worlds, read when asked for."""
 
-    def __init__(self, world: World, worlds: Index) -> None:
+    def __init__(self, world: World, worlds: Index | slice) -> None:
         self._world, self._worlds = world, worlds
 
     def __getitem__(self, name: str) -> Array:

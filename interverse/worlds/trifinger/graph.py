@@ -11,20 +11,10 @@ import functools
 from collections.abc import Sequence
 
 from interverse.scm import CausalGraph
-from interverse.worlds.trifinger.variables import FINGERS, LINK_NAMES
+from interverse.worlds.trifinger.variables import ARENA_CAUSES, ROBOT_CAUSES
 
 Edge = tuple[str, str]
 
-_ARENA = ("gravity", "floor/friction", "stage/friction")
-_ROBOT = (
-    "joint_positions",
-    "joint_velocities",
-    "robot/height",
-    "robot/joint_damping",
-    "robot/action_delay",
-    "robot/control_period",
-    *(f"{finger}/{link}/mass" for finger in FINGERS for link in LINK_NAMES),
-)
 _BLOCK = (
     "mass",
     "size",
@@ -59,8 +49,14 @@ def causal_graph(
         [f"goal_{i}" for i in range(goals)],
     )
     obstacle = [n for n in names if n in ("obstacle/size", "obstacles/count")]
-    causes = [*_ARENA, *_ROBOT, *(f"{b}/{q}" for b in block_names for q in _BLOCK), *obstacle]
+    causes = [
+        *ARENA_CAUSES,
+        *ROBOT_CAUSES,
+        *(f"{b}/{q}" for b in block_names for q in _BLOCK),
+        *obstacle,
+    ]
     out = [(cause, "joint_velocities'") for cause in causes]
+    out += _command_edges()
     out += [("joint_positions", "joint_positions'"), ("joint_velocities'", "joint_positions'")]
     for block in block_names:
         for turn, place in (("linear", "cartesian_position"), ("angular", "orientation")):
@@ -74,6 +70,13 @@ def causal_graph(
         for o in (*block_names, *goal_names)
     ]
     return CausalGraph.build(names, out, [*twins, *constraints])
+
+
+def _command_edges() -> list[Edge]:
+    """Returns what commands follow from: a robot that is placed holds still."""
+    next_ones = "robot/commands'"
+    causes = ("robot/commands", "robot/control_period", "joint_positions", "robot/height")
+    return [("joint_positions", "robot/commands"), *((cause, next_ones) for cause in causes)]
 
 
 def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:

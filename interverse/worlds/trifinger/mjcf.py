@@ -1,4 +1,4 @@
-"""Turns a `Scene` into a MuJoCo model.
+"""Turns a `ArenaScene` into a MuJoCo model.
 
 Every element has a stable name, so a variable can say where it lives:
 
@@ -23,12 +23,15 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
+from interverse.sim import coulomb
 from interverse.worlds.trifinger.arena import add_arena
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
+    FLOOR_GIVE,
     SOLIMP,
     SOLREF,
     TORSION,
+    Contact,
     contacts,
     solving,
     surface_frictions,
@@ -39,10 +42,10 @@ from interverse.worlds.trifinger.fingers import add_actuators, add_robot
 from interverse.worlds.trifinger.robot import DATUM, SUBSTEP
 from interverse.worlds.trifinger.scene import (
     AMBIENT,
+    ArenaScene,
     Block,
+    BlockMesh,
     Goal,
-    Mesh,
-    Scene,
     box_inertia,
     parking_position,
 )
@@ -50,7 +53,7 @@ from interverse.worlds.trifinger.scene import (
 _MINIMAL_DISTANCE, _NET_FORCE = 1, 3  # MuJoCo's numbers for a contact sensor's reductions
 
 
-def build(scene: Scene) -> mujoco.MjSpec:
+def build(scene: ArenaScene) -> mujoco.MjSpec:
     """Returns the editable MuJoCo description of a scene."""
     spec = mujoco.MjSpec()
     spec.modelname = "trifinger"
@@ -70,15 +73,17 @@ def build(scene: Scene) -> mujoco.MjSpec:
     add_actuators(spec, scene)
     if scene.sensors:
         _add_sensors(spec, scene)
+    if scene.contact == "exact":
+        coulomb.attach(spec)
     return spec
 
 
-def compile_scene(scene: Scene) -> mujoco.MjModel:
+def compile_scene(scene: ArenaScene) -> mujoco.MjModel:
     """Returns the compiled model of a scene."""
     return build(scene).compile()
 
 
-def _add_options(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _add_options(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     spec.option.timestep = SUBSTEP
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
@@ -102,7 +107,7 @@ def _add_options(spec: mujoco.MjSpec, scene: Scene) -> None:
     visual.global_.offheight = 1440
 
 
-def _add_block(spec: mujoco.MjSpec, scene: Scene, index: int) -> None:
+def _add_block(spec: mujoco.MjSpec, scene: ArenaScene, index: int) -> None:
     used = index < len(scene.blocks)
     block = scene.blocks[index] if used else Block(position=parking_position(index))
     name = f"block_{index}"
@@ -126,7 +131,7 @@ def _add_block(spec: mujoco.MjSpec, scene: Scene, index: int) -> None:
         _add_solid(spec, body, name, block.mesh, block.size, SOLIDS)
 
 
-def _add_goal(spec: mujoco.MjSpec, scene: Scene, index: int) -> None:
+def _add_goal(spec: mujoco.MjSpec, scene: ArenaScene, index: int) -> None:
     goal = scene.goals[index] if index < len(scene.goals) else Goal(alpha=0.0)
     name = f"goal_{index}"
     add_material(spec, name, goal.color, specular=0.0, alpha=goal.alpha)
@@ -167,7 +172,7 @@ def _add_solid(
     spec: mujoco.MjSpec,
     body: mujoco.MjsBody,
     name: str,
-    mesh: Mesh,
+    mesh: BlockMesh,
     size: Sequence[float],
     group: int,
 ) -> None:
@@ -175,8 +180,8 @@ def _add_solid(
     add_geom(body, name, mujoco.mjtGeom.mjGEOM_MESH, (), group=group, material=name, meshname=name)
 
 
-def _add_pairs(spec: mujoco.MjSpec, scene: Scene) -> None:
-    frictions, grip = surface_frictions(scene), solving(scene).grip
+def _add_pairs(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
+    frictions = surface_frictions(scene)
     for contact in contacts(scene):
         slide = frictions[contact.surfaces[0]] * frictions[contact.surfaces[1]]
         spec.add_pair(
@@ -186,11 +191,19 @@ def _add_pairs(spec: mujoco.MjSpec, scene: Scene) -> None:
             condim=contact.condim,
             friction=(slide, slide, TORSION, 0, 0),
             solref=SOLREF,
-            solimp=(grip, grip, *SOLIMP[2:], 0.5, 2) if contact.grips else (*SOLIMP, 0.5, 2),
+            solimp=(*_impedance(scene, contact), 0.5, 2),
         )
 
 
-def _add_sensors(spec: mujoco.MjSpec, scene: Scene) -> None:
+def _impedance(scene: ArenaScene, contact: Contact) -> tuple[float, float, float]:
+    if contact.grips:
+        grip = solving(scene).grip
+        return grip, grip, SOLIMP[2]
+    exact = scene.contact == "exact" and contact.surfaces[0] == "floor"
+    return FLOOR_GIVE if exact and contact.surfaces[1] != "finger" else SOLIMP
+
+
+def _add_sensors(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     field = mujoco.mjtConDataField
     found_dist = 1 << int(field.mjCONDATA_FOUND) | 1 << int(field.mjCONDATA_DIST)
     for pair in touch_sensors(scene):

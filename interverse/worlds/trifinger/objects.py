@@ -1,23 +1,27 @@
-"""The variables of blocks, goals and walls, and the bounds that follow their sizes."""
+"""The variables of blocks, goals and walls, and the bounds that follow their sizes.
+
+Positions are measured from the datum; bindings add it. A block that is not in use is parked.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Literal
 
 import numpy as np
 
-from interverse.scm import Binding, Box, UnitQuaternion
+from interverse.scm import Binding, Box, UnitQuaternion, Variable
 from interverse.scm.variable import Bounds, Kind, Values
-from interverse.sim.arrays import namespace
-from interverse.worlds.trifinger.scene import Scene
+from interverse.sim.arrays import inverse, like, namespace, rotate, to_mujoco
+from interverse.worlds.trifinger.contacts import friction_bindings
+from interverse.worlds.trifinger.robot import DATUM
+from interverse.worlds.trifinger.scene import ArenaScene, Obstacle, parking_position
 from interverse.worlds.trifinger.variables import (
     MASS_DOMAIN,
     MASSES,
     SHADES,
     UNBOUNDED,
-    Declared,
-    Slot,
     Spaces,
     color,
     declare,
@@ -38,8 +42,8 @@ _LOWEST = -np.inf  # direction of `np.nextafter` that keeps a bound just outside
 
 
 def block_variables(
-    scene: Scene, i: int, *, heights: Heights = "free", sizes: Spaces = SIZES
-) -> list[Declared]:
+    scene: ArenaScene, i: int, *, heights: Heights = "free", sizes: Spaces = SIZES
+) -> list[Variable]:
     """Returns the variables of one block.
 
     Args:
@@ -48,14 +52,14 @@ def block_variables(
         heights: how A and B bound its height: see `cylindrical`.
         sizes: A and B of its size.
     """
-    name, slots = f"block_{i}", (i,)
+    name = f"block_{i}"
+    mesh = i < len(scene.blocks) and scene.blocks[i].mesh is not None
     out = [
         declare(
             f"{name}/mass",
             "latent",
             0.08,
             MASS_DOMAIN,
-            slot=Slot("block/mass", slots),
             spaces=MASSES,
             unit="kg",
             bindings=(Binding("body_mass", name),),
@@ -65,72 +69,100 @@ def block_variables(
             "latent",
             (0.065,) * 3,
             _SIZE,
-            slot=Slot("block/size", slots),
             spaces=sizes,
             unit="m",
-            doc="Full edges. The block is set on the floor again and keeps its mass.",
-            bindings=(Binding("geom_size", name, None, 0.5),),
+            doc="Full edges. The block keeps its mass and stays on what it stands on.",
+            bindings=_size_bindings(name, mesh=mesh),
         ),
-        color(f"{name}/color", (1.0, 0.0, 0.0), Slot("block/color", slots), SHADES, name),
-        friction(f"{name}/friction", 1.0, Slot("block/friction", slots)),
-        *_pose_variables(name, Slot("block/position", slots), "state", heights),
+        color(f"{name}/color", (1.0, 0.0, 0.0), SHADES, name),
+        friction(f"{name}/friction", 1.0, friction_bindings(scene)),
+        *_pose_variables(name, "state", heights, parking_position(i)),
     ]
-    for quantity, most, unit in (("linear", 2.0, "m/s"), ("angular", 30.0, "rad/s")):
+    pose, used = f"{name}/orientation", f"{name}/used"
+    spin = Binding(
+        "qvel", name, (3, 4, 5), function=_own_spin, of=(f"{name}/angular_velocity", pose, used)
+    )
+    slide = Binding(
+        "qvel", name, (0, 1, 2), function=_if_used, of=(f"{name}/linear_velocity", used)
+    )
+    for quantity, most, unit, bound in (
+        ("linear", 2.0, "m/s", slide),
+        ("angular", 30.0, "rad/s", spin),
+    ):
         out.append(
             declare(
                 f"{name}/{quantity}_velocity",
                 "state",
                 np.zeros(3),
                 Box(-most, most, (3,)),
-                slot=Slot(f"block/{quantity}_velocity", slots),
                 unit=unit,
                 doc="In the world frame.",
+                bindings=(bound,),
             )
         )
     return out
 
 
 def goal_variables(
-    i: int, *, heights: Heights = "free", bounded: bool = True, sizes: Spaces = SIZES
-) -> list[Declared]:
+    scene: ArenaScene,
+    i: int,
+    *,
+    heights: Heights = "free",
+    bounded: bool = True,
+    sizes: Spaces = SIZES,
+) -> list[Variable]:
     """Returns the variables of one goal; `bounded=False` leaves its pose without A and B."""
-    name, slots = f"goal_{i}", (i,)
+    name = f"goal_{i}"
+    mesh = i < len(scene.goals) and scene.goals[i].mesh is not None
     return [
         declare(
             f"{name}/size",
             "goal",
             (0.065,) * 3,
             _SIZE,
-            slot=Slot("goal/size", slots),
             spaces=sizes,
             unit="m",
             doc="Full edges.",
+            bindings=_size_bindings(name, mesh=mesh),
         ),
-        color(f"{name}/color", (0.0, 1.0, 0.0), Slot("goal/color", slots), SHADES, name),
-        *_pose_variables(name, Slot("goal/position", slots), "goal", heights, bounded=bounded),
+        color(f"{name}/color", (0.0, 1.0, 0.0), SHADES, name),
+        *_pose_variables(name, "goal", heights, None, bounded=bounded),
     ]
 
 
 def _pose_variables(
-    name: str, slot: Slot, kind: Kind, heights: Heights, *, bounded: bool = True
-) -> list[Declared]:
+    name: str,
+    kind: Kind,
+    heights: Heights,
+    parking: tuple[float, float, float] | None,
+    *,
+    bounded: bool = True,
+) -> list[Variable]:
+    """Returns place and turn; `parking` is where a free body waits, None for a mocap body."""
+    position, used = f"{name}/cartesian_position", f"{name}/used"
+    if parking is None:
+        place_binding = Binding("mocap_pos", name, function=above_datum)
+        turn_binding = Binding("mocap_quat", name, function=to_mujoco)
+    else:
+        put = functools.partial(placed, parking)
+        place_binding = Binding("qpos", name, (0, 1, 2), function=put, of=(position, used))
+        turn_binding = Binding("qpos", name, (3, 4, 5, 6), function=to_mujoco)
     place = cylindrical(f"{name}/size", heights) if bounded else UNBOUNDED
     return [
         declare(
-            f"{name}/cartesian_position",
+            position,
             kind,
             np.zeros(3),
             _POSITION,
-            slot=slot,
             unit="m",
             doc="The centre; the height is measured from the datum.",
+            bindings=(place_binding,),
         ),
         declare(
             f"{name}/cylindrical_position",
             kind,
             np.zeros(3),
             _CYLINDRICAL,
-            slot=None,
             spaces=place,
             unit="m, rad, m",
             doc="Radius, angle and height of the centre; it wins over a cartesian position.",
@@ -140,14 +172,14 @@ def _pose_variables(
             kind,
             (0.0, 0.0, 0.0, 1.0),
             _ROTATION,
-            slot=Slot(slot.key.replace("position", "orientation"), slot.index),
             spaces=YAWS if bounded else UNBOUNDED,
             doc="Quaternion x, y, z, w.",
+            bindings=(turn_binding,),
         ),
     ]
 
 
-def obstacle_variables(scene: Scene) -> list[Declared]:
+def obstacle_variables(scene: ArenaScene) -> list[Variable]:
     """Returns size and colour of the wall of pick_and_place."""
     wall = scene.obstacles[0]
     x, y = wall.size[:2]
@@ -157,17 +189,52 @@ def obstacle_variables(scene: Scene) -> list[Declared]:
             "latent",
             wall.size,
             Box(0.005, 0.6, (3,)),
-            slot=Slot("obstacle/size", (0,)),
             spaces=(
                 Box((x, y, 0.02), (x, y, 0.065), (3,)),
                 Box((x, y, 0.065), (x, y, 0.1), (3,), open_low=True),
             ),
             unit="m",
             doc="Full edges of the wall; it stands on the floor at any height.",
-            bindings=(Binding("geom_size", wall.name, None, 0.5),),
+            bindings=(*_size_bindings(wall.name, mesh=False), obstacle_place(wall, 0)),
         ),
-        color("obstacle/color", wall.color, Slot("obstacle/color", (0,)), SHADES, wall.name),
+        color("obstacle/color", wall.color, SHADES, wall.name),
     ]
+
+
+def obstacle_place(obstacle: Obstacle, i: int) -> Binding:
+    """Returns the binding that puts an obstacle where the store says, below the floor if unused."""
+    put = functools.partial(placed, (0.0, 0.0, -3.0 - i))
+    of = (f"obstacle_{i}/position", f"obstacle_{i}/used")
+    return Binding("mocap_pos", obstacle.name, function=put, of=of)
+
+
+# --- functions of bindings -----------------------------------------------------------------------
+
+
+def _size_bindings(name: str, *, mesh: bool) -> tuple[Binding, ...]:
+    """Returns the half sizes of a box; a mesh keeps the size it was compiled with."""
+    return () if mesh else (Binding("geom_size", name, None, 0.5),)
+
+
+def above_datum(position: Array) -> Array:
+    """Returns world coordinates of points measured from the datum, (n, 3)."""
+    return position + like((0.0, 0.0, DATUM), position)
+
+
+def placed(parking: tuple[float, float, float], position: Array, used: Array) -> Array:
+    """Returns world coordinates of objects in use, and where the others wait, (n, 3)."""
+    xp = namespace(position)
+    return xp.where(used[..., None], above_datum(position), like(parking, position))
+
+
+def _if_used(value: Array, used: Array) -> Array:
+    xp = namespace(value)
+    return xp.where(used[..., None], value, xp.zeros_like(value))
+
+
+def _own_spin(velocity: Array, orientation: Array, used: Array) -> Array:
+    """Returns angular velocities in the block's own frame, as MuJoCo keeps them, (n, 3)."""
+    return _if_used(rotate(inverse(orientation), velocity), used)
 
 
 # --- bounds that follow other variables ----------------------------------------------------------
@@ -189,7 +256,7 @@ def cylindrical(size: str, heights: Heights) -> tuple[Bounds, Bounds]:
         elif heights == "pinned":
             low, high = half, half
         else:
-            low, high = (np.full_like(half, z) for z in heights[part])  # type: ignore[misc]
+            low, high = (np.full_like(half, z) for z in heights[part])
         return ring(part, low, high)
 
     return (lambda v: bounds(0, v)), (lambda v: bounds(1, v))

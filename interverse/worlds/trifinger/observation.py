@@ -1,16 +1,30 @@
-"""The structured observation: which number stands where, and what range it is mapped from."""
+"""The observations of TriFinger worlds: numbers in a fixed layout, pictures, or both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.scm.store import Store
+from interverse.sim.arrays import namespace
+from interverse.worlds.trifinger.options import TriFingerOptions
+from interverse.worlds.trifinger.pictures import (
+    Photographer,
+    PictureObservations,
+    observation_space,
+)
 from interverse.worlds.trifinger.robot import action_bounds
+from interverse.worlds.trifinger.scene import ArenaScene
+from interverse.worlds.trifinger.store import ADDRESS, CLOCK, noise_of
+
+if TYPE_CHECKING:
+    from interverse.worlds.trifinger.tasks.task import Task
 
 Array = Any  # a NumPy array or a Torch tensor
 FloatArray = NDArray[np.float64]
@@ -40,7 +54,7 @@ MOVING = (*STILL, "linear_velocity", "angular_velocity")
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class ObservationLayout:
     """Where everything stands in the flat observation.
 
     Attributes:
@@ -58,10 +72,6 @@ class Layout:
     def width(self) -> int:
         """How many numbers an observation has."""
         return len(self.low)
-
-    def normalise(self, raw: Array) -> Array:
-        """Returns raw observations mapped so that [low, high] becomes [-1, 1], not clipped."""
-        return 2.0 * (raw - self.low) / (self.high - self.low) - 1.0
 
     def sensed(self) -> FloatArray:
         """Returns what one unit of sensor noise means: half a number's range, 0 for what is known.
@@ -93,7 +103,7 @@ def layout(
     *,
     seconds: float,
     more: Mapping[str, int] = MappingProxyType({}),
-) -> Layout:
+) -> ObservationLayout:
     """Returns the layout of robot, objects and what follows them.
 
     Args:
@@ -125,11 +135,141 @@ def layout(
     return _assemble(parts, np.concatenate(columns))
 
 
-def _assemble(parts: Sequence[tuple[str, Any, Any, int]], columns: NDArray[np.int64]) -> Layout:
+def _assemble(
+    parts: Sequence[tuple[str, Any, Any, int]], columns: NDArray[np.int64]
+) -> ObservationLayout:
     slices, lows, highs, start = {}, [], [], 0
     for name, low, high, width in parts:
         slices[name] = slice(start, start + width)
         lows.append(np.broadcast_to(np.asarray(low, dtype=np.float64), (width,)))
         highs.append(np.broadcast_to(np.asarray(high, dtype=np.float64), (width,)))
         start += width
-    return Layout(MappingProxyType(slices), np.concatenate(lows), np.concatenate(highs), columns)
+    return ObservationLayout(
+        MappingProxyType(slices), np.concatenate(lows), np.concatenate(highs), columns
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservationSource:
+    """Where observations come from.
+
+    Attributes:
+        store: it is read whenever somebody looks.
+        seconds: length of an episode.
+        values: every variable by name, for observations of one's own.
+        photographer: makes what pictures are taken with, when the first is asked for.
+        asarray: makes arrays of the store's kind.
+    """
+
+    store: Store
+    seconds: float
+    values: Mapping[str, Array]
+    photographer: Callable[[], Photographer]
+    asarray: Callable[[Any], Array]
+
+
+@final
+class Observer:
+    """The observations of N worlds, made from their store."""
+
+    def __init__(
+        self,
+        task: Task,
+        scene: ArenaScene,
+        options: TriFingerOptions,
+        source: ObservationSource,
+    ) -> None:
+        """Works out what stands where.
+
+        Args:
+            task: whose objects are observed.
+            scene: what is in the world.
+            options: what is shown, and how.
+            source: where the numbers and pictures come from.
+        """
+        self._options, self._store, self._seconds = options, source.store, source.seconds
+        self._values, self._photographer = source.values, source.photographer
+        self._pictures: PictureObservations | None = None
+        asarray, seconds = source.asarray, source.seconds
+        self._asarray, self._step_time = asarray, options.step_time
+        groups, stored = task.groups(scene)
+        more = {} if options.max_blocks is None else {"mask": scene.block_count}
+        more |= {name: rows.shape[1] for name, rows in self._custom().items()}
+        self.layout = layout(groups, stored, seconds=seconds, more=more)
+        self._more = bool(more)
+        places = self.layout
+        self._columns, self._low = asarray(places.columns), asarray(places.low)
+        self._span, self._noisy = asarray(places.high - places.low), asarray(places.sensed())
+        self._objects = [
+            (kind, keys, None if types is None else asarray(types))
+            for kind, keys, types in task.observed(scene)
+        ]
+        flat = gym.spaces.Box(-np.inf, np.inf, (places.width,), np.float64)
+        self.space = observation_space(flat, options)
+
+    @property
+    def slices(self) -> Mapping[str, slice]:
+        """Where everything stands in a flat observation; empty where there is none."""
+        pixels = self._options.observation_mode == "pixel"
+        return MappingProxyType({}) if pixels else self.layout.slices
+
+    def observe(self, tips: Array) -> Any:
+        """Returns every world's observation, given where the fingertips are, (N, 9)."""
+        if self._options.observation_mode == "structured":
+            return self._numbers(tips)
+        if self._pictures is None:
+            camera = self._photographer()
+            self._pictures = PictureObservations(camera, self._options, self._store)
+        pictures = {n: self._asarray(shots) for n, shots in self._pictures.take().items()}
+        return (
+            pictures["pixels"]
+            if self._options.observation_mode == "pixel"
+            else {
+                "structured": self._numbers(tips),
+                **pictures,
+            }
+        )
+
+    def close(self) -> None:
+        """Releases the GL contexts."""
+        if self._pictures is not None:
+            self._pictures.close()
+            self._pictures = None
+
+    def _numbers(self, tips: Array) -> Array:
+        """Returns the structured observations, (N, width)."""
+        store, rows, options = self._store, self._store.rows, self._options
+        xp = namespace(tips)
+        left = self._seconds - xp.astype(rows[CLOCK], tips.dtype) * self._step_time
+        parts = [left[:, None], rows["joint_positions"], rows["joint_velocities"], tips]
+        parts += [_object_numbers(store, *objects) for objects in self._objects]
+        if self._more:
+            mask = (
+                () if options.max_blocks is None else (xp.astype(rows["block/used"], tips.dtype),)
+            )
+            parts += [*mask, *self._custom().values()]
+        raw = xp.concat(parts, axis=1)[:, self._columns]
+        spread = rows["robot/observation_noise"]
+        if store.cached("noisy", ("robot/observation_noise",), lambda: bool((spread != 0).any())):
+            draw = noise_of(rows[ADDRESS]).normal("observation", (self.layout.width,))
+            raw = raw + spread[:, None] * self._noisy * draw
+        return 2.0 * (raw - self._low) / self._span - 1.0 if options.normalize_observations else raw
+
+    def _custom(self) -> dict[str, Array]:
+        """Returns the observations of one's own, (N, k) each."""
+        return {
+            name: self._asarray(function(self._values)).reshape(self._store.num_worlds, -1)
+            for name, function in self._options.custom_observations.items()
+        }
+
+
+def _object_numbers(store: Store, kind: str, keys: Sequence[str], types: Array | None) -> Array:
+    """Returns the numbers of all objects of a kind, one after another; absent ones are zero."""
+    rows, used = store.rows, store.rows[f"{kind}/used"]
+    xp = namespace(used)
+    numbers = [] if types is None else [(used * types)[..., None]]
+    flat = xp.concat([*numbers, *(rows[f"{kind}/{key}"] for key in keys)], axis=-1)
+    if not store.cached(f"{kind}s in use", (f"{kind}/used",), lambda: bool(used.all())):
+        flat = xp.where(used[..., None], flat, 0.0)
+    return flat.reshape(flat.shape[0], -1)

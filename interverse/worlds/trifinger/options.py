@@ -9,9 +9,16 @@ from typing import Any, Literal
 import numpy as np
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.worlds.trifinger.contacts import contact_mode
 from interverse.worlds.trifinger.drag import Drag
-from interverse.worlds.trifinger.robot import SUBSTEP, Control, Mode, check_mode
-from interverse.worlds.trifinger.scene import LOOKS, OBSERVATION_CAMERAS, Scene
+from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl, check_mode
+from interverse.worlds.trifinger.scene import (
+    CONTACTS,
+    LOOKS,
+    OBSERVATION_CAMERAS,
+    ArenaScene,
+    ContactMode,
+)
 from interverse.worlds.world import WorldOptions
 
 ObservationMode = Literal["structured", "pixel", "mixed"]
@@ -67,10 +74,17 @@ class TriFingerOptions(WorldOptions):
     """Room for this many blocks in tasks that build their scene; None: the default scene's."""
     drag: Drag = "exact"
     """`exact` applies the original's drag each substep; `joint_damping` is a fast stand-in."""
+    contact: ContactMode | None = None
+    """`exact` is Coulomb friction; `convex` is MuJoCo's own, by which sliding things hop. None is
+    `exact`, but `convex` on a GPU, in scenes of more than ten blocks, and where there is no C
+    compiler. The world's `options.contact` says which it became."""
     look: str = "default"
     """`realistic` paints the robot grey."""
     contact_sensors: bool = False
     """Whether `world.contact(a, b)` and `world.contact_force(a, b)` can be asked."""
+    active_edges: bool = False
+    """Whether `info["active_edges"]` says which contacts acted in a step: the local causal graph.
+    Its columns are `world.contact_edges`."""
     legacy_time_left: bool = False
     """Whether the time left is steps minus seconds, as where the original was given a length: its
     own evaluation from a saved tracker did so."""
@@ -88,6 +102,8 @@ class TriFingerOptions(WorldOptions):
         _one_of("observation_mode", self.observation_mode, OBSERVATION_MODES)
         _one_of("score", self.score, SCORES)
         _one_of("drag", self.drag, ("exact", "joint_damping"))
+        if self.contact is not None:
+            _one_of("contact", self.contact, CONTACTS)
         _one_of("look", self.look, LOOKS)
         for name in ("skip_frame", "image_size", "max_blocks"):
             _positive_whole(name, getattr(self, name))
@@ -125,7 +141,7 @@ class TriFingerOptions(WorldOptions):
         return SUBSTEP * self.skip_frame
 
 
-def scene_of(task: Any, options: TriFingerOptions, control: Control) -> Scene:
+def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> ArenaScene:
     """Returns the task's scene with the options' room, drag, looks and motors."""
     scene = task.scene()
     room: dict[str, Any] = {}
@@ -138,14 +154,17 @@ def scene_of(task: Any, options: TriFingerOptions, control: Control) -> Scene:
                 )
             )
         room = task.room(scene, options.max_blocks)
+    if options.look == "realistic":  # grey to begin with; colours can still be set
+        room["link_colors"] = (((0.2, 0.2, 0.2),) * 4,) * 3
+    scene = replace(scene, **room)
     return replace(
         scene,
         drag=options.drag,
+        contact=contact_mode(options.contact, options.device, scene.block_count),
         look=options.look,
         torques=control.torques,
         servo_lag=control.servo_lag,
-        sensors=options.contact_sensors,
-        **room,
+        sensors=options.contact_sensors or options.active_edges,
     )
 
 

@@ -1,58 +1,25 @@
-"""How much of the goals the blocks fill.
+"""The score of boxes as they stand: exact volumes that blocks and goals share.
 
-`aabb_score` is the published score: boxes are replaced by their axis-aligned bounding boxes, so an
-error of yaw costs nothing. `oriented_score` takes the boxes as they stand; its volumes are exact.
-All arrays have a leading world axis; sums run in a fixed order, so a batch equals single worlds bit
-for bit.
+The published score (`rewards.aabb_score`) replaces boxes by their axis-aligned bounding boxes, so
+an error of yaw costs nothing; here it costs what it should. Sums run in a fixed order, so a batch
+equals single worlds bit for bit.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from array_api_compat import device
 
-from interverse.sim.arrays import namespace
-from interverse.worlds.trifinger.rotation import matrix
+from interverse.sim.arrays import matrix, namespace
+from interverse.worlds.trifinger.rewards import bounds, filled_share, product, sum_last
 
 Array = Any  # a NumPy array or a Torch tensor
-Score = Literal["aabb", "oriented"]
 
 _PARALLEL = 1e-9  # sine of an angle below which directions count as parallel
 _TOUCHING = 1e-12  # m
 _CHUNK = 128  # pairs of boxes at a time, so that the work fits the processor's cache
-
-
-def bounds(position: Array, orientation: Array, size: Array) -> Array:
-    """Returns the axis-aligned bounding boxes of boxes, (..., 2, 3): lowest and highest corner.
-
-    Args:
-        position: centres, (..., 3), m.
-        orientation: quaternions, (..., 4).
-        size: full edges, (..., 3), m.
-    """
-    xp = namespace(position)
-    axes = xp.abs(matrix(orientation))
-    half = axes[..., 0] * size[..., None, 0] + axes[..., 1] * size[..., None, 1]
-    half = (half + axes[..., 2] * size[..., None, 2]) / 2
-    return xp.stack([position - half, position + half], axis=-2)
-
-
-def aabb_score(blocks: Array, goals: Array) -> Array:
-    """Returns the filled fraction of the goals' bounding boxes, (N,); 1 where there is no goal.
-
-    Blocks that overlap count twice, as in the original, so the score can exceed 1. A padded entry
-    is a box of size zero.
-
-    Args:
-        blocks: bounding boxes of the movable blocks, (N, B, 2, 3).
-        goals: bounding boxes of the goals, (N, G, 2, 3).
-    """
-    xp = namespace(blocks, goals)
-    low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
-    high = xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1])
-    return _ratio(xp, _product((high - low).clip(0.0, None)), _volume(goals))
 
 
 def oriented_score(
@@ -73,24 +40,8 @@ def oriented_score(
         shared[w, b, g] = intersection_volume(
             tuple(part[w, g] for part in goal_pose), tuple(part[w, b] for part in block_pose)
         )
-    score = _ratio(xp, shared, _product(goal_pose[2]))
+    score = filled_share(shared, product(goal_pose[2]))
     return score.clip(None, 1.0)
-
-
-def reaching_score(tips: Array, goals: Array) -> tuple[Array, Array]:
-    """Returns the fractional success and the mean distance m of reaching, each (N,).
-
-    m is the mean over the nine coordinates of |tip - goal|; success is m < 0.01, and the fraction
-    falls from 1 at 0.01 to 0 at 0.03.
-
-    Args:
-        tips: the fingertips, (N, 9), m.
-        goals: where they belong, (N, 9), m.
-    """
-    xp = namespace(tips)
-    gap = xp.abs(tips - goals)
-    mean = _sum(gap) / 9
-    return 1.0 - (mean.clip(0.01, 0.03) - 0.01) / 0.02, mean
 
 
 def intersection_volume(
@@ -120,7 +71,7 @@ def intersection_volume(
     # of each plane, the line's distance from the foot of the origin, times the plane's own
     lever = o1 * (o2 - o1 * cosine) + o2 * (o1 - o2 * cosine)
     # the sine in the distances cancels, as lengths are in units of |along|
-    volume = _sum(xp.where(meets, lever * length, 0.0)) / 6
+    volume = sum_last(xp.where(meets, lever * length, 0.0)) / 6
     return xp.where(_apart(xp, one, other), 0.0, volume)
 
 
@@ -190,26 +141,6 @@ def _may_touch(xp: Any, blocks: Array, goals: Array) -> Array:
     return (gap[..., 0] > 0) & (gap[..., 1] > 0) & (gap[..., 2] > 0)
 
 
-def _ratio(xp: Any, shared: Array, volumes: Array) -> Array:
-    """Returns the sum of shared volumes (N, B, G) over that of the goals (N, G)."""
-    if volumes.shape[-1] == 0:
-        return xp.ones(volumes.shape[0], dtype=volumes.dtype, device=device(volumes))
-    filled = xp.zeros_like(volumes)
-    for b in range(shared.shape[1]):
-        filled = filled + shared[:, b]
-    whole = _sum(volumes)
-    none = whole == 0
-    return xp.where(none, 1.0, _sum(filled) / xp.where(none, 1.0, whole))
-
-
-def _volume(boxes: Array) -> Array:
-    return _product(boxes[..., 1, :] - boxes[..., 0, :])
-
-
-def _product(v: Array) -> Array:
-    return v[..., 0] * v[..., 1] * v[..., 2]
-
-
 def _dot(a: Array, b: Array) -> Array:
     return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
 
@@ -219,11 +150,3 @@ def _cross(xp: Any, a: Array, b: Array) -> Array:
         [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))],
         axis=-1,
     )
-
-
-def _sum(values: Array) -> Array:
-    """Returns the sum over the last axis, term by term: library sums reorder with the shape."""
-    total = values[..., 0]
-    for i in range(1, values.shape[-1]):
-        total = total + values[..., i]
-    return total

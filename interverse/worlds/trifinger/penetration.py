@@ -1,4 +1,4 @@
-"""How deep things stand in each other: boxes, capsules, floor and wall, in closed array code.
+"""Depths by which boxes, capsules, floor and wall stand in each other, in closed array code.
 
 Boxes meet boxes by separating axes, capsules meet boxes and capsules by distance. Depths are (N, P)
 over worlds and pairs, in metres, negative where the two are apart.
@@ -12,17 +12,17 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.sim.arrays import namespace
-from interverse.worlds.trifinger.overlap import bounds
+from interverse.sim.arrays import inverse, like, matrix, namespace, rotate
+from interverse.worlds.trifinger.rewards import bounds
 from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, HEIGHT, LINKS, hinge_origins
-from interverse.worlds.trifinger.rotation import conjugate, matrix, rotate
-from interverse.worlds.trifinger.scene import WALL_HEIGHT, WALL_RADIUS
+from interverse.worlds.trifinger.scene import WALL_BOX, WALL_HEIGHT, WALL_RADIUS
 
 Array = Any  # a NumPy array or a Torch tensor
 Pairs = list[tuple[str, str]]
 
 STAGE_DEPTH = 0.030  # how far blocks may stand in each other, the floor, the wall or an obstacle, m
 ROBOT_DEPTH = 0.0095  # how far a finger may stand in anything, m
+_WALL_OUTSIDE = WALL_RADIUS + WALL_BOX  # of the boxes that fingers touch, m
 _GOLDEN = 0.6180339887498949
 _SEARCH_STEPS = 22  # of the golden section: the place on a link is known to a hundredth of a mm
 
@@ -43,9 +43,12 @@ class Capsules:
     radii: Array
 
 
+NO_CAPSULES = Capsules((), np.zeros((0, 2, 3)), np.zeros(0))
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Solids:
+class BoxSet:
     """Boxes of N worlds: centres (N, K, 3), quaternions (N, K, 4), full edges (N, K, 3).
 
     `present` (N, K) says which ones are there.
@@ -69,7 +72,7 @@ class Depths:
 
 
 def penetrations(
-    capsules: Capsules, joints: Array, height: Array, blocks: Solids, obstacles: Solids
+    capsules: Capsules, joints: Array, height: Array, blocks: BoxSet, obstacles: BoxSet
 ) -> Depths:
     """Returns the depth of every pair of things that may touch.
 
@@ -88,11 +91,11 @@ def penetrations(
     return Depths(
         pairs=tuple(pair for pairs, _, _ in parts for pair in pairs),
         depth=xp.concat([depth for _, depth, _ in parts], axis=1),
-        limit=np.concatenate([np.broadcast_to(limit, depth.shape) for _, depth, limit in parts], 1),
+        limit=xp.concat([xp.zeros_like(depth) + limit for _, depth, limit in parts], axis=1),
     )
 
 
-def box_depth(tried: Solids, placed: Solids) -> Array:
+def box_depth(tried: BoxSet, placed: BoxSet) -> Array:
     """Returns how deep each of some boxes of one world stands in the worst of others, (K,)."""
     if not placed.names:
         return np.full(len(tried.names), -np.inf)
@@ -101,7 +104,7 @@ def box_depth(tried: Solids, placed: Solids) -> Array:
     return depth.reshape(len(tried.names), -1).max(axis=1)
 
 
-def robot_depth(capsules: Capsules, joints: Array, height: Array, tried: Solids) -> Array:
+def robot_depth(capsules: Capsules, joints: Array, height: Array, tried: BoxSet) -> Array:
     """Returns how deep each of some boxes of one world stands in the robot, (K,).
 
     Args:
@@ -120,7 +123,7 @@ def robot_depth(capsules: Capsules, joints: Array, height: Array, tried: Solids)
 # --- blocks --------------------------------------------------------------------------------------
 
 
-def _block_depths(xp: Any, blocks: Solids, obstacles: Solids) -> list[tuple[Pairs, Array, Any]]:
+def _block_depths(xp: Any, blocks: BoxSet, obstacles: BoxSet) -> list[tuple[Pairs, Array, Any]]:
     count = len(blocks.names)
     if count == 0:
         return []
@@ -147,10 +150,10 @@ def _block_depths(xp: Any, blocks: Solids, obstacles: Solids) -> list[tuple[Pair
     return out
 
 
-def _wall_depth(xp: Any, blocks: Solids, axes: Array) -> Array:
+def _wall_depth(xp: Any, blocks: BoxSet, axes: Array) -> Array:
     """Returns by how much the corner furthest from the middle is beyond the wall, (N, K)."""
     half = blocks.size / 2
-    furthest = None
+    furthest = xp.zeros_like(half[..., 0])
     for sx in (-1.0, 1.0):
         for sy in (-1.0, 1.0):
             for sz in (-1.0, 1.0):
@@ -161,12 +164,12 @@ def _wall_depth(xp: Any, blocks: Solids, axes: Array) -> Array:
                     for i in range(2)
                 )
                 radius = xp.sqrt(x * x + y * y)
-                furthest = radius if furthest is None else xp.maximum(furthest, radius)
+                furthest = xp.maximum(furthest, radius)
     return furthest - WALL_RADIUS
 
 
-def _take(solids: Solids, index: Array) -> Solids:
-    return Solids(
+def _take(solids: BoxSet, index: Array) -> BoxSet:
+    return BoxSet(
         tuple(solids.names[k] for k in index),
         solids.position[:, index],
         solids.orientation[:, index],
@@ -175,7 +178,7 @@ def _take(solids: Solids, index: Array) -> Solids:
     )
 
 
-def _box_depth(xp: Any, a: Solids, b: Solids) -> Array:
+def _box_depth(xp: Any, a: BoxSet, b: BoxSet) -> Array:
     """Returns the depth of box pairs, (N, P): the least overlap over the separating axes."""
     ra, rb = matrix(a.orientation), matrix(b.orientation)
     apart = b.position - a.position
@@ -219,7 +222,7 @@ def link_segments(capsules: Capsules, joints: Array, height: Array | float = HEI
     arm, leg = LINKS[1].origin[1], LINKS[2].origin
     placed = []
     for part in range(len(capsules.names)):
-        x, y, z = (capsules.ends[part, :, i] for i in range(3))  # (2,) each
+        x, y, z = (like(capsules.ends[part, :, i], joints) for i in range(3))  # (2,) each
         if part == 1:
             x, y, z = _turned(xp, lean, x, y + arm, z)
         elif part > 1:
@@ -243,8 +246,8 @@ def _in_world(
     x, y, z = point
     cos, sin = xp.cos(upper)[..., None], xp.sin(upper)[..., None]
     x, side, rise = x + 0.0 * cos, cos * y + sin * z, cos * z - sin * y
-    yaw_cos, yaw_sin = (xp.asarray(f(FINGER_YAWS))[:, None] for f in (np.cos, np.sin))
-    base = xp.asarray(hinge_origins())
+    yaw_cos, yaw_sin = (like(f(FINGER_YAWS), upper)[:, None] for f in (np.cos, np.sin))
+    base = like(hinge_origins(), upper)
     level = height - DATUM if isinstance(height, float) else (height - DATUM)[:, None, None]
     return xp.stack(
         [
@@ -257,12 +260,12 @@ def _in_world(
 
 
 def _robot_depths(
-    xp: Any, capsules: Capsules, segments: Array, blocks: Solids, obstacles: Solids
+    xp: Any, capsules: Capsules, segments: Array, blocks: BoxSet, obstacles: BoxSet
 ) -> list[tuple[Pairs, Array, Any]]:
     fingers, links = segments.shape[1:3]
     names = [f"finger_{f}/{link}" for f in range(fingers) for link in capsules.names]
     flat = xp.reshape(segments, (segments.shape[0], fingers * links, 2, 3))
-    radii = np.tile(np.asarray(capsules.radii), fingers)
+    radii = like(np.tile(capsules.radii, fingers), flat)
     low = np.array([k for k in range(len(names)) if k % links])  # all but the upper links
     floor = radii[low] - xp.minimum(flat[:, low, 0, 2], flat[:, low, 1, 2])
     out = [
@@ -285,19 +288,24 @@ def _robot_depths(
 
 
 def _wall_reach(xp: Any, segments: Array, radii: Array) -> Array:
-    """Returns how deep links stand in the wall: their part below its top, (N, L)."""
+    """Returns how deep links stand in the wall: their part below its top, (N, L).
+
+    The wall is a shell: a link that hangs over it and is beyond it altogether does not touch it.
+    """
     a, b = segments[..., 0, :], segments[..., 1, :]
-    rise = b[..., 2] - a[..., 2]
-    level = xp.where(xp.abs(rise) < 1e-9, 1e-9, rise)
-    cut = xp.clip((WALL_HEIGHT - a[..., 2]) / level, 0.0, 1.0)[..., None]
-    top = a + cut * (b - a)
-    reach = None
-    for point in (a, b, top):
-        radius = xp.sqrt(point[..., 0] ** 2 + point[..., 1] ** 2) + radii - WALL_RADIUS
+    along = b - a
+    level = xp.where(xp.abs(along[..., 2]) < 1e-9, 1e-9, along[..., 2])
+    flat = along[..., 0] ** 2 + along[..., 1] ** 2 + 1e-18
+    foot = -(a[..., 0] * along[..., 0] + a[..., 1] * along[..., 1]) / flat  # nearest to the middle
+    cuts = [((WALL_HEIGHT - a[..., 2]) / level).clip(0.0, 1.0), foot.clip(0.0, 1.0)]
+    most = least = None
+    for point in (a, b, *(a + cut[..., None] * along for cut in cuts)):
+        radius = xp.sqrt(point[..., 0] ** 2 + point[..., 1] ** 2)
         below = point[..., 2] <= WALL_HEIGHT + 1e-6
-        part = xp.where(below, radius, -np.inf)
-        reach = part if reach is None else xp.maximum(reach, part)
-    return reach
+        far, near = xp.where(below, radius, -np.inf), xp.where(below, radius, np.inf)
+        most = far if most is None else xp.maximum(most, far)
+        least = near if least is None else xp.minimum(least, near)
+    return xp.minimum(most + radii - WALL_RADIUS, _WALL_OUTSIDE + radii - least)
 
 
 def _finger_depths(
@@ -317,27 +325,27 @@ def _segment_segment(xp: Any, p: Array, q: Array) -> Array:
     c, f = _dot(d1, r), _dot(d2, r)
     spread = a * e - b * b
     s = xp.where(spread > 1e-12, (b * f - c * e) / xp.where(spread > 1e-12, spread, 1.0), 0.0)
-    s = xp.clip(s, 0.0, 1.0)
-    t = xp.clip((b * s + f) / e, 0.0, 1.0)
-    s = xp.clip((b * t - c) / a, 0.0, 1.0)
+    s = s.clip(0.0, 1.0)
+    t = ((b * s + f) / e).clip(0.0, 1.0)
+    s = ((b * t - c) / a).clip(0.0, 1.0)
     gap = r + s[..., None] * d1 - t[..., None] * d2
     return xp.sqrt(_dot(gap, gap))
 
 
-def _segment_box(xp: Any, segments: Array, boxes: Solids) -> Array:
+def _segment_box(xp: Any, segments: Array, boxes: BoxSet) -> Array:
     """Returns the signed distance of segments and boxes, (N, P): negative inside.
 
     The signed distance to a box is convex, so along a segment a golden section finds the least.
     """
-    turn = conjugate(boxes.orientation)
+    turn = inverse(boxes.orientation)
     a = rotate(turn, segments[..., 0, :] - boxes.position)
     b = rotate(turn, segments[..., 1, :] - boxes.position)
     half, along = boxes.size / 2, b - a
 
     def distance(t: Array) -> Array:
         q = xp.abs(a + t[..., None] * along) - half
-        out = xp.clip(q, 0.0, None)
-        inside = xp.clip(xp.maximum(xp.maximum(q[..., 0], q[..., 1]), q[..., 2]), None, 0.0)
+        out = q.clip(0.0, None)
+        inside = xp.maximum(xp.maximum(q[..., 0], q[..., 1]), q[..., 2]).clip(None, 0.0)
         return xp.sqrt(_dot(out, out)) + inside
 
     low, high = xp.zeros_like(a[..., 0]), xp.ones_like(a[..., 0])

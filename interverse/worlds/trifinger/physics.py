@@ -1,30 +1,24 @@
-"""The store meets the simulator: what is written where, how a step runs, what is read back.
+"""The physics of N TriFinger worlds: an engine, the drag in each of its substeps, reading back.
 
-The store holds every value a world shows, (N, ...) by key. `Physics` writes changed rows of it into
-the engine's model and state, advances the engine with the drag law, and reads the state back.
-Pictures have an engine of their own (`interverse.worlds.trifinger.studio`), so looks never touch
+Values reach the engine by the store's bindings alone; this file advances it and reads its state.
+Pictures have an engine of their own (`interverse.worlds.trifinger.pictures`), so looks never touch
 the physics.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from interverse.scm import Binding
-from interverse.sim import Engine, ScaledInertia, Solid, make_engine
-from interverse.sim import Scene as EngineScene
-from interverse.worlds.trifinger.contacts import (
-    FINGERS,
-    WALL_GEOMS,
-    Contact,
-    contacts,
-    pair_frictions,
-)
-from interverse.worlds.trifinger.drag import JOINT_DAMPING, add_drag, drag_law
+from interverse.scm.store import Index, Rows, Store
+from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
+from interverse.sim.arrays import from_mujoco, host_view, like, namespace, rotate
+from interverse.worlds.trifinger.contacts import FINGERS
+from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import (
@@ -35,57 +29,53 @@ from interverse.worlds.trifinger.robot import (
     SAFETY_DAMPING,
     TORQUE_LIMIT,
 )
-from interverse.worlds.trifinger.rotation import (
-    conjugate,
-    from_mujoco,
-    rotate,
-    to_mujoco,
-)
-from interverse.worlds.trifinger.scene import (
-    FINGER_FRICTION,
-    Block,
-    Scene,
-    box_inertia,
-    parking_position,
-)
-from interverse.worlds.trifinger.store import COMMANDS
-from interverse.worlds.world import Index, State
+from interverse.worlds.trifinger.scene import ArenaScene, Block, box_inertia, parking_position
+from interverse.worlds.trifinger.variables import JOINTS
 
 Array = Any
-Rows = dict[str, Array]  # rows of the store, by key
+PHYSICAL = ("latent", "robot", "state")  # kinds of variable that the engine follows
+_XYZW = [4, 5, 6, 3]  # of the columns of a free body's pose, which has w first
+_MASSES = ("link/mass", "block/mass", "block/size")
 
-JOINTS = tuple(f"{finger}_{link.name}" for finger in FINGERS for link in HINGED)
-_LEAST_FRICTION = 1e-5  # MuJoCo's least
-POSES = ("block/position", "block/orientation", "block/linear_velocity", "block/angular_velocity")
-STATE = ("joint_positions", "joint_velocities", *POSES, "obstacle/position")
-_FRICTIONS = ("floor/friction", "stage/friction", "block/friction")
-_INERTIAS = ("link/mass", "block/mass", "block/size")
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parked:
+    """The blocks of all worlds that are not in use: P rows and columns of positions, velocities."""
+
+    rows: Array  # (P, 1)
+    qpos: Array  # (P, 7)
+    qvel: Array  # (P, 6)
+    pose: Array  # (P, 7)
 
 
 @final
 class Physics:
-    """N worlds of a scene: an engine, and the drag that acts in each of its substeps."""
+    """N worlds of a scene in an engine, and the drag law that acts on them."""
 
-    def __init__(self, scene: Scene, *, num_worlds: int, device: str, threads: int) -> None:
+    def __init__(self, scene: ArenaScene, *, num_worlds: int, device: str, threads: int) -> None:
         self.scene = scene
         self.model = _compiled(scene)
         self.engine: Engine = make_engine(
-            EngineScene(model=self.model, inertia=_inertia_rules(scene)),
+            Scene(model=self.model, inertia=_inertia_rules(scene)),
             num_worlds=num_worlds,
             device=device,
             threads=threads,
         )
-        self.everyone = np.arange(num_worlds)
-        self._pairs: tuple[Contact, ...] = contacts(scene)
-        self._drag = None
-        self._qpos, self._qvel, self._qfrc = (
-            np.asarray(self.engine.live(field)) for field in ("qpos", "qvel", "qfrc_applied")
-        )
-        slow = scene.servo_lag > 0
-        self._targets = np.asarray(self.engine.live("act")) if slow else None  # of the servos
+        live = self.engine.live
+        # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits
+        self._moving = [host_view(live(name)) for name in ("qpos", "qvel", "qfrc_applied")]
+        self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
+        self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
-        parking = [parking_position(i) for i in range(self._blocks)]
-        self._parking = np.array(parking).reshape(-1, 3)
+        self.watch: Callable[[Index], None] | None = None  # called before every substep
+        self._datum = like((0.0, 0.0, DATUM), self._qpos)
+
+    def asarray(self, values: Any) -> Array:
+        """Returns values as the engine's kind of array; real numbers in its precision."""
+        if isinstance(values, np.ndarray) and values.dtype == np.float64:
+            values = values.astype(self.engine.dtype, copy=False)
+        return self.engine.asarray(values)
 
     def capsules(self) -> Capsules:
         """Returns the links' collision shapes as the model has them."""
@@ -99,184 +89,105 @@ class Physics:
             radii.append(geom.size[0])
         return Capsules(names, np.array(ends), np.array(radii))
 
-    # ------------------------------------------------------------------- writing
-
-    def write(
-        self,
-        store: Mapping[str, Array],
-        keys: Collection[str],
-        worlds: Index,
-        before: Mapping[str, Array] | None = None,
-    ) -> None:
-        """Brings the engine up to date with some keys of the store, in some worlds.
-
-        Args:
-            store: every world's values.
-            keys: which of them changed.
-            worlds: where.
-            before: their rows before the change, so that only what differs is written.
-        """
-        edits = []
-        for key in keys:
-            if key in _MODEL_KEYS:
-                rows = store[key][worlds]
-                old = None if before is None else before[key]
-                edits += _MODEL_KEYS[key](self.scene, rows, _changed_columns(rows, old))
-        if any(key in _FRICTIONS for key in keys):
-            edits += self._friction_edits(store, worlds)
-        if edits:
-            self.engine.write(edits, worlds)
-        if any(key in _INERTIAS for key in keys):
-            self._drag = None
-        self._write_state(store, keys, worlds)
-
-    def _write_state(
-        self, store: Mapping[str, Array], keys: Collection[str], worlds: Index
-    ) -> None:
-        if "joint_positions" in keys:
-            self._qpos[worlds, :9] = store["joint_positions"][worlds]
-            if self._targets is not None:
-                self._targets[worlds] = store["joint_positions"][worlds]
-        if "joint_velocities" in keys:
-            self._qvel[worlds, :9] = store["joint_velocities"][worlds]
-        if "joint_positions" in keys or "joint_velocities" in keys:
-            self.engine.wrote(worlds)
-        if any(key in POSES or key == "block/used" for key in keys):
-            self._write_blocks(store, worlds)
-        if "obstacle/position" in keys or "obstacle/used" in keys:
-            for i, obstacle in enumerate(self.scene.obstacles):
-                place = _above(store["obstacle/position"][worlds, i])
-                used = store["obstacle/used"][worlds, i, None]
-                place = np.where(used, place, (0.0, 0.0, -3.0 - i))
-                self.engine.set_pose(obstacle.name, worlds, position=place)
-
-    def _write_blocks(self, store: Mapping[str, Array], worlds: Index) -> None:
-        n, count = len(worlds), self._blocks
-        used = store["block/used"][worlds][..., None]
-        turn = store["block/orientation"][worlds]
-        place = np.where(used, _above(store["block/position"][worlds]), self._parking)
-        spin = _turned(conjugate(turn), store["block/angular_velocity"][worlds])
-        motion = np.concatenate([store["block/linear_velocity"][worlds], spin], axis=-1)
-        pose = np.concatenate([place, to_mujoco(turn)], axis=-1)
-        self._qpos[worlds, 9:] = pose.reshape(n, 7 * count)
-        self._qvel[worlds, 9:] = np.where(used, motion, 0.0).reshape(n, 6 * count)
-        self.engine.wrote(worlds)
-
-    def _friction_edits(self, store: Mapping[str, Array], worlds: Index) -> list[Any]:
-        n = len(worlds)
-        surfaces = {
-            "floor": store["floor/friction"][worlds],
-            "stage": store["stage/friction"][worlds],
-            "finger": np.full(n, FINGER_FRICTION),
-        }
-        for i in range(self._blocks):
-            surfaces[f"block_{i}"] = store["block/friction"][worlds, i]
-        for obstacle in self.scene.obstacles:
-            surfaces[obstacle.name] = np.full(n, obstacle.friction)
-        field = Binding("pair_friction")
-        rows = np.array(self.engine.field(field))[worlds].reshape(n, len(self._pairs), 5)
-        slide = np.maximum(pair_frictions(self._pairs, surfaces), _LEAST_FRICTION)
-        rows[..., :2] = slide[..., None]
-        wall = np.maximum(surfaces["stage"] * FINGER_FRICTION, _LEAST_FRICTION)[:, None]
-        return [
-            (field, rows.reshape(n, -1)),
-            *((Binding("geom_friction", geom, 0), wall) for geom in WALL_GEOMS),
-        ]
-
     # ---------------------------------------------------------------------- time
 
-    def step(self, store: Mapping[str, Array], command: Array, worlds: Index, count: int) -> None:
-        """Advances some worlds by `count` substeps under a command, (n, 9)."""
-        self.engine.set_controls(JOINTS, command, worlds)
-        parked = self._parked(store, worlds)
-        if self.scene.drag == "joint_damping" and parked is None:
-            self.engine.step(worlds, count)
-            return
-        if self._drag is None:
-            self._drag = self._law(store)
-        everyone = len(worlds) == len(self.everyone)
-        force = self._qfrc if everyone else np.empty_like(self._qfrc)
-        exact = self.scene.drag == "exact"
+    def step(self, store: Store, command: Array, worlds: Index, count: int) -> None:
+        """Advances some worlds by `count` substeps under a command, (n, 9); reads them back."""
+        self._controls[worlds, : len(JOINTS)] = command  # the dampers behind them take none
+        parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
+        push, watch = self._push(store, worlds, parked), self.watch
+
+        def watched_push() -> None:
+            if watch is not None:
+                watch(worlds)
+            if push is not None:
+                push()
+
+        self.engine.step(worlds, count, before=push if watch is None else watched_push)
+        self._read_back(store, worlds)
+        if parked is not None:
+            self._park(store, worlds, parked)
+
+    def _park(self, store: Store, worlds: Index, parked: _Parked) -> None:
+        """Puts blocks that are not in use back to where they wait, and out of sight."""
+        self._qpos[parked.rows, parked.qpos] = parked.pose
+        self._keep_still(parked)
+        self.engine.wrote(worlds)
+        _hide(store.rows, store.index(worlds))
+
+    def _push(
+        self, store: Store, worlds: Index, parked: _Parked | None
+    ) -> Callable[[], None] | None:
+        """Returns what happens before every substep: drag, and parked blocks are kept still."""
+        if self.scene.drag != "exact":
+            return None if parked is None else functools.partial(self._keep_still, parked)
+        law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
+        if parked is None and len(worlds) == self.engine.num_worlds:
+            return functools.partial(add_drag, law, *self._moving)
+        qpos, qvel, applied = self._moving
+        force = namespace(applied).empty_like(applied)
 
         def push() -> None:
             if parked is not None:
-                self._qvel[parked] = 0.0
-            if exact:
-                add_drag(self._drag, self._qpos, self._qvel, force)
-                if not everyone:
-                    self._qfrc[worlds] = force[worlds]
+                self._keep_still(parked)
+            add_drag(law, qpos, qvel, force)
+            applied[worlds] = force[worlds]
 
-        self.engine.step(worlds, count, before=push)
+        return push
 
-    def _parked(self, store: Mapping[str, Array], worlds: Index) -> Any:
-        """Returns rows and columns of the velocities of parked blocks, or None."""
-        absent = ~store["block/used"][worlds]
-        if not absent.any():
+    def _keep_still(self, parked: _Parked) -> None:
+        self._qvel[parked.rows, parked.qvel] = 0.0
+
+    def _parked(self, rows: Rows) -> _Parked | None:
+        """Returns the blocks that are not in use, or None."""
+        xp = namespace(rows["block/used"])
+        row, block = xp.nonzero(~rows["block/used"])
+        if row.shape[0] == 0:
             return None
-        row, block = np.nonzero(absent)
-        return worlds[row][:, None], 9 + 6 * block[:, None] + np.arange(6)
+        pose = [(*parking_position(i), 1.0, 0.0, 0.0, 0.0) for i in range(self._blocks)]
+        six, seven = like(np.arange(6), block), like(np.arange(7), block)
+        return _Parked(
+            rows=row[:, None],
+            qpos=9 + 7 * block[:, None] + seven,
+            qvel=9 + 6 * block[:, None] + six,
+            pose=like(pose, self._qpos)[block],
+        )
 
-    def _law(self, store: Mapping[str, Array]) -> Any:
-        mass, size = store["block/mass"], store["block/size"]
-        return drag_law(store["link/mass"], mass, box_inertia(mass, size))
+    def _law(self, rows: Rows) -> DragLaw:
+        links, mass, size = (host_view(rows[key]) for key in _MASSES)
+        return drag_law(links, mass, box_inertia(mass, size))
 
-    def torques(self, store: Mapping[str, Array]) -> Array:
+    def torques(self, rows: Rows, commands: Array) -> Array:
         """Returns what the joints get from their motors now, (N, 9), N m."""
-        command = store[COMMANDS][:, 0] if self._targets is None else self._targets
-        joints, rates = store["joint_positions"], store["joint_velocities"]
+        command = commands[:, 0] if self._targets is None else self._targets
+        joints, rates = rows["joint_positions"], rows["joint_velocities"]
         return applied_torques(command, joints, rates, motors=self.scene.torques)
 
-    def read_back(self, store: Rows, worlds: Index) -> None:
+    def _read_back(self, store: Store, worlds: Index) -> None:
         """Brings the store's state up to date with the engine, in some worlds."""
-        everyone = len(worlds) == len(self.everyone)
-        qpos, qvel = (a if everyone else a[worlds] for a in (self._qpos, self._qvel))
-        rows: Rows = {"joint_positions": qpos[:, :9], "joint_velocities": qvel[:, :9]}
-        if self._blocks:
-            pose = qpos[:, 9:].reshape(len(worlds), self._blocks, 7)
-            motion = qvel[:, 9:].reshape(len(worlds), self._blocks, 6)
-            turn = from_mujoco(pose[..., 3:])
-            spin = _turned(turn, motion[..., 3:])
-            rows["block/position"] = pose[..., :3] - (0.0, 0.0, DATUM)
-            rows["block/orientation"] = turn
-            rows["block/linear_velocity"], rows["block/angular_velocity"] = motion[..., :3], spin
-            absent = ~store["block/used"][worlds]
-            if absent.any():
-                for key in POSES:
-                    rows[key] = np.where(absent[..., None], _NOWHERE[key], rows[key])
-        for key, values in rows.items():
-            store[key][worlds] = values
-        if self._blocks and absent.any():
-            away = worlds[absent.any(axis=1)]
-            self._write_blocks(store, away)
-
-    # --------------------------------------------------------------------- saving
-
-    def save(self, worlds: Index) -> State:
-        """Returns the engine's rows."""
-        return self.engine.save(worlds)
-
-    def load(self, state: State, worlds: Index) -> None:
-        """Puts saved rows back."""
-        self.engine.load(state, worlds)
-        self._drag = None
+        where, rows = store.index(worlds), store.rows
+        qpos, qvel, blocks = self._qpos[where], self._qvel[where], self._blocks
+        rows["joint_positions"][where], rows["joint_velocities"][where] = qpos[:, :9], qvel[:, :9]
+        if not blocks:
+            return
+        pose, motion = qpos[:, 9:].reshape(-1, blocks, 7), qvel[:, 9:].reshape(-1, blocks, 6)
+        turn, slide, spin = pose[..., _XYZW], motion[..., :3], motion[..., 3:]
+        rows["block/position"][where] = pose[..., :3] - self._datum
+        rows["block/orientation"][where], rows["block/linear_velocity"][where] = turn, slide
+        rows["block/angular_velocity"][where] = rotate(turn, spin)
 
     def close(self) -> None:
         """Releases the engine."""
         self.engine.close()
 
 
-@functools.lru_cache(maxsize=16)
-def _compiled(scene: Scene) -> Any:
-    """Returns the model of a scene; nobody may change it."""
-    return compile_scene(scene)
-
-
-def applied_torques(command: Array, joints: Array, rates: Array, *, motors: bool) -> Array:
-    """Returns what the joints get from their motors, (N, 9), N m: the law of every substep."""
-    kp, kd, ks = (np.array(gains * 3) for gains in (KP, KD, SAFETY_DAMPING))
-    wanted = command if motors else kp * (command - joints) - kd * rates
-    clipped = np.clip(wanted, -TORQUE_LIMIT, TORQUE_LIMIT)
-    return np.clip(clipped - ks * rates, -TORQUE_LIMIT, TORQUE_LIMIT)
+def _hide(rows: Rows, where: Any) -> None:
+    """Gives blocks that are not in use the place that stands for nowhere."""
+    used = rows["block/used"][where][..., None]
+    xp = namespace(used)
+    for key, nowhere in _NOWHERE.items():
+        values = rows[key][where]
+        rows[key][where] = xp.where(used, values, like(nowhere, values))
 
 
 _NOWHERE = {
@@ -287,24 +198,21 @@ _NOWHERE = {
 }
 
 
-def _turned(turn: Array, vector: Array) -> Array:
-    """Returns vectors turned by quaternions, (..., 3), in few operations: it runs every step."""
-    x, y, z, w = turn[..., 0], turn[..., 1], turn[..., 2], turn[..., 3]
-    a, b, c = vector[..., 0], vector[..., 1], vector[..., 2]
-    s, t, u = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    out = np.empty_like(vector)
-    out[..., 0] = a + w * s + (y * u - z * t)
-    out[..., 1] = b + w * t + (z * s - x * u)
-    out[..., 2] = c + w * u + (x * t - y * s)
-    return out
+@functools.lru_cache(maxsize=16)
+def _compiled(scene: ArenaScene) -> Any:
+    """Returns the model of a scene; nobody may change it."""
+    return compile_scene(scene)
 
 
-def _above(position: Array) -> Array:
-    """Returns world coordinates of points measured from the datum."""
-    return position + np.array([0.0, 0.0, DATUM])
+def applied_torques(command: Array, joints: Array, rates: Array, *, motors: bool) -> Array:
+    """Returns what the joints get from their motors, (N, 9), N m: the law of every substep."""
+    kp, kd, ks = (like(gains * 3, joints) for gains in (KP, KD, SAFETY_DAMPING))
+    wanted = command if motors else kp * (command - joints) - kd * rates
+    clipped = wanted.clip(-TORQUE_LIMIT, TORQUE_LIMIT)
+    return (clipped - ks * rates).clip(-TORQUE_LIMIT, TORQUE_LIMIT)
 
 
-def _inertia_rules(scene: Scene) -> tuple[Solid | ScaledInertia, ...]:
+def _inertia_rules(scene: ArenaScene) -> tuple[Solid | ScaledInertia, ...]:
     links = tuple(
         ScaledInertia(body=f"{finger}_{link.name}", mass=link.mass, inertia=link.inertia)
         for finger in FINGERS
@@ -324,61 +232,3 @@ def _inertia_rules(scene: Scene) -> tuple[Solid | ScaledInertia, ...]:
 def _inertia(block: Block) -> tuple[float, float, float]:
     x, y, z = box_inertia(np.array(block.mass), np.array(block.size)).tolist()
     return x, y, z
-
-
-def _changed_columns(rows: Array, before: Array | None) -> Array:
-    """Returns which objects (second axis) differ in any world; all where nothing is known."""
-    if rows.ndim < 2:
-        return np.ones(1, dtype=bool)
-    if before is None:
-        return np.ones(rows.shape[1], dtype=bool)
-    unequal = rows != before
-    return unequal.reshape(len(rows), rows.shape[1], -1).any(axis=(0, 2))
-
-
-def _link_masses(scene: Scene, rows: Array, changed: Array) -> list[Any]:
-    return [
-        (Binding("body_mass", f"{FINGERS[f]}_{link.name}"), rows[:, f, j])
-        for f in np.flatnonzero(changed)
-        for j, link in enumerate(HINGED)
-    ]
-
-
-def _damping(scene: Scene, rows: Array, changed: Array) -> list[Any]:
-    stand_in = JOINT_DAMPING if scene.drag == "joint_damping" else (0.0, 0.0, 0.0)
-    return [
-        (Binding("dof_damping", f"{finger}_{link.name}"), rows + extra)
-        for finger in FINGERS
-        for link, extra in zip(HINGED, stand_in, strict=True)
-    ]
-
-
-def _block_masses(scene: Scene, rows: Array, changed: Array) -> list[Any]:
-    return [(Binding("body_mass", f"block_{i}"), rows[:, i]) for i in np.flatnonzero(changed)]
-
-
-def _block_sizes(scene: Scene, rows: Array, changed: Array) -> list[Any]:
-    return [
-        (Binding("geom_size", f"block_{i}", None, 0.5), rows[:, i])
-        for i in np.flatnonzero(changed)
-        if i >= len(scene.blocks) or scene.blocks[i].mesh is None
-    ]
-
-
-def _obstacle_sizes(scene: Scene, rows: Array, changed: Array) -> list[Any]:
-    return [
-        (Binding("geom_size", scene.obstacles[i].name, None, 0.5), rows[:, i])
-        for i in np.flatnonzero(changed)
-    ]
-
-
-# Which model fields a key of the store is written to.
-_MODEL_KEYS = {
-    "gravity": lambda scene, rows, changed: [(Binding("opt.gravity", None, 2), rows)],
-    "robot/height": lambda scene, rows, changed: [(Binding("body_pos", "robot", 2), rows)],
-    "robot/joint_damping": _damping,
-    "link/mass": _link_masses,
-    "block/mass": _block_masses,
-    "block/size": _block_sizes,
-    "obstacle/size": _obstacle_sizes,
-}

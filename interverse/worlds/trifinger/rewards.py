@@ -1,4 +1,4 @@
-"""The dense reward terms of the five tasks that have them, as functions of two moments.
+"""Scores and rewards: an instant of N worlds, the filled share of the goals, dense reward terms.
 
 A term is progress (a quantity before minus the same now) or a present cost, (N,). The reward of a
 step is dt times the weighted terms plus the weighted fractional success, see `total`.
@@ -8,11 +8,13 @@ slips, the caller chooses: see `pick_and_place` and `total`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from interverse.sim.arrays import namespace
+from array_api_compat import device
+
+from interverse.sim.arrays import matrix, namespace
 
 Array = Any  # a NumPy array or a Torch tensor
 
@@ -23,35 +25,131 @@ CARRY_HEIGHT = 0.15  # pick_and_place: wanted height while the block is on the w
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
-    """What the rewards look at, at one moment; heights from the datum."""
+class Targets:
+    """The goals. What is not there has size zero.
 
-    tips: Array  # fingertips, (N, 9), m
-    rates: Array  # joint velocities, (N, 9), rad/s
-    positions: Array  # of the blocks, (N, B, 3), m
-    orientations: Array  # of the blocks, (N, B, 4)
+    Attributes:
+        positions: (N, G, 3), m.
+        orientations: (N, G, 4).
+        sizes: full edges, (N, G, 3), m.
+        bounds: lowest and highest corners, (N, G, 2, 3), m.
+    """
+
+    positions: Array
+    orientations: Array
+    sizes: Array
+    bounds: Array = None
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Targets:
-    """The goals the rewards look at."""
+class Instant:
+    """What rewards and scores are made of, for N worlds; heights from the datum.
 
-    positions: Array  # (N, G, 3), m
-    orientations: Array  # (N, G, 4)
-    sizes: Array  # (N, G, 3), m
+    Attributes:
+        tips: fingertips, (N, 9), m.
+        rates: joint velocities, (N, 9), rad/s.
+        positions, orientations, sizes, bounds: of the blocks, as in `Targets`.
+        goals: the goals.
+        torques: gives what the motors apply, (N, 9), N m.
+        start_rates: joint velocities at the start of the episode, (N, 9), rad/s.
+        fraction: the fractional success, (N,).
+    """
+
+    tips: Array
+    rates: Array
+    positions: Array
+    orientations: Array
+    sizes: Array = None
+    bounds: Array = None
+    goals: Any = None
+    torques: Callable[[], Array] = tuple  # none by default
+    start_rates: Array = None
+    fraction: Array = None
 
 
-def pushing(before: Moment, now: Moment, goal: Targets) -> tuple[Array, ...]:
+# --- scores --------------------------------------------------------------------------------------
+
+
+def bounds(position: Array, orientation: Array, size: Array) -> Array:
+    """Returns the axis-aligned bounding boxes of boxes, (..., 2, 3): lowest and highest corner.
+
+    Args:
+        position: centres, (..., 3), m.
+        orientation: quaternions, (..., 4).
+        size: full edges, (..., 3), m.
+    """
+    axes = abs(matrix(orientation))
+    half = axes[..., 0] * size[..., None, 0] + axes[..., 1] * size[..., None, 1]
+    half = (half + axes[..., 2] * size[..., None, 2]) / 2
+    return namespace(position).stack([position - half, position + half], axis=-2)
+
+
+def aabb_score(blocks: Array, goals: Array) -> Array:
+    """Returns the filled fraction of the goals' bounding boxes, (N,); 1 where there is no goal.
+
+    Blocks that overlap count twice, as in the original, so the score can exceed 1. A padded entry
+    is a box of size zero. Sums run in a fixed order, so a batch equals single worlds bit for bit.
+
+    Args:
+        blocks: bounding boxes of the movable blocks, (N, B, 2, 3).
+        goals: bounding boxes of the goals, (N, G, 2, 3).
+    """
+    xp = namespace(blocks, goals)
+    low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
+    high = xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1])
+    edges, whole = (high - low).clip(0.0, None), goals[..., 1, :] - goals[..., 0, :]
+    return filled_share(product(edges), product(whole))
+
+
+def filled_share(shared: Array, volumes: Array) -> Array:
+    """Returns the sum of shared volumes (N, B, G) over that of the goals (N, G), (N,)."""
+    xp = namespace(volumes)
+    if volumes.shape[-1] == 0:
+        return xp.ones(volumes.shape[0], dtype=volumes.dtype, device=device(volumes))
+    filled = sum((shared[:, b] for b in range(shared.shape[1])), xp.zeros_like(volumes))
+    whole = sum_last(volumes)
+    none = whole == 0
+    return xp.where(none, 1.0, sum_last(filled) / xp.where(none, 1.0, whole))
+
+
+def reaching_score(tips: Array, goals: Array) -> tuple[Array, Array]:
+    """Returns the fractional success and the mean distance m of reaching, each (N,).
+
+    m is the mean over the nine coordinates of |tip - goal|; success is m < 0.01, and the fraction
+    falls from 1 at 0.01 to 0 at 0.03.
+
+    Args:
+        tips: the fingertips, (N, 9), m.
+        goals: where they belong, (N, 9), m.
+    """
+    mean = sum_last(abs(tips - goals)) / 9
+    return 1.0 - (mean.clip(0.01, 0.03) - 0.01) / 0.02, mean
+
+
+def product(v: Array) -> Array:
+    """Returns the product of three coordinates, (...)."""
+    return v[..., 0] * v[..., 1] * v[..., 2]
+
+
+def sum_last(values: Array) -> Array:
+    """Returns the sum over the last axis, term by term: library sums reorder with the shape."""
+    return sum((values[..., i] for i in range(1, values.shape[-1])), values[..., 0])
+
+
+# --- dense terms ---------------------------------------------------------------------------------
+
+
+def pushing(before: Instant, now: Instant, goal: Targets) -> tuple[Array, ...]:
     """Returns progress of the tips to the block, of the block to the goal, and of its angle."""
-    return (
-        _progress(tip_distance, before, now),
-        _progress(lambda m: _norm(goal.positions[:, 0] - m.positions[:, 0]), before, now),
-        _progress(lambda m: angle_to(goal.orientations[:, 0], m.orientations[:, 0]), before, now),
-    )
+    place, turn = goal.positions[:, 0], goal.orientations[:, 0]
+    reach = tip_distance(before) - tip_distance(now)
+    push = _norm(place - before.positions[:, 0]) - _norm(place - now.positions[:, 0])
+    spin = angle_to(turn, before.orientations[:, 0]) - angle_to(turn, now.orientations[:, 0])
+    return reach, push, spin
 
 
-def picking(before: Moment, now: Moment, goal: Targets, size: Array) -> tuple[Array, ...]:
+def picking(before: Instant, now: Instant, goal: Targets, size: Array) -> tuple[Array, ...]:
     """Returns progress and cost of height, of distance to the centre, of the tips; spread; jerk.
 
     Args:
@@ -62,10 +160,10 @@ def picking(before: Moment, now: Moment, goal: Targets, size: Array) -> tuple[Ar
     """
     xp = namespace(now.tips)
 
-    def height(m: Moment) -> Array:
+    def height(m: Instant) -> Array:
         return xp.abs(m.positions[:, 0, 2] - goal.positions[:, 0, 2])
 
-    def radius(m: Moment) -> Array:
+    def radius(m: Instant) -> Array:
         return _norm(m.positions[:, 0, :2])
 
     return (
@@ -81,7 +179,7 @@ def picking(before: Moment, now: Moment, goal: Targets, size: Array) -> tuple[Ar
 
 
 def pick_and_place(
-    before: Moment, now: Moment, goal: Targets, reference_rates: Array
+    before: Instant, now: Instant, goal: Targets, reference_rates: Array
 ) -> tuple[Array, ...]:
     """Returns progress of the tips, of the block across, of its height, of its angle; and jerk.
 
@@ -104,17 +202,17 @@ def pick_and_place(
     )
 
 
-def stacking2(before: Moment, now: Moment, goal: Targets) -> tuple[Array, ...]:
+def stacking2(before: Instant, now: Instant, goal: Targets) -> tuple[Array, ...]:
     """Returns the five terms of stacking: first the lower block's, once placed the upper one's."""
     xp = namespace(now.tips)
 
-    def apart(m: Moment) -> Array:
+    def apart(m: Instant) -> Array:
         return _norm((m.positions[:, 0] - m.positions[:, 1])[:, :2])
 
-    def to_goal(m: Moment) -> Array:
+    def to_goal(m: Instant) -> Array:
         return _norm(m.positions[:, 0] - goal.positions[:, 0])
 
-    def to_height(m: Moment) -> Array:
+    def to_height(m: Instant) -> Array:
         return xp.abs(m.positions[:, 1, 2] - goal.positions[:, 1, 2])
 
     placed = to_goal(now) < PLACED
@@ -131,7 +229,7 @@ def stacking2(before: Moment, now: Moment, goal: Targets) -> tuple[Array, ...]:
     )
 
 
-def reaching(before: Moment, now: Moment, goals: Array, torques: Array) -> tuple[Array, ...]:
+def reaching(before: Instant, now: Instant, goals: Array, torques: Array) -> tuple[Array, ...]:
     """Returns progress and cost of the tips' distance, the cost of torque, and of jerk.
 
     Args:
@@ -141,7 +239,7 @@ def reaching(before: Moment, now: Moment, goals: Array, torques: Array) -> tuple
         torques: applied joint torques, (N, 9), N m; the original always reads zeros.
     """
 
-    def distance(m: Moment) -> Array:
+    def distance(m: Instant) -> Array:
         return _norm(goals - m.tips)
 
     return (
@@ -169,11 +267,8 @@ def total(
         bonus_weight: its weight.
         dt: seconds a step takes.
     """
-    reward = bonus_weight * bonus
-    for term, weight in zip(terms, weights, strict=True):
-        if weight != 0:
-            reward = reward + weight * term
-    return dt * reward
+    weighed = [weight * term for term, weight in zip(terms, weights, strict=True) if weight != 0]
+    return dt * sum(weighed, bonus_weight * bonus)
 
 
 def sparse(success: Array, dt: float) -> Array:
@@ -182,26 +277,20 @@ def sparse(success: Array, dt: float) -> Array:
     return dt * xp.where(success, 1.0, 0.0)
 
 
-def tip_distance(m: Moment, block: int = 0) -> Array:
+def tip_distance(m: Instant, block: int = 0) -> Array:
     """Returns the root of the summed squares of the three tips' distances to a block, (N,)."""
-    xp = namespace(m.tips)
-    tips = xp.reshape(m.tips, (m.tips.shape[0], 3, 3))
-    return _norm(xp.reshape(tips - m.positions[:, block, None], m.tips.shape))
+    tips = m.tips.reshape(m.tips.shape[0], 3, 3)
+    return _norm((tips - m.positions[:, block, None]).reshape(m.tips.shape))
 
 
 def angle_to(goal: Array, block: Array) -> Array:
     """Returns twice the arc cosine of the scalar part of goal * conj(block): 0 to 2 pi, (N,)."""
-    xp = namespace(goal)
-    scalar = (
-        goal[..., 3] * block[..., 3]
-        + goal[..., 0] * block[..., 0]
-        + goal[..., 1] * block[..., 1]
-        + goal[..., 2] * block[..., 2]
-    )
-    return 2.0 * xp.acos(scalar.clip(-1.0, 1.0))
+    scalar = goal[..., 3] * block[..., 3] + goal[..., 0] * block[..., 0]
+    scalar = scalar + goal[..., 1] * block[..., 1] + goal[..., 2] * block[..., 2]
+    return 2.0 * namespace(goal).acos(scalar.clip(-1.0, 1.0))
 
 
-def _spread(xp: Any, m: Moment, size: Array) -> Array:
+def _spread(xp: Any, m: Instant, size: Array) -> Array:
     """Returns the two nearest fingers' mean distances beyond the block's size, summed, (N,)."""
     tips = xp.reshape(m.tips, (m.tips.shape[0], 3, 3))
     gap = xp.abs(tips - m.positions[:, :1])
@@ -211,14 +300,10 @@ def _spread(xp: Any, m: Moment, size: Array) -> Array:
     return one + two + three - xp.maximum(xp.maximum(one, two), three)
 
 
-def _progress(quantity: Any, before: Moment, now: Moment) -> Array:
+def _progress(quantity: Any, before: Instant, now: Instant) -> Array:
     return quantity(before) - quantity(now)
 
 
 def _norm(v: Array) -> Array:
     """Returns the Euclidean norm over the last axis, summed term by term."""
-    xp = namespace(v)
-    square = v[..., 0] * v[..., 0]
-    for i in range(1, v.shape[-1]):
-        square = square + v[..., i] * v[..., i]
-    return xp.sqrt(square)
+    return namespace(v).sqrt(sum_last(v * v))

@@ -1,6 +1,6 @@
 """The TriFinger arena as data: what stands where, what it weighs, how it looks.
 
-A `Scene` is plain values; `interverse.worlds.trifinger.mjcf.build` turns it into a MuJoCo model.
+An `ArenaScene` is plain values; `interverse.worlds.trifinger.mjcf` turns it into a MuJoCo model.
 Positions are measured from the datum (world z 0.011, the top of the floor), sizes are full edges,
 quaternions are x, y, z, w, colours red, green, blue in 0..1.
 """
@@ -25,17 +25,20 @@ Quaternion = tuple[float, float, float, float]
 
 WALL_RADIUS = 0.242  # inner radius of the stage, m
 WALL_THICKNESS = 0.003
+WALL_BOX = 0.02  # thickness of what fingers touch: a fast tip must not tunnel, m
 WALL_HEIGHT = 0.25
 FLOOR_EDGES = (0.71, 0.76)  # of the visible table; the floor one can touch has no end
 FINGER_FRICTION = 0.5
 FINGER_COLORS: tuple[Vector, ...] = ((0.6, 0.0, 0.0), (0.0, 0.6, 0.0), (0.0, 0.0, 0.6))
 FLOOR_TEXTURES = ("plain", "checker", "wood", "felt", "tiles")
 LOOKS = ("default", "realistic")
+ContactMode = Literal["exact", "convex"]
+CONTACTS: tuple[ContactMode, ...] = ("exact", "convex")
 _IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mesh:
+class BlockMesh:
     """A triangle mesh, centred and scaled to a unit box; it collides as its convex hull."""
 
     vertices: tuple[Vector, ...]
@@ -55,7 +58,7 @@ class Mesh:
         return float(x), float(y), float(z)
 
     @staticmethod
-    def from_points(vertices: Any, faces: Any) -> Mesh:
+    def from_points(vertices: Any, faces: Any) -> BlockMesh:
         """Returns the mesh of vertices (n, 3) and triangles (m, 3), moved into the unit box."""
         points = np.asarray(vertices, float)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
@@ -68,13 +71,13 @@ class Mesh:
                 explain("the mesh is flat: its bounding box has no volume", fix="Give it thickness")
             )
         unit = (points - (low + high) / 2) / (high - low)
-        return Mesh(
+        return BlockMesh(
             vertices=tuple((float(x), float(y), float(z)) for x, y, z in unit),
             faces=tuple((int(a), int(b), int(c)) for a, b, c in np.asarray(faces)),
         )
 
     @staticmethod
-    def from_file(path: str | Path) -> Mesh:
+    def from_file(path: str | Path) -> BlockMesh:
         """Returns the mesh of a Wavefront OBJ file; polygons are cut into triangles."""
         vertices, faces = [], []
         for line in Path(path).read_text(encoding="utf-8").splitlines():
@@ -89,7 +92,7 @@ class Mesh:
             raise FileFormatError(
                 explain(f"{path} holds no mesh", allowed="a Wavefront OBJ file with v and f lines")
             )
-        return Mesh.from_points(vertices, faces)
+        return BlockMesh.from_points(vertices, faces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ class Block:
     mass: float = 0.08
     friction: float = 1.0
     color: Vector = (1.0, 0.0, 0.0)
-    mesh: Mesh | None = None
+    mesh: BlockMesh | None = None
 
     def __post_init__(self) -> None:
         _positive("a block's size", *self.size)
@@ -119,7 +122,7 @@ class Goal:
     color: Vector = (0.0, 1.0, 0.0)
     alpha: float = 0.3
     shape: Literal["box", "sphere"] = "box"
-    mesh: Mesh | None = None
+    mesh: BlockMesh | None = None
 
     def __post_init__(self) -> None:
         _positive("a goal's size", *self.size)
@@ -141,7 +144,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Camera:
+class ArenaCamera:
     """A camera fixed in the world; `eye` in world coordinates (z not from the datum)."""
 
     name: str
@@ -163,21 +166,21 @@ class Light:
 
 # The original mirrors its images left to right; these are proper cameras with the same view.
 OBSERVATION_CAMERAS = (
-    Camera(
+    ArenaCamera(
         name="camera_0",
         eye=(0.2496, 0.2458, 0.58),
         forward=(-0.420528, -0.388747, -0.819776),
         up=(-0.593994, -0.565020, 0.572646),
         fovy=52.0,
     ),
-    Camera(
+    ArenaCamera(
         name="camera_1",
         eye=(0.0047, -0.2834, 0.58),
         forward=(-0.007387, 0.478004, -0.878327),
         up=(0.022104, 0.878214, 0.477757),
         fovy=52.0,
     ),
-    Camera(
+    ArenaCamera(
         name="camera_2",
         eye=(-0.2470, 0.2513, 0.50),
         forward=(0.426638, -0.439767, -0.790307),
@@ -186,14 +189,14 @@ OBSERVATION_CAMERAS = (
     ),
 )
 VIEWER_CAMERAS = (
-    Camera(
+    ArenaCamera(
         name="viewer",  # the original's: 0.6 m from the origin, 60 degrees above the floor
         eye=(0.0, -0.3, 0.5196152),
         forward=(0.0, 0.5, -0.8660254),
         up=(0.0, 0.8660254, 0.5),
         fovy=60.0,
     ),
-    Camera(
+    ArenaCamera(
         name="showcase",
         eye=(0.40, -0.52, 0.92),
         forward=(-0.3672, 0.4774, -0.7983),
@@ -210,7 +213,7 @@ AMBIENT = 0.40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class ArenaScene:
     """Everything a TriFinger model is built from."""
 
     blocks: tuple[Block, ...] = ()
@@ -224,11 +227,13 @@ class Scene:
     torques: bool = False
     """Whether commands are torques (motors) or joint targets (servos)."""
     servo_lag: float = 0.0
-    """Time constant with which servo targets follow the controls, s; see `robot.Control.servo_lag`.
+    """Time constant with which servo targets follow the controls, s; see `RobotControl.servo_lag`.
     Above 0 the targets are the state `act`, (9,), which a reset must set to the joint angles."""
     drag: Drag = "exact"
     """`exact` leaves the drag to `drag.add_drag`, substep by substep; `joint_damping` puts a
     stand-in into the model."""
+    contact: ContactMode = "convex"
+    """`exact` is Coulomb friction; `convex` is MuJoCo's own, by which sliding things hop."""
     gravity: float = -9.81
     robot_height: float = HEIGHT
     joint_damping: float = 0.0
@@ -242,7 +247,7 @@ class Scene:
     stage_friction: float = 0.5
     stage_color: Vector = (0.95, 0.95, 0.95)
     look: str = "default"
-    cameras: tuple[Camera, ...] = OBSERVATION_CAMERAS + VIEWER_CAMERAS
+    cameras: tuple[ArenaCamera, ...] = OBSERVATION_CAMERAS + VIEWER_CAMERAS
     lights: tuple[Light, ...] = LIGHTS
     shadow_size: int = 2048
     """Edge of the shadow map, pixels; its drawing costs half of a small image's time."""
@@ -258,6 +263,8 @@ class Scene:
             raise UnknownNameError(unknown("floor texture", self.floor_texture, FLOOR_TEXTURES))
         if self.drag not in ("exact", "joint_damping"):
             raise UnknownNameError(unknown("drag", self.drag, ("exact", "joint_damping")))
+        if self.contact not in CONTACTS:
+            raise UnknownNameError(unknown("contact", self.contact, CONTACTS))
         for name, held in (("max_blocks", self.blocks), ("max_goals", self.goals)):
             room = getattr(self, name)
             if room is not None and room < len(held):
@@ -284,6 +291,17 @@ class Scene:
         return tuple(self.joint_damping + d for d in stand_in)
 
 
+def camera_orientation(camera: ArenaCamera) -> Quaternion:
+    """Returns the turn of a camera that looks along its own -z, with y up: x, y, z, w."""
+    right = np.cross(camera.forward, camera.up)
+    axes = np.stack([right / np.linalg.norm(right), camera.up, -np.asarray(camera.forward)], axis=1)
+    w = np.sqrt(max(0.0, 1.0 + axes[0, 0] + axes[1, 1] + axes[2, 2])) / 2
+    x, y, z = (axes[2, 1] - axes[1, 2], axes[0, 2] - axes[2, 0], axes[1, 0] - axes[0, 1])
+    turn = np.array([x, y, z, 4 * w * w])
+    x, y, z, w = (turn / np.linalg.norm(turn)).tolist()
+    return x, y, z, w
+
+
 def box_inertia(mass: Array, size: Array) -> Array:
     """Returns the principal inertias of a solid box about its centre, (..., 3), kg m2.
 
@@ -304,3 +322,7 @@ def parking_position(index: int) -> Vector:
 def _positive(what: str, *values: float) -> None:
     if not all(v > 0 for v in values):
         raise InvalidValueError(explain(f"{what} must be > 0, got {values}", allowed="> 0"))
+
+
+# The names under which tasks outside the package know these classes.
+Scene, Mesh = ArenaScene, BlockMesh

@@ -1,18 +1,23 @@
-"""The store: every value a TriFinger world shows, as arrays (N, ...) by key."""
+"""The arrays of a TriFinger store: one world's starting rows, and where each variable stands.
+
+Objects of a kind share an array: `block_2/mass` is `rows["block/mass"][:, 2]`. A variable that is
+named nowhere here has an array of its own name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, Obstacle, Scene
-from interverse.worlds.trifinger.variables import DELAY_LIMIT, Declared, Slot
+from interverse.scm.store import Rows, StoreSlot
+from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene, Obstacle
+from interverse.worlds.trifinger.variables import DELAY_LIMIT, FINGERS, LINK_NAMES
 
 Array = Any
-Rows = dict[str, Array]
 
 ADDRESS = "address"  # (N, 3): seed, episode and step of the noise in force
 CLOCK = "clock"  # (N,): steps since the reset
@@ -20,23 +25,65 @@ COMMANDS = "commands"  # (N, DELAY_LIMIT + 1, 9): the last commands, the newest 
 REWARD = "reward"  # (N,): of the last step
 START_RATES = "start_rates"  # (N, 9): joint velocities at the start of the episode
 
-
-def starting_rows(scene: Scene, declared: Iterable[Declared]) -> Rows:
-    """Returns one world's rows at the start of the default scene, (1, ...) each."""
-    rows: Rows = {}
-    for item in declared:
-        if item.slot is not None and not item.slot.index:
-            rows[item.slot.key] = np.array(item.variable.default)[None]
-    rows |= _robot_rows(scene) | _object_rows(scene)
-    rows[ADDRESS] = np.zeros((1, 3), dtype=np.int64)
-    rows[CLOCK] = np.zeros(1, dtype=np.int64)
-    rows[COMMANDS] = np.zeros((1, DELAY_LIMIT + 1, 9))
-    rows[REWARD] = np.zeros(1)
-    rows[START_RATES] = np.zeros((1, 9))
-    return rows
+_OBJECT = re.compile(r"(block|goal|obstacle|camera)_(\d+)/(\w+)")
+_LINK = re.compile(rf"({'|'.join(FINGERS)})/({'|'.join(LINK_NAMES)})/(mass|color)")
+_COMPUTED = ("end_effector_positions", "fractional_success")
+_KEPT_AS = {
+    "goal_tower/cylindrical_position": StoreSlot("goal_tower/place"),
+    "obstacle/color": StoreSlot("obstacle/color", (0,)),
+    "obstacle/size": StoreSlot("obstacle/size", (0,)),
+    "robot/commands": StoreSlot(COMMANDS),
+}
 
 
-def _robot_rows(scene: Scene) -> Rows:
+def slots_of(names: Iterable[str], start: Rows) -> dict[str, StoreSlot | None]:
+    """Returns where values are kept that have no array of their own; None for computed ones.
+
+    Args:
+        names: the variables.
+        start: one world's rows.
+    """
+    hidden = [
+        f"{kind}_{i}/{key}"
+        for kind, key in (("block", "used"), ("obstacle", "used"), ("obstacle", "position"))
+        for i in range(start[f"{kind}/used"].shape[1])
+    ]
+    out: dict[str, StoreSlot | None] = {}
+    for name in (*names, *hidden):
+        slot = _shared_slot(name)
+        if name in _COMPUTED or (name.endswith("/cylindrical_position") and name not in _KEPT_AS):
+            out[name] = None
+        elif slot is not None and (slot.key in start or name in _KEPT_AS):
+            out[name] = slot
+    return out
+
+
+def _shared_slot(name: str) -> StoreSlot | None:
+    if name in _KEPT_AS:
+        return _KEPT_AS[name]
+    if thing := _OBJECT.fullmatch(name):
+        kind, number, key = thing.groups()
+        return StoreSlot(f"{kind}/{key.removeprefix('cartesian_')}", (int(number),))
+    if link := _LINK.fullmatch(name):
+        finger, part, key = link.groups()
+        return StoreSlot(f"link/{key}", (FINGERS.index(finger), LINK_NAMES.index(part)))
+    return None
+
+
+def starting_rows(scene: ArenaScene) -> Rows:
+    """Returns the shared arrays of one world at the start of the default scene, (1, ...) each."""
+    return {
+        **_robot_rows(scene),
+        **_object_rows(scene),
+        ADDRESS: np.zeros((1, 3), dtype=np.int64),
+        CLOCK: np.zeros(1, dtype=np.int64),
+        COMMANDS: np.zeros((1, DELAY_LIMIT + 1, 9)),
+        REWARD: np.zeros(1),
+        START_RATES: np.zeros((1, 9)),
+    }
+
+
+def _robot_rows(scene: ArenaScene) -> Rows:
     return {
         "link/mass": np.array([scene.link_masses]),
         "link/color": np.array([[colors[1:] for colors in scene.link_colors]]),
@@ -45,7 +92,7 @@ def _robot_rows(scene: Scene) -> Rows:
     }
 
 
-def _object_rows(scene: Scene) -> Rows:
+def _object_rows(scene: ArenaScene) -> Rows:
     blocks, goals = scene.block_count, scene.goal_count
     rows: Rows = {
         "block/mass": np.full((1, blocks), 0.08),
@@ -59,7 +106,7 @@ def _object_rows(scene: Scene) -> Rows:
     kinds = (("block", blocks, scene.blocks), ("goal", goals, scene.goals))
     for kind, count, items in (*kinds, ("obstacle", len(scene.obstacles), scene.obstacles)):
         for key, spare in _SPARE.items():
-            values = [getattr(item, key) for item in items]  # type: ignore[attr-defined]
+            values = [getattr(item, key) for item in items]
             values += [spare] * (count - len(values))
             rows[f"{kind}/{key}"] = np.array(values, dtype=np.float64).reshape(1, count, len(spare))
     rows["goal/color"][:, len(scene.goals) :] = (0.0, 1.0, 0.0)
@@ -79,26 +126,6 @@ _SPARE = {  # of an object that is not in use
 def _is_placed(obstacle: Obstacle) -> bool:
     """Returns whether an obstacle is there from the start: those below the floor wait."""
     return obstacle.position[2] > 0.0
-
-
-def repeat(rows: Mapping[str, Array], count: int) -> Rows:
-    """Returns one world's rows for `count` worlds."""
-    return {key: np.repeat(values, count, axis=0) for key, values in rows.items()}
-
-
-def take(store: Mapping[str, Array], worlds: Array) -> Rows:
-    """Returns copies of some worlds' rows."""
-    return {key: values[worlds] for key, values in store.items()}
-
-
-def changed_keys(rows: Mapping[str, Array], before: Mapping[str, Array]) -> set[str]:
-    """Returns the keys whose rows differ."""
-    return {key for key, values in rows.items() if not np.array_equal(values, before[key])}
-
-
-def part(rows: Mapping[str, Array], slot: Slot) -> Array:
-    """Returns a view of what a slot means, (n, *shape)."""
-    return rows[slot.key][(slice(None), *slot.index)]
 
 
 def noise_of(address: Array) -> Noise:

@@ -1,25 +1,37 @@
-"""Every variable of the TriFinger worlds, declared once: name, bounds, A and B, and its slot.
+"""The variables of arena and robot, declared once: bounds, spaces A and B, bindings, effects.
 
-A slot says which array of the world's store holds the variable: `block_2/mass` is
-`store["block/mass"][:, 2]`. This file holds arena and robot; `objects` blocks, goals and walls.
+A variable with a binding acts: the store writes it to the simulator or the renderer. What it causes
+stands beside it, in `ARENA_CAUSES` and `ROBOT_CAUSES`. Blocks, goals and walls are in `objects`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, final
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from interverse.scm import Binding, Box, Integers, Space, Variable
 from interverse.scm.variable import Bounds, Kind
+from interverse.sim.arrays import from_rotation_vector, like, multiply, to_mujoco
+from interverse.worlds.trifinger.contacts import friction_bindings
+from interverse.worlds.trifinger.drag import JOINT_DAMPING
 from interverse.worlds.trifinger.robot import HINGED, REST
-from interverse.worlds.trifinger.scene import FLOOR_TEXTURES, LIGHTS, OBSERVATION_CAMERAS, Scene
+from interverse.worlds.trifinger.scene import (
+    FLOOR_TEXTURES,
+    LIGHTS,
+    OBSERVATION_CAMERAS,
+    ArenaCamera,
+    ArenaScene,
+    camera_orientation,
+)
 
 Array = Any  # a NumPy array or a Torch tensor
 
 FINGERS = ("finger_0", "finger_1", "finger_2")
 LINK_NAMES = tuple(link.name for link in HINGED)
+JOINTS = tuple(f"{finger}_{link}" for finger in FINGERS for link in LINK_NAMES)
 DELAY_LIMIT = 5  # steps that a command can wait
 
 SHADES = (Box(0.5, 1.0, (3,)), Box(0.0, 0.5, (3,), open_high=True))  # light is A, dark is B
@@ -36,22 +48,19 @@ _FRICTION = Box(0.0, 2.0)
 Spaces = tuple[Bounds | None, Bounds | None]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where a variable's values are kept: an array of the store, an index after the world axis."""
-
-    key: str
-    index: tuple[int, ...] = ()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A variable and where it is kept; None for one that is computed when read."""
-
-    variable: Variable
-    slot: Slot | None
+ARENA_CAUSES = ("gravity", "floor/friction", "stage/friction")
+"""Variables of the arena that act on every velocity of the next moment."""
+ROBOT_CAUSES = (
+    "joint_positions",
+    "joint_velocities",
+    "robot/height",
+    "robot/joint_damping",
+    "robot/action_delay",
+    "robot/control_period",
+    "robot/commands",
+    *(f"{finger}/{link}/mass" for finger in FINGERS for link in LINK_NAMES),
+)
+"""The same of the robot."""
 
 
 def declare(
@@ -60,68 +69,66 @@ def declare(
     default: Any,
     domain: Space,
     *,
-    slot: Slot | None,
     spaces: Spaces = UNBOUNDED,
     **more: Any,
-) -> Declared:
-    """Returns a declared variable; `spaces` is the pair A, B."""
+) -> Variable:
+    """Returns a variable; `spaces` is the pair A, B."""
     a, b = spaces
-    variable = Variable(
+    return Variable(
         name=name, kind=kind, default=default, domain=domain, space_a=a, space_b=b, **more
     )
-    return Declared(variable, slot)
 
 
 # --- arena and robot -----------------------------------------------------------------------------
 
 
-def arena_variables(scene: Scene) -> list[Declared]:
+def arena_variables(scene: ArenaScene) -> list[Variable]:
     """Returns gravity, floor, stage, light and cameras."""
-    key = LIGHTS[0]
+    key, bound = LIGHTS[0], friction_bindings(scene)
     out = [
         declare(
             "gravity",
             "latent",
             scene.gravity,
             Box(-20.0, 0.0),
-            slot=Slot("gravity"),
             spaces=(Box(-10.0, -7.0), Box(-7.0, -4.0, open_low=True)),
             unit="m/s2",
             doc="Vertical acceleration of free fall; negative is down.",
             bindings=(Binding("opt.gravity", None, 2),),
         ),
-        friction("floor/friction", scene.floor_friction, Slot("floor/friction"), FRICTIONS),
-        friction("stage/friction", scene.stage_friction, Slot("stage/friction"), FRICTIONS),
-        color("floor/color", scene.floor_color, Slot("floor/color"), SHADES, "floor"),
-        color("stage/color", scene.stage_color, Slot("stage/color"), TINTS, "stage"),
+        friction("floor/friction", scene.floor_friction, bound, FRICTIONS),
+        friction("stage/friction", scene.stage_friction, bound, FRICTIONS),
+        color("floor/color", scene.floor_color, SHADES, "floor"),
+        color("stage/color", scene.stage_color, TINTS, "stage"),
         declare(
             "floor/texture",
             "appearance",
             FLOOR_TEXTURES.index(scene.floor_texture),
             Integers(0, len(FLOOR_TEXTURES) - 1),
-            slot=Slot("floor/texture"),
             doc=f"Pattern of the floor: {', '.join(FLOOR_TEXTURES)}.",
+            bindings=(Binding("mat_texid", "floor", 1, function=_texture_id),),
         ),
         declare(
             "light/direction",
             "appearance",
             key.direction,
             Box((-1.0, -1.0, -1.0), (1.0, 1.0, -0.1), (3,)),
-            slot=Slot("light/direction"),
             doc="The way the rays of the main light travel.",
-            bindings=(Binding("light_dir", key.name),),
+            bindings=(
+                Binding("light_dir", key.name, function=_unit),
+                Binding("light_pos", key.name, scale=-1.2, function=_unit),
+            ),
         ),
         declare(
             "light/color",
             "appearance",
             key.color,
             COLOR_DOMAIN,
-            slot=Slot("light/color"),
             doc="Colour and strength of the main light.",
             bindings=(Binding("light_diffuse", key.name),),
         ),
     ]
-    for i, camera in enumerate(OBSERVATION_CAMERAS):
+    for camera in OBSERVATION_CAMERAS:
         low, high = np.array(camera.eye) - 0.2, np.array(camera.eye) + 0.2
         out += [
             declare(
@@ -129,24 +136,24 @@ def arena_variables(scene: Scene) -> list[Declared]:
                 "appearance",
                 camera.eye,
                 Box(low, high, (3,)),
-                slot=Slot("camera/position", (i,)),
                 unit="m",
                 doc="Place of the camera in the world.",
+                bindings=(Binding("cam_pos", camera.name),),
             ),
             declare(
                 f"{camera.name}/rotation",
                 "appearance",
                 (0.0, 0.0, 0.0),
                 Box(-0.5, 0.5, (3,)),
-                slot=Slot("camera/rotation", (i,)),
                 unit="rad",
                 doc="Rotation vector by which the camera is turned from its default.",
+                bindings=(Binding("cam_quat", camera.name, function=_turned_from(camera)),),
             ),
         ]
     return out
 
 
-def robot_variables(scene: Scene, start: tuple[float, ...] = REST) -> list[Declared]:
+def robot_variables(scene: ArenaScene, start: tuple[float, ...] = REST) -> list[Variable]:
     """Returns joints, fingertips, links, and how commands reach the robot."""
     low, high = np.array([link.limits for link in HINGED] * 3).T
     least, most = np.array([link.action_limits for link in HINGED] * 3).T
@@ -157,25 +164,27 @@ def robot_variables(scene: Scene, start: tuple[float, ...] = REST) -> list[Decla
             "state",
             start,
             Box(low, high, (9,)),
-            slot=Slot("joint_positions"),
             spaces=(Box(least, middle, (9,)), Box(middle, most, (9,), open_low=True)),
             unit="rad",
             doc="Angles of upper, middle and lower hinge, finger by finger.",
+            bindings=(
+                Binding("qpos", JOINTS),
+                *((Binding("act", JOINTS),) if scene.servo_lag > 0 else ()),  # the servos' targets
+            ),
         ),
         declare(
             "joint_velocities",
             "state",
             np.zeros(9),
             Box(-20.0, 20.0, (9,)),
-            slot=Slot("joint_velocities"),
             unit="rad/s",
+            bindings=(Binding("qvel", JOINTS),),
         ),
         declare(
             "end_effector_positions",
             "state",
             np.zeros(9),
             Box(-1.0, 1.0, (9,)),
-            slot=None,
             unit="m",
             read_only=True,
             doc="Fingertips, finger by finger; heights from the datum.",
@@ -185,7 +194,6 @@ def robot_variables(scene: Scene, start: tuple[float, ...] = REST) -> list[Decla
             "robot",
             scene.robot_height,
             Box(0.25, 0.45),
-            slot=Slot("robot/height"),
             unit="m",
             doc="World height of the first hinges.",
             bindings=(Binding("body_pos", "robot", 2),),
@@ -195,19 +203,20 @@ def robot_variables(scene: Scene, start: tuple[float, ...] = REST) -> list[Decla
             "robot",
             scene.joint_damping,
             Box(0.0, 0.1),
-            slot=Slot("robot/joint_damping"),
             unit="N m s/rad",
             doc="Viscous damping of every hinge, beside that of the controller.",
+            bindings=tuple(_damping_bindings(scene)),
         ),
-        *_hook_variables(),
+        *_hook_variables(start),
     ]
     for f, finger in enumerate(FINGERS):
+        out.append(color(f"{finger}/base/color", scene.link_colors[f][0], TINTS, f"{finger}_base"))
         for j, link in enumerate(LINK_NAMES):
             out += _link_variables(scene, finger, f, link, j)
     return out
 
 
-def _hook_variables() -> list[Declared]:
+def _hook_variables(start: tuple[float, ...]) -> list[Variable]:
     """Returns what a real robot adds: late commands, a slower controller, noisy sensors."""
     return [
         declare(
@@ -215,16 +224,22 @@ def _hook_variables() -> list[Declared]:
             "robot",
             0,
             Integers(0, DELAY_LIMIT),
-            slot=Slot("robot/action_delay"),
             unit="steps",
             doc="Steps that pass before a command reaches the motors.",
+        ),
+        declare(
+            "robot/commands",
+            "state",
+            np.tile(start, (DELAY_LIMIT + 1, 1)),
+            Box(-np.pi, np.pi, (DELAY_LIMIT + 1, 9)),
+            unit="rad or N m",
+            doc="The last commands, the newest first; a delay of k steps applies the one at k.",
         ),
         declare(
             "robot/control_period",
             "robot",
             1,
             Integers(1, 10),
-            slot=Slot("robot/control_period"),
             unit="steps",
             doc="Steps for which a command is held: the control rate is 1 / (period x step time).",
         ),
@@ -233,13 +248,12 @@ def _hook_variables() -> list[Declared]:
             "robot",
             0.0,
             Box(0.0, 0.5),
-            slot=Slot("robot/observation_noise"),
             doc="Standard deviation of sensor noise, as a share of half an observation's range.",
         ),
     ]
 
 
-def _link_variables(scene: Scene, finger: str, f: int, link: str, j: int) -> list[Declared]:
+def _link_variables(scene: ArenaScene, finger: str, f: int, link: str, j: int) -> list[Variable]:
     name = f"{finger}/{link}"
     return [
         declare(
@@ -247,57 +261,93 @@ def _link_variables(scene: Scene, finger: str, f: int, link: str, j: int) -> lis
             "latent",
             scene.link_masses[f][j],
             MASS_DOMAIN,
-            slot=Slot("link/mass", (f, j)),
             spaces=MASSES,
             unit="kg",
             doc="The inertia scales along.",
             bindings=(Binding("body_mass", f"{finger}_{link}"),),
         ),
-        color(
-            f"{name}/color",
-            scene.link_colors[f][j + 1],
-            Slot("link/color", (f, j)),
-            TINTS,
-            f"{finger}_{link}",
-        ),
+        color(f"{name}/color", scene.link_colors[f][j + 1], TINTS, f"{finger}_{link}"),
     ]
 
 
-def success_variable() -> Declared:
+def _damping_bindings(scene: ArenaScene) -> list[Binding]:
+    """Returns the hinges' damping: the variable, and a stand-in for the drag if one is wanted."""
+    stand_in = JOINT_DAMPING if scene.drag == "joint_damping" else (0.0, 0.0, 0.0)
+    return [
+        Binding(
+            "dof_damping",
+            tuple(f"{finger}_{link}" for finger in FINGERS),
+            function=functools.partial(_plus, extra),
+        )
+        for link, extra in zip(LINK_NAMES, stand_in, strict=True)
+    ]
+
+
+def success_variable() -> Variable:
     """Returns the read-only share of the goal that is filled."""
     return declare(
         "fractional_success",
         "goal",
         0.0,
         Box(0.0, np.inf),
-        slot=None,
         read_only=True,
         doc="Share of the goal's volume that blocks fill.",
     )
 
 
-def friction(name: str, default: float, slot: Slot, spaces: Spaces = UNBOUNDED) -> Declared:
-    """Returns a surface's friction."""
+def friction(
+    name: str,
+    default: float,
+    bound: Mapping[str, Sequence[Binding]],
+    spaces: Spaces = UNBOUNDED,
+) -> Variable:
+    """Returns a surface's friction; `bound` is what `friction_bindings` returned."""
     return declare(
         name,
         "latent",
         default,
         _FRICTION,
-        slot=slot,
         spaces=spaces,
         doc="Sliding friction; that of two surfaces is the product of theirs.",
+        bindings=tuple(bound.get(name, ())),
     )
 
 
-def color(name: str, default: Any, slot: Slot, spaces: Spaces, material: str) -> Declared:
+def color(name: str, default: Any, spaces: Spaces, material: str) -> Variable:
     """Returns a material's colour."""
     return declare(
         name,
         "appearance",
         default,
         COLOR_DOMAIN,
-        slot=slot,
         spaces=spaces,
         doc="Red, green, blue.",
         bindings=(Binding("mat_rgba", material, (0, 1, 2)),),
     )
+
+
+# --- functions of bindings -----------------------------------------------------------------------
+
+
+def _plus(extra: float, value: Array) -> Array:
+    return value + extra
+
+
+def _unit(vector: Array) -> Array:
+    square = vector[..., 0] ** 2 + vector[..., 1] ** 2 + vector[..., 2] ** 2
+    return vector / (square**0.5)[..., None]
+
+
+def _texture_id(choice: Array) -> Array:
+    return choice - 1  # the model holds the patterns in order; "plain" is none, -1
+
+
+def _turned_from(camera: ArenaCamera) -> Callable[[Array], Array]:
+    """Returns the function that gives a camera's orientation from its rotation vector."""
+    default = np.array(camera_orientation(camera))
+
+    def turned(rotation: Array) -> Array:
+        turn = from_rotation_vector(rotation)
+        return to_mujoco(multiply(turn, like(default, turn) + 0.0 * turn))
+
+    return turned

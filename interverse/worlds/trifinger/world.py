@@ -1,13 +1,12 @@
 """The TriFinger world: a robot of three fingers, a task, and every variable of both.
 
-All values live in the store (`interverse.worlds.trifinger.store`). An intervention is worked out
-on copies of its rows, checked, and only then written: a refused world is never touched.
+All values live in the store (`interverse.scm.store`). An intervention is worked out on copies of
+its rows, checked, and only then committed: a refused world is never touched.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, final
@@ -19,84 +18,112 @@ from numpy.typing import NDArray
 from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise
 from interverse.scm import Variable, table
+from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
+from interverse.sim.arrays import copy_of, namespace, to_numpy
 from interverse.sim.shapes import Shape
-from interverse.worlds.trifinger import store
-from interverse.worlds.trifinger.editing import Editor
+from interverse.worlds.trifinger.active_edges import ActiveEdges, contact_edges
+from interverse.worlds.trifinger.contacts import force_between, touching
+from interverse.worlds.trifinger.editing import Editor, settle
 from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
 from interverse.worlds.trifinger.graph import causal_graph
-from interverse.worlds.trifinger.instant import goals_of, instant_of
 from interverse.worlds.trifinger.objects import to_cartesian, to_cylindrical
+from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
-from interverse.worlds.trifinger.physics import STATE, Physics
-from interverse.worlds.trifinger.rewards import Targets
-from interverse.worlds.trifinger.robot import Control, action_bounds
-from interverse.worlds.trifinger.rules import rules_of
-from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.physics import PHYSICAL, Physics
+from interverse.worlds.trifinger.pictures import Photographer
+from interverse.worlds.trifinger.rewards import Instant, Targets, bounds, sparse, total
+from interverse.worlds.trifinger.robot import RobotControl, action_bounds, tip_positions
+from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.scripted import scripted_policy
-from interverse.worlds.trifinger.senses import Senses
 from interverse.worlds.trifinger.store import (
     ADDRESS,
     CLOCK,
     COMMANDS,
     REWARD,
     START_RATES,
-    Rows,
-    part,
+    slots_of,
+    starting_rows,
 )
-from interverse.worlds.trifinger.studio import Studio
 from interverse.worlds.trifinger.tasks import load_task
-from interverse.worlds.trifinger.tasks.task import Instant, Task
-from interverse.worlds.trifinger.touch import force_between, touching
+from interverse.worlds.trifinger.tasks.task import Task
 from interverse.worlds.trifinger.variables import (
-    Declared,
     arena_variables,
     robot_variables,
     success_variable,
 )
 from interverse.worlds.world import Array, Index, Refusals, Score, State, World
 
-_VALUE = "store/"  # prefix of the store's rows in a saved state
+_GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
+_SIZES = ("block/size", "block/used")
+_COMMAND_KEYS = (
+    COMMANDS,
+    "joint_positions",
+    "robot/height",
+    "robot/action_delay",
+    CLOCK,
+    "robot/control_period",
+)
 
 
 @final
 class TriFinger(World):
     """N TriFinger arenas with one task."""
 
+    options: TriFingerOptions
     options_type = TriFingerOptions
     clips_actions = True
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
-        self.num_worlds, self.options = num_worlds, options
+        self.num_worlds = num_worlds
         self.task: Task = load_task(options.task)()
-        self._control = Control(mode=options.action_mode, normalized=options.normalize_actions)
+        mode, normalized = options.action_mode, options.normalize_actions
+        self._control = RobotControl(mode=mode, normalized=normalized)
         self.scene = scene_of(self.task, options, self._control)
-        self._rules = rules_of(self.task, self.scene, options)
-        self.max_steps, self.reward_range = self._rules.max_steps, self._rules.reward_range
-        declared = _declare(self.task, self.scene)
-        self._slots = {d.variable.name: d.slot for d in declared}
-        self._declare_spaces(declared)
+        self.options = replace(options, contact=self.scene.contact)
+        self._set_up_rewards()
         self._physics = Physics(
             self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
         )
         self.task.capsules = self._physics.capsules()
-        self._editor = Editor(self.task, self.scene, declared, self.task.capsules, self._hold)
-        self._studio: Studio | None = None
-        self._give = self._physics.engine.asarray
+        self._everyone = np.arange(num_worlds)
+        self._edges: ActiveEdges | None = None
+        if options.active_edges:
+            self._edges = ActiveEdges(self._physics.engine, self.scene)
+            self._physics.watch = self._edges.sample
         self._instant: Instant | None = None
-        self._goal: tuple[Targets, Array] | None = None  # kept while no goal changes
-        self._fraction: Array | None = None
+        self._photographer: Photographer | None = None
+        declared = table(*declare_variables(self.task, self.scene))
+        self._declare_spaces(declared)
         self._set_up_start(declared)
-        values, studio = ValuesOf(self, np.arange(num_worlds)), self._quick_studio
-        self._senses = Senses(self._rules, self.scene, self._store, values, studio)
-        self.layout, self.observation_space = self._senses.slices, self._senses.space
+        self._set_up_observation()
 
     # -------------------------------------------------------------------- set-up
 
-    def _declare_spaces(self, declared: list[Declared]) -> None:
+    def _set_up_rewards(self) -> None:
+        """Works out how long an episode lasts and what its steps earn."""
+        options, task = self.options, self.task
+        given, share = options.dense_reward_weights, options.fractional_reward_weight
+        weights = task.weights if given is None else given
+        if len(weights) != len(task.weights):
+            raise InvalidValueError(
+                explain(
+                    f"dense_reward_weights has {len(weights)} entries",
+                    allowed=f"{len(task.weights)}, one for each dense term of {task.name}",
+                )
+            )
+        self._weights = tuple(float(w) for w in weights) if any(weights) else ()
+        self._share = task.fractional_weight if share is None else float(share)
+        self._step_time = options.step_time
+        self._seconds, self.max_steps = episode_length(task, self.scene, options)
+        self.reward_range = (-np.inf, np.inf)
+        if options.sparse_reward:
+            self.reward_range = (0.0, options.step_time)
+
+    def _declare_spaces(self, declared: Mapping[str, Variable]) -> None:
         options, task, scene = self.options, self.task, self.scene
         self.graph = causal_graph(
-            tuple(d.variable.name for d in declared),
+            tuple(declared),
             blocks=scene.block_count,
             goals=scene.goal_count,
             edges=tuple(task.edges(scene)),
@@ -107,38 +134,60 @@ class TriFinger(World):
             low, high = -np.ones(9), np.ones(9)
         self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
 
-    def _set_up_start(self, declared: list[Declared]) -> None:
+    def _set_up_start(self, declared: Mapping[str, Variable]) -> None:
         """Works out the rows every episode starts from, and the variables' defaults with them."""
-        options = self.options
-        variables = with_defaults(table(*(d.variable for d in declared)), options.defaults)
-        rows = store.starting_rows(self.scene, declared)
-        self._hold(rows)
-        self._store = store.repeat(rows, self.num_worlds)
-        worlds = np.arange(self.num_worlds)
-        self._physics.write(self._store, STATE, worlds)  # the model has the rest already
+        options, physics = self.options, self._physics
+        variables = with_defaults(declared, options.defaults)
+        rows = starting_rows(self.scene)
+        if not self._control.torques:  # the standing command keeps the robot where it is
+            rows[COMMANDS][:] = np.asarray(self.task.start)
+        self._store = Store(
+            declared,
+            num_worlds=self.num_worlds,
+            start=rows,
+            slots=slots_of(declared, rows),
+            asarray=physics.asarray,
+        )
+        self._store.follow(physics.engine.put, PHYSICAL)
+        self._editor = Editor(self.task, self.scene, self._store, declared, self._hold)
+        # the model has the rest already
+        state = self._store.edits(self._store.rows, set(self._store.slots), ("state",))
+        physics.engine.put(state, self._everyone)
         self.variables = variables
-        self._start, self._start_physics = rows, self._physics.save(worlds[:1])
         self._each_time: Rows = {}  # defaults to apply again after the draws of each reset
         self._latched: Rows = {}  # what `set_starting_state` was given
+        self._start = self.save(self._everyone[:1])
         given = defaults_as_arrays(options.defaults)
         if given:
             self._start_from(variables, given)
         self.variables = MappingProxyType(
-            {name: replace(v, default=self.read(name)[0]) for name, v in variables.items()}
+            {n: replace(v, default=to_numpy(self.read(n))[0]) for n, v in variables.items()}
         )
 
+    def _set_up_observation(self) -> None:
+        source = ObservationSource(
+            store=self._store,
+            seconds=self._seconds,
+            values=ValuesOf(self, slice(None)),
+            photographer=self._quick_photographer,
+            asarray=self._physics.asarray,
+        )
+        self._observer = Observer(self.task, self.scene, self.options, source)
+        self.layout, self.observation_space = self._observer.slices, self._observer.space
+
     def _start_from(self, variables: Mapping[str, Variable], given: Mapping[str, Array]) -> None:
-        first, everyone = np.arange(1), np.arange(self.num_worlds)
+        first = self._everyone[:1]
         rows = {name: np.array(value, dtype=variables[name].dtype) for name, value in given.items()}
         if self.task.draws or set(given) & set(self.task.generators):
             self._each_time = rows
-            self.reset(everyone, Noise(*(everyone * 0 for _ in range(3))), {})
+            zeros = (self._everyone * 0 for _ in range(3))
+            self.reset(self._everyone, Noise(*zeros), {})
             return
         refused = self.intervene(rows, first)
         if refused:
             raise InvalidValueError(explain(f"the defaults cannot be: {refused[0]}"))
-        self._start, self._start_physics = store.take(self._store, first), self._physics.save(first)
-        self._begin(everyone)
+        self._start = self.save(first)
+        self._begin(self._everyone)
 
     def _hold(self, rows: Rows) -> None:
         """Makes the robot's standing command keep it where it is."""
@@ -150,133 +199,135 @@ class TriFinger(World):
     def _begin(self, worlds: Index) -> None:
         """Puts the start of an episode, before any draw, into some worlds."""
         n = len(worlds)
-        for key, values in self._start.items():
-            self._store[key][worlds] = values
-        start = {name: np.repeat(rows, n, axis=0) for name, rows in self._start_physics.items()}
-        self._physics.load(start, worlds)
-        self._instant = self._goal = None
+        start = {k: namespace(rows).repeat(rows, n, axis=0) for k, rows in self._start.items()}
+        self.load(start, worlds)
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: defaults, given causes, the task's draws, then given state."""
         self._begin(worlds)
+        store, where = self._store, self._store.index(worlds)
         address = np.stack([noise.seeds, noise.episodes, noise.steps], axis=1)
-        self._store[ADDRESS][worlds] = address
+        store.rows[ADDRESS][where] = self._physics.asarray(address)
         if self.task.draws:
-            self._draw(worlds)
+            rows = store.take(worlds)
+            settle(self.task, rows, self.task.generators)
+            store.commit(rows, worlds)
         refused: Refusals = {}
         for values in (self._each_time, given):
             if values and not refused:
-                rows = values if values is given else store.repeat(values, len(worlds))
+                once = values is not given
+                rows = {n: np.repeat(v, len(worlds), 0) if once else v for n, v in values.items()}
                 refused = self.intervene(rows, worlds)
-        self._store[START_RATES][worlds] = self._store["joint_velocities"][worlds]
+        store.rows[START_RATES][where] = store.rows["joint_velocities"][where]
+        self._instant = None
+        self._forget_edges(worlds)
         return refused
-
-    def _draw(self, worlds: Index) -> None:
-        """Draws what an episode of this task starts with."""
-        rows = store.take(self._store, worlds)
-        self.task.settle(rows, self.task.generators, store.noise_of(rows[ADDRESS]).at(0))
-        self._commit(rows, store.changed_keys(rows, store.take(self._store, worlds)), worlds)
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables and what follows at once; infeasible worlds are never touched."""
-        before = store.take(self._store, worlds)
-        rows = store.take(self._store, worlds)
-        refused = dict(self._editor.apply(rows, values))
-        changed = store.changed_keys(rows, before)
+        store = self._store
+        before = store.take(worlds)
+        rows = {key: copy_of(old) for key, old in before.items()}
+        given = {name: self._physics.asarray(value) for name, value in values.items()}
+        refused = self._editor.apply(rows, given)
+        changed = changed_keys(rows, before, rows)
         if not (self.options.legacy_unchecked and values.keys() & set(self.task.unchecked)):
             refused = self._editor.infeasible(rows, before, changed) | refused
-        keep = np.array([k not in refused for k in range(len(worlds))], dtype=bool)
-        if keep.all():
-            self._commit(rows, changed, worlds)
-        elif keep.any():
-            self._commit({key: rows[key][keep] for key in rows}, changed, worlds[keep])
+        self._instant = None
+        if not refused:
+            store.commit(rows, worlds, changed, before)
+            return {}
+        keep = np.array([k for k in range(len(worlds)) if k not in refused], dtype=np.int64)
+        if len(keep):
+            store.commit({key: rows[key][keep] for key in rows}, worlds[keep], changed)
         return {int(worlds[k]): reason for k, reason in refused.items()}
-
-    def _commit(self, rows: Rows, changed: Collection[str], worlds: Index) -> None:
-        before = {key: self._store[key][worlds] for key in changed}
-        for key in changed:
-            self._store[key][worlds] = rows[key]
-        self._physics.write(self._store, changed, worlds, before)
-        self._instant = self._goal = None
 
     # ------------------------------------------------------------------- reading
 
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape)."""
-        slot = self._slots[name]
-        if slot is not None:
-            return np.array(part(self._store, slot))
+        if name in self._store.slots:
+            return self._store.read(name)
         if name == "end_effector_positions":
-            return self._now().moment.tips.copy()
+            return copy_of(self._now().tips)
         if name == "fractional_success":
-            return self._success().copy()
+            return copy_of(self._now().fraction)
         owner = name.partition("/")[0]
-        return to_cylindrical(part(self._store, self._slots[f"{owner}/cartesian_position"]))
+        return to_cylindrical(self._store.part(self._store.rows, f"{owner}/cartesian_position"))
 
     def _now(self) -> Instant:
+        """Returns what rewards and scores are made of, worked out once between changes."""
         if self._instant is None:
-            if self._goal is None:
-                self._goal = goals_of(self._store)
-            torques = functools.partial(self._physics.torques, self._store)
-            self._instant = instant_of(self._store, self._goal, torques)
-            self._fraction = None
+            self._instant = self._gather()
         return self._instant
 
-    def _success(self) -> Array:
-        now = self._now()
-        if self._fraction is None:
-            self._fraction = self.task.fraction(now, self.options.score)
-        return self._fraction
+    def _gather(self) -> Instant:
+        store, rows = self._store, self._store.rows
+        goals = store.cached("goals", _GOALS, lambda: goals_of(rows))
+        size = store.cached("sizes", _SIZES, lambda: present(rows, "block"))
+        place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
+        tips = tip_positions(rows["joint_positions"], rows["robot/height"])
+        rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
+        now = Instant(tips, rates, place, turn, size, box, goals, self._torques, rows[START_RATES])
+        return replace(now, fraction=self.task.fraction(now, self.options.score))
+
+    def _torques(self) -> Array:
+        return self._physics.torques(self._store.rows, self._store.rows[COMMANDS])
 
     # ---------------------------------------------------------------------- time
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances some worlds by one step of `skip_frame` substeps."""
-        before = self._now()
-        data, count = self._store, self.options.skip_frame
-        self._physics.step(data, self._command(np.asarray(actions), worlds), worlds, count)
-        self._physics.read_back(data, worlds)
-        data[CLOCK][worlds] += 1
-        data[ADDRESS][worlds, 2] = noise.steps
-        self._instant = None
-        reward = self._rules.reward(before, self._now(), self._success())
-        data[REWARD][worlds] = reward[worlds]
+        before, store, rows = self._now(), self._store, self._store.rows
+        where = store.index(worlds)
+        command = self._command(self._physics.asarray(actions), where)
+        self._forget_edges(worlds)
+        self._physics.step(store, command, worlds, self.options.skip_frame)
+        rows[CLOCK][where] += 1
+        rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
+        self._instant = now = self._gather()
+        rows[REWARD][where] = self._reward(before, now)[where]
 
-    def _command(self, actions: Array, worlds: Index) -> Array:
+    def _reward(self, before: Instant, now: Instant) -> Array:
+        """Returns what a step earned, (N,), given its two ends."""
+        options, task, seconds = self.options, self.task, self._step_time
+        if options.sparse_reward:
+            return sparse(task.solved(now), seconds)
+        terms = task.terms(before, now, mended=options.mended_reward) if self._weights else ()
+        bonus = task.bonus(now, mended=options.mended_reward)
+        return total(terms, self._weights, bonus, self._share, seconds)
+
+    def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
-        data = self._store
-        queue = data[COMMANDS][worlds]
-        joints, height = data["joint_positions"][worlds], data["robot/height"][worlds]
+        rows = self._store.rows
+        queue, joints, height, delay, clock, period = (rows[key][where] for key in _COMMAND_KEYS)
         fresh = self._control.command(actions, joints, queue[:, 0], height)
-        held = data[CLOCK][worlds] % data["robot/control_period"][worlds] != 0
-        newest = np.where(held[:, None], queue[:, 0], fresh)
-        queue = np.concatenate([newest[:, None], queue[:, :-1]], axis=1)
-        data[COMMANDS][worlds] = queue
-        return queue[np.arange(len(worlds)), data["robot/action_delay"][worlds]]
+        xp = namespace(queue)
+        newest = xp.where((clock % period != 0)[:, None], queue[:, 0], fresh)
+        rows[COMMANDS][where] = queue = xp.concat([newest[:, None], queue[:, :-1]], axis=1)
+        return xp.take_along_axis(queue, delay[:, None, None], axis=1)[:, 0]
 
     def observe(self) -> Any:
         """Returns every world's observation, as fresh arrays."""
-        seen = self._senses.observe(self._now().moment.tips)
-        given = {name: self._give(part) for name, part in seen.items()}
-        return given if self.options.observation_mode == "mixed" else next(iter(given.values()))
+        return self._observer.observe(self._now().tips)
 
     def score(self) -> Score:
         """Returns reward, success and goals as they stand; an episode ends by time alone."""
-        now, fraction = self._now(), self._success()
-        achieved, desired = self.task.goal_arrays(now)
-        info = {
-            "success": self.task.solved(now, fraction),
-            "fractional_success": fraction.copy(),
-            "achieved_goal": achieved,
-            "desired_goal": desired,
-        }
-        if self.options.info_state:
-            info |= {f"state/{name}": self.read(name) for name in self.variables}
-        if self.options.info_solution:
-            solution = self.task.solution(self._store)
-            info |= {f"solution/{name}": value for name, value in solution.items()}
-        ended = np.zeros(self.num_worlds, dtype=bool)
-        return Score(self._store[REWARD].copy(), ended, info)
+        now, rows = self._now(), self._store.rows
+        info = {"success": self.task.solved(now), "fractional_success": copy_of(now.fraction)}
+        info["achieved_goal"], info["desired_goal"] = self.task.goal_arrays(now)
+        if self.options.info_state or self.options.info_solution:
+            info |= self._more_info()
+        if self._edges is not None:
+            info["active_edges"] = self._physics.asarray(self._edges.active.copy())
+        return Score(copy_of(rows[REWARD]), rows[CLOCK] < 0, info)
+
+    def _more_info(self) -> dict[str, Array]:
+        """Returns every variable, and values that solve the task, as the options ask."""
+        names = self.variables if self.options.info_state else ()
+        solution = self.task.solution(self._store.rows) if self.options.info_solution else {}
+        state = {f"state/{name}": self.read(name) for name in names}
+        return state | {f"solution/{name}": value for name, value in solution.items()}
 
     # ------------------------------------------------------------------ contacts
 
@@ -287,6 +338,15 @@ class TriFinger(World):
     def contact_force(self, a: str, b: str) -> Array:
         """Returns the force of one thing on another, (N, 3), world frame, N."""
         return force_between(self._physics.engine, self.scene, a, b)
+
+    @property
+    def contact_edges(self) -> tuple[tuple[str, str], ...]:
+        """The edges (cause, effect) that `info["active_edges"]` has a column for."""
+        return contact_edges(self.scene)
+
+    def _forget_edges(self, worlds: Index) -> None:
+        if self._edges is not None:
+            self._edges.clear(worlds)
 
     # --------------------------------------------------------------------- goals
 
@@ -303,7 +363,10 @@ class TriFinger(World):
             achieved: as in `info["achieved_goal"]`, (n, k).
             desired: as in `info["desired_goal"]`, (n, k).
         """
-        return self._rules.goal_reward(achieved, desired)
+        fraction, success = self.task.fraction_of(achieved, desired)
+        if self.options.sparse_reward:
+            return sparse(success, self.options.step_time)
+        return self.options.step_time * self._share * fraction
 
     def set_starting_state(self, values: Mapping[str, Any] | None) -> None:
         """Adds to what every later episode starts with; None goes back to the defaults."""
@@ -334,53 +397,78 @@ class TriFinger(World):
 
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the hand-written baseline of five of the tasks."""
-        return scripted_policy(self._senses.layout, self.options)
+        return scripted_policy(self._observer.layout, self.options)
 
     # ------------------------------------------------------------ saving, looking
 
     def save(self, worlds: Index) -> State:
         """Returns the engine's rows and the store's."""
-        rows = {_VALUE + key: values[worlds] for key, values in self._store.items()}
-        return {**self._physics.save(worlds), **rows}
+        return {**self._physics.engine.save(worlds), **self._store.save(worlds)}
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
-        self._physics.load({k: v for k, v in state.items() if not k.startswith(_VALUE)}, worlds)
-        for key in self._store:
-            self._store[key][worlds] = state[_VALUE + key]
-        self._instant = self._goal = None
+        engine = {name: rows for name, rows in state.items() if not name.startswith(PREFIX)}
+        self._physics.engine.load(engine, worlds)
+        self._store.load(state, worlds)
+        self._instant = None
+        self._forget_edges(worlds)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""
-        rows = store.take(self._store, np.array([world]))
-        return self._in_studio().view(rows, self.render_size)
+        return self._own_photographer().view(self._store.take(np.array([world])), self.render_size)
 
     def shapes(self, world: int) -> tuple[Shape, ...]:
         """Returns the solids that can be seen of one world."""
-        return self._in_studio().shapes(store.take(self._store, np.array([world])))
+        return self._own_photographer().shapes(self._store.take(np.array([world])))
 
-    def _in_studio(self) -> Studio:
-        if self._studio is None:
-            self._studio = Studio(self._physics.model, self.scene)
-        return self._studio
+    def _own_photographer(self) -> Photographer:
+        if self._photographer is None:
+            self._photographer = Photographer(self._physics.model, self.scene, self._store)
+        return self._photographer
 
-    def _quick_studio(self) -> Studio:
+    def _quick_photographer(self) -> Photographer:
         model, shadows = self._physics.model, self.options.shadows
-        return Studio(model, self.scene, quick=True, shadows=shadows)
+        return Photographer(model, self.scene, self._store, quick=True, shadows=shadows)
 
     def close(self) -> None:
         """Releases the engines."""
         self._physics.close()
-        self._senses.close()
-        if self._studio is not None:
-            self._studio.close()
-            self._studio = None
+        self._observer.close()
+        if self._photographer is not None:
+            self._photographer.close()
+            self._photographer = None
 
 
-def _declare(task: Task, scene: Scene) -> list[Declared]:
+def declare_variables(task: Task, scene: ArenaScene) -> list[Variable]:
+    """Returns every variable of a task in a scene."""
     return [
         *arena_variables(scene),
         *robot_variables(scene, task.start),
         *task.variables(scene),
         success_variable(),
     ]
+
+
+def episode_length(task: Task, scene: ArenaScene, options: TriFingerOptions) -> tuple[float, int]:
+    """Returns the time left at the start of an episode, s, and the step that ends it."""
+    seconds = task.seconds(scene)
+    max_steps = int(seconds / options.step_time) + 1  # the original ends one step late
+    if options.max_steps is not None and options.max_steps != max_steps:
+        max_steps = options.max_steps
+        seconds = max(options.max_steps - 1, 1) * options.step_time
+    if options.legacy_time_left:
+        seconds = float(max(max_steps - 1, 1))
+    return seconds, max_steps
+
+
+def goals_of(rows: Rows) -> Targets:
+    """Returns the goals; what is not there has size zero."""
+    place, turn = copy_of(rows["goal/position"]), copy_of(rows["goal/orientation"])
+    size = present(rows, "goal")
+    return Targets(place, turn, size, bounds(place, turn, size))
+
+
+def present(rows: Rows, kind: str) -> Array:
+    """Returns the sizes of blocks or goals, zero for those that are not there, (N, K, 3)."""
+    used, size = rows[f"{kind}/used"][..., None], rows[f"{kind}/size"]
+    return namespace(size).where(used, size, 0.0)

@@ -1,4 +1,4 @@
-"""What the slider's world consists of: each variable once, as data, and the causal graph."""
+"""The variables of the slider's world, each declared once, and the causal graph."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from interverse.scm import Binding, Box, CausalGraph, Variable, table
 from interverse.scm.variable import Values
 
 TABLE = 0.6  # half an edge of the table, m
+JOINTS = ("x", "y", "z")  # of the box, which slides without turning
 START_SPREAD = 0.2  # the box starts this far from its default place at most, m
 
 
@@ -101,6 +102,7 @@ VARIABLES = table(
         domain=Box(-1.0, 1.0, (3,)),
         space_a=near,
         space_b=far,
+        bindings=(Binding("qpos", JOINTS),),
         doc="Centre of the box; it must be over the table and not in it.",
     ),
     Variable(
@@ -110,6 +112,7 @@ VARIABLES = table(
         default=np.zeros(3),
         domain=Box(-10.0, 10.0, (3,)),
         space_a=Box(-0.5, 0.5, (3,)),
+        bindings=(Binding("qvel", JOINTS),),
         doc="Velocity of the box.",
     ),
     Variable(

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from interverse.errors import explain
 from interverse.rng import Noise
 from interverse.scm import with_defaults
-from interverse.sim import edits, make_engine
+from interverse.scm.store import PREFIX, Rows, Store
+from interverse.sim import make_engine
+from interverse.sim.arrays import to_numpy
 from interverse.sim.shapes import Shape
 from interverse.worlds.world import (
-    NONE_REFUSED,
     Array,
     Index,
     Refusals,
@@ -28,11 +29,9 @@ from interverse.worlds.world import (
 
 from . import dynamics
 from .scene import CAMERA, SUBSTEPS, build_scene
-from .variables import GRAPH, TABLE, VARIABLES
+from .variables import GRAPH, JOINTS, TABLE, VARIABLES
 
-_JOINTS = ("x", "y", "z")
 _OBSERVED = ("box/position", "box/velocity", "box/size", "goal/position")
-_VALUE = "value/"  # prefix of variables' values in a saved state
 
 
 @final
@@ -55,83 +54,64 @@ class Slider(World):
             device=options.device,
             threads=options.threads,
         )
-        # State lives in the engine; every other variable's values are kept here, (N, *shape).
-        self._values: dict[str, Array] = {
-            name: self._default(name, num_worlds)
-            for name, variable in self.variables.items()
-            if variable.kind != "state"
-        }
+        # Every value stands in the store; what a commit changes goes to the engine by bindings.
+        self._store = Store(self.variables, num_worlds=num_worlds, asarray=self._engine.asarray)
+        self._store.follow(self._engine.put)
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: defaults, given causes, a random place, then given state."""
         self._engine.reset(worlds)
-        for name, values in self._values.items():
-            values[worlds] = self._default(name, len(worlds))
-        self._put({n: v for n, v in given.items() if n in self._values}, worlds)
+        self._store.restart(worlds)
+        rows = self._store.take(worlds)
+        causes = {n: v for n, v in given.items() if self.variables[n].kind != "state"}
+        self._set(rows, causes)
         uniform = self._engine.asarray(noise.uniform("box/position", (2,)))
-        default = self._default("box/position", len(worlds))
-        place = dynamics.start(default, self._values["box/size"][worlds], uniform)
-        velocity = self._default("box/velocity", len(worlds))
-        self._put({"box/position": place, "box/velocity": velocity}, worlds)
-        self._put({n: v for n, v in given.items() if n not in self._values}, worlds)
-        refused = self._refusals(given, worlds)
-        if refused:
-            bad = np.isin(worlds, list(refused))
+        rows["box/position"] = dynamics.start(rows["box/position"], rows["box/size"], uniform)
+        self._set(rows, {n: v for n, v in given.items() if n not in causes})
+        bad = self._infeasible(rows, given)
+        self._store.commit(rows, worlds)
+        if bad.any():
             self.reset(worlds[bad], noise.take(bad), {})
-        return refused
+        return _refusals(worlds[bad])
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
-        """Sets variables and what follows at once; takes infeasible worlds back to before."""
-        before = self.save(worlds)
-        self._put(values, worlds)
+        """Sets variables and what follows at once; infeasible worlds are never touched."""
+        rows = self._store.take(worlds)
+        self._set(rows, values)
         if "box/size" in values and "box/position" not in values:
-            place, size = self.read("box/position")[worlds], self._values["box/size"][worlds]
-            self._put({"box/position": dynamics.seat(place, size)}, worlds)
-        refused = self._refusals(values, worlds)
-        if refused:
-            bad = np.isin(worlds, list(refused))
-            self.load({name: rows[bad] for name, rows in before.items()}, worlds[bad])
-        return refused
+            rows["box/position"] = dynamics.seat(rows["box/position"], rows["box/size"])
+        bad = self._infeasible(rows, values)
+        keep = np.flatnonzero(~bad)
+        if len(keep):
+            self._store.commit({name: part[keep] for name, part in rows.items()}, worlds[keep])
+        return _refusals(worlds[bad])
 
-    def _put(self, values: Mapping[str, Array], worlds: Index) -> None:
-        """Writes values where they live: model fields by their bindings, state by name."""
-        engine = self._engine
-        for name in values.keys() & self._values.keys():
-            self._values[name][worlds] = engine.asarray(values[name])
-        engine.write(edits(self.variables, values), worlds)
-        place, velocity = values.get("box/position"), values.get("box/velocity")
-        engine.set_joints(_JOINTS, worlds, position=place, velocity=velocity)
+    def _set(self, rows: Rows, values: Mapping[str, Array]) -> None:
+        """Writes values into copies of rows."""
+        for name, value in values.items():
+            rows[name][...] = self._engine.asarray(value)
 
-    def _refusals(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
-        """Returns the worlds whose box is now where no box can be."""
+    def _infeasible(self, rows: Rows, values: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Returns the rows whose box would be where no box can be."""
         if not values.keys() & {"box/position", "box/size"}:
-            return NONE_REFUSED
-        bad = dynamics.infeasible(self.read("box/position"), self._values["box/size"])
-        reason = explain(
-            "the box would hang over the table's edge or be sunk into it",
-            allowed=f"|x|, |y| <= {TABLE} - edge / 2 and z >= height / 2",
-        )
-        chosen = zip(worlds.tolist(), bad[worlds].tolist(), strict=True)
-        return {world: reason for world, is_bad in chosen if is_bad}
-
-    def _default(self, name: str, count: int) -> Array:
-        return self._engine.asarray(np.repeat(self.variables[name].default[None], count, axis=0))
+            return np.zeros(len(rows["push"]), dtype=bool)
+        return to_numpy(dynamics.infeasible(rows["box/position"], rows["box/size"]))
 
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape)."""
-        if name == "box/position":
-            return self._engine.joint_positions(_JOINTS)
-        if name == "box/velocity":
-            return self._engine.joint_velocities(_JOINTS)
-        values = self._values[name]
-        return array_namespace(values).asarray(values, copy=True)
+        return self._store.read(name)
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Pushes the box for one step."""
-        push = self._values["push"][worlds]
+        push = self._store.rows["push"][worlds]
         force = dynamics.force(self._engine.asarray(actions), push)
         self._engine.set_forces(("box",), worlds, force=force[:, None, :])
         self._engine.step(worlds, SUBSTEPS)
+        moved = {
+            "box/position": self._engine.joint_positions(JOINTS)[worlds],
+            "box/velocity": self._engine.joint_velocities(JOINTS)[worlds],
+        }
+        self._store.update(moved, worlds)
 
     def observe(self) -> Array:
         """Returns every world's observation, (N, 11)."""
@@ -139,21 +119,20 @@ class Slider(World):
 
     def score(self) -> Score:
         """Returns minus the distance to the goal; an episode never ends before its time."""
-        place, goal = self.read("box/position"), self._values["goal/position"]
-        reward = dynamics.reward(place, goal)
+        rows = self._store.rows
+        reward = dynamics.reward(rows["box/position"], rows["goal/position"])
         never = array_namespace(reward).zeros_like(reward) > 0.0
         return Score(reward, never, {"success": -reward < dynamics.REACHED})
 
     def save(self, worlds: Index) -> State:
         """Returns the engine's rows and the variables' values."""
-        values = {_VALUE + name: values[worlds] for name, values in self._values.items()}
-        return {**self._engine.save(worlds), **values}
+        return {**self._engine.save(worlds), **self._store.save(worlds)}
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
-        self._engine.load(state, worlds)
-        for name, values in self._values.items():
-            values[worlds] = self._engine.asarray(state[_VALUE + name])
+        engine = {name: rows for name, rows in state.items() if not name.startswith(PREFIX)}
+        self._engine.load(engine, worlds)
+        self._store.load(state, worlds)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""
@@ -175,3 +154,12 @@ def _layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
         layout[name] = slice(start, start + width)
         start += width
     return layout
+
+
+def _refusals(worlds: Index) -> Refusals:
+    """Returns why these worlds are refused."""
+    reason = explain(
+        "the box would hang over the table's edge or be sunk into it",
+        allowed=f"|x|, |y| <= {TABLE} - edge / 2 and z >= height / 2",
+    )
+    return dict.fromkeys(worlds.tolist(), reason)

@@ -96,11 +96,13 @@ def test_a_data_set_becomes_tensors_with_the_state_of_the_object_acted_on():
             "object_2/state": moved * [[0], [1]],
             "action/object": np.array([0, 2]),
             "light/brightness": np.array([1.0, 0.5]),
+            "light/color": np.ones((2, 3)),
         },
     )
     found = from_dataset(dataset, size=4, crop="multi")
     assert found.masks.all()
-    assert set(found.factors) == {"open", "on", "dirty", "broken", "light/brightness"}
+    colours = {f"light/color/{letter}" for letter in "rgb"}
+    assert set(found.factors) == {"open", "on", "dirty", "broken", "light/brightness", *colours}
     assert found.factors["open"].tolist() == [[0.0, 0.8], [0.0, 0.0]]
     assert found.factors["dirty"].tolist() == [[0.0, 0.0], [0.0, 1.0]]
 

@@ -9,11 +9,11 @@ import pytest
 from interverse.worlds.trifinger.drag import BLOCK_DRAG, LINK_DRAG, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.robot import HINGED, action_bounds
-from interverse.worlds.trifinger.scene import Block, Scene, box_inertia
+from interverse.worlds.trifinger.scene import ArenaScene, Block, box_inertia
 
 WORLDS = 24
 MASSES = np.random.default_rng(9).uniform(0.02, 0.2, (3, 3))
-SCENE = Scene(
+SCENE = ArenaScene(
     blocks=(Block(size=(0.05, 0.07, 0.09), mass=0.05), Block(position=(0.1, 0.1, 0.2))),
     link_masses=tuple(tuple(row) for row in MASSES.tolist()),
 )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.sim.arrays import from_rotation_vector, to_mujoco
 from interverse.worlds.trifinger.penetration import (
     Solids,
     _block_depths,
@@ -15,10 +16,9 @@ from interverse.worlds.trifinger.penetration import (
 )
 from interverse.worlds.trifinger.physics import Physics
 from interverse.worlds.trifinger.robot import DATUM, HINGED, REST
-from interverse.worlds.trifinger.rotation import from_rotation_vector, to_mujoco
-from interverse.worlds.trifinger.scene import Block, Obstacle, Scene
+from interverse.worlds.trifinger.scene import ArenaScene, Block, Obstacle
 
-SCENE = Scene(
+SCENE = ArenaScene(
     blocks=(
         Block(size=(0.05, 0.07, 0.09)),
         Block(position=(0.1, 0.0, 0.04), size=(0.08, 0.04, 0.06)),
@@ -149,7 +149,7 @@ def test_what_was_as_bad_before_is_no_reason(env):
     joints = env.unwrapped.values["joint_positions"]
     tip = env.unwrapped.values["end_effector_positions"][:3]
     world = env.unwrapped.world
-    world._store["block/position"][0, 0] = tip  # by hand: `do` would refuse it
+    world._store.rows["block/position"][0, 0] = tip  # by hand: `do` would refuse it
     outcome = env.unwrapped.do({"robot/height": 0.345, "block_0/mass": 0.05})
     assert bool(outcome.applied)
     with pytest.raises(iv.InterventionError, match="finger_0/tip"):

@@ -23,20 +23,20 @@ from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.scene import (
     FLOOR_TEXTURES,
     WALL_RADIUS,
+    ArenaScene,
     Block,
+    BlockMesh,
     Goal,
-    Mesh,
     Obstacle,
-    Scene,
     box_inertia,
     parking_position,
 )
 
-PUSHING = Scene(
+PUSHING = ArenaScene(
     blocks=(Block(position=(0.0, -0.08, 0.0325), mass=0.02),),
     goals=(Goal(position=(0, 0.08, 0.03)),),
 )
-TETRAHEDRON = Mesh.from_points(
+TETRAHEDRON = BlockMesh.from_points(
     [(0, 0, 0), (2, 0, 0), (0, 1, 0), (0, 0, 3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
 )
 
@@ -100,18 +100,18 @@ def test_every_geom_has_a_name_and_a_group():
 
 def test_effective_inertias_and_their_scaling():
     masses = ((0.03, 0.05, 0.02),) * 3
-    model = compile_scene(Scene(link_masses=masses))
+    model = compile_scene(ArenaScene(link_masses=masses))
     for link, mass in zip(robot.HINGED, masses[0], strict=True):
         body = model.body(f"finger_1_{link.name}")
         assert body.mass == mass
         assert body.inertia == pytest.approx(np.array(link.inertia) * mass / link.mass)
-    assert compile_scene(Scene()).body("finger_0_lower").inertia == pytest.approx(
+    assert compile_scene(ArenaScene()).body("finger_0_lower").inertia == pytest.approx(
         robot.LINKS[2].inertia
     )
 
 
 def test_pair_frictions_are_products():
-    scene = Scene(
+    scene = ArenaScene(
         blocks=(Block(friction=0.8), Block(position=(0.1, 0, 0.0325))),
         floor_friction=0.3,
         stage_friction=0.6,
@@ -127,7 +127,7 @@ def test_pair_frictions_are_products():
 
 
 def test_frictions_of_many_worlds_are_those_of_the_model():
-    scene = Scene(
+    scene = ArenaScene(
         blocks=(Block(friction=0.9), Block(position=(0.1, 0, 0.03))),
         goals=(Goal(),),
         obstacles=(Obstacle(friction=0.4), Obstacle(name="bar", position=(0, 0.1, 0.03))),
@@ -179,7 +179,7 @@ def test_a_block_never_leaves_the_wall(direction):
     def throw(data):
         data.qvel[9:12] = 3 * np.cos(direction), 3 * np.sin(direction), 2.0
 
-    scene = Scene(blocks=(Block(mass=0.02, size=(0.04,) * 3, position=(0, 0, 0.1)),))
+    scene = ArenaScene(blocks=(Block(mass=0.02, size=(0.04,) * 3, position=(0, 0, 0.1)),))
     _, data = simulate(scene, 400, edit=throw)
     place = data.body("block_0").xpos
     assert np.hypot(place[0], place[1]) < WALL_RADIUS
@@ -189,7 +189,7 @@ def test_a_block_never_leaves_the_wall(direction):
 def test_a_finger_is_stopped_by_the_wall():
     target = np.array([0.0, 1.0, 0.0] * 3)  # beyond the wall, below its rim
     assert np.hypot(*robot.tip_positions(target)[:2]) > WALL_RADIUS
-    model, data = simulate(Scene(), 500, start=robot.REST)
+    model, data = simulate(ArenaScene(), 500, start=robot.REST)
     data.ctrl[:9] = target
     mujoco.mj_step(model, data, nstep=500)
     for finger in FINGERS:
@@ -200,7 +200,7 @@ def test_a_finger_is_stopped_by_the_wall():
 
 def test_a_finger_can_reach_over_the_wall():
     target = np.array([0.0, 1.5, 0.0] * 3)  # stretched out above the rim
-    _, data = simulate(Scene(), 500, start=target)
+    _, data = simulate(ArenaScene(), 500, start=target)
     assert np.hypot(*data.body("finger_0_tip").xpos[:2]) > WALL_RADIUS + 0.05
     assert data.ncon == 0
 
@@ -219,7 +219,7 @@ def test_spare_blocks_wait_high_up_unseen_and_untouched():
 
 
 def test_mesh_blocks_and_goals_rest_on_the_floor():
-    scene = Scene(
+    scene = ArenaScene(
         blocks=(Block(mesh=TETRAHEDRON, size=(0.08, 0.07, 0.06), position=(0, -0.08, 0.05)),),
         goals=(Goal(mesh=TETRAHEDRON, position=(0, 0.08, 0.05)),),
     )
@@ -237,16 +237,16 @@ def test_mesh_files(tmp_path):
     path.write_text(
         "v 0 0 0\nv 2 0 0\nv 2 4 0\nv 0 4 0\nv 0 0 1\nf 1 4 3 2\nf 1/1 2/2 5/3\nf 2 3 5\n"
     )
-    mesh = Mesh.from_file(path)
+    mesh = BlockMesh.from_file(path)
     assert len(mesh.faces) == 4
     assert np.array(mesh.vertices).min(axis=0) == pytest.approx(-0.5)
     assert np.array(mesh.vertices).max(axis=0) == pytest.approx(0.5)
     empty = tmp_path / "empty.obj"
     empty.write_text("# nothing\n")
     with pytest.raises(FileFormatError, match="holds no mesh"):
-        Mesh.from_file(empty)
+        BlockMesh.from_file(empty)
     with pytest.raises(InvalidValueError, match="the mesh is flat"):
-        Mesh.from_points([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], [(0, 1, 2)])
+        BlockMesh.from_points([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], [(0, 1, 2)])
 
 
 def test_sensors_report_depth_and_force_of_every_pair():
@@ -263,7 +263,7 @@ def test_sensors_report_depth_and_force_of_every_pair():
 
 
 def test_a_lagging_servo_approaches_its_control():
-    model = compile_scene(Scene(servo_lag=0.05))
+    model = compile_scene(ArenaScene(servo_lag=0.05))
     data = mujoco.MjData(model)
     data.ctrl[:9] = 1.0
     mujoco.mj_step(model, data, nstep=25)
@@ -271,7 +271,7 @@ def test_a_lagging_servo_approaches_its_control():
 
 
 def test_torque_scene_has_motors():
-    model = compile_scene(Scene(torques=True))
+    model = compile_scene(ArenaScene(torques=True))
     data = mujoco.MjData(model)
     data.ctrl[:9] = 5.0
     mujoco.mj_forward(model, data)
@@ -280,7 +280,7 @@ def test_torque_scene_has_motors():
 
 @pytest.mark.parametrize("texture", FLOOR_TEXTURES)
 def test_all_floor_textures_are_in_every_model(texture):
-    model = compile_scene(Scene(floor_texture=texture))
+    model = compile_scene(ArenaScene(floor_texture=texture))
     role = int(mujoco.mjtTextureRole.mjTEXROLE_RGB)
     chosen = model.material("floor").texid[role]
     assert chosen == (-1 if texture == "plain" else model.texture(f"floor_{texture}").id)
@@ -288,18 +288,20 @@ def test_all_floor_textures_are_in_every_model(texture):
 
 
 def test_realistic_look_is_grey():
-    model = compile_scene(Scene(look="realistic"))
+    model = compile_scene(ArenaScene(look="realistic"))
     assert model.material("finger_1_middle").rgba[:3] == pytest.approx(0.2)
-    assert compile_scene(Scene()).material("finger_1_middle").rgba[:3] == pytest.approx((0, 0.6, 0))
+    assert compile_scene(ArenaScene()).material("finger_1_middle").rgba[:3] == pytest.approx(
+        (0, 0.6, 0)
+    )
 
 
 def test_wrong_scenes_are_refused():
     with pytest.raises(UnknownNameError, match="unknown look 'realistc'"):
-        Scene(look="realistc")
+        ArenaScene(look="realistc")
     with pytest.raises(UnknownNameError, match="unknown floor texture 'marble'"):
-        Scene(floor_texture="marble")
+        ArenaScene(floor_texture="marble")
     with pytest.raises(UnknownNameError, match="unknown drag 'none'"):
-        Scene(drag="none")
+        ArenaScene(drag="none")
     with pytest.raises(InvalidValueError, match="max_blocks=0 is less than the 1 given"):
         dataclasses.replace(PUSHING, max_blocks=0)
     with pytest.raises(InvalidValueError, match="a block's mass must be > 0"):

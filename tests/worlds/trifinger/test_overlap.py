@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
+from interverse.sim.arrays import from_yaw
 from interverse.worlds.trifinger.overlap import (
     aabb_score,
     bounds,
@@ -17,7 +18,6 @@ from interverse.worlds.trifinger.overlap import (
     oriented_score,
     reaching_score,
 )
-from interverse.worlds.trifinger.rotation import from_yaw
 
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
 

@@ -9,7 +9,7 @@ import pytest
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.contacts import FEW_BLOCKS, PILE, contacts, solving
 from interverse.worlds.trifinger.mjcf import compile_scene
-from interverse.worlds.trifinger.scene import Block, Scene
+from interverse.worlds.trifinger.scene import ArenaScene, Block
 
 EDGE = 0.035
 SECOND = round(1 / robot.SUBSTEP)
@@ -59,7 +59,7 @@ def exact(model):
 
 @pytest.mark.parametrize("name", PILES)
 def test_a_pile_rests_where_stiff_friction_would_hold_it(name):
-    scene = Scene(blocks=PILES[name])
+    scene = ArenaScene(blocks=PILES[name])
     soft, stiff = settled(compile_scene(scene), 2), settled(exact(compile_scene(scene)), 2)
     assert np.abs(places(soft) - places(stiff)).max() < 5e-5
     assert np.abs(soft.qvel[9:]).max() < 5e-3  # m/s and rad/s: no jitter
@@ -68,7 +68,7 @@ def test_a_pile_rests_where_stiff_friction_would_hold_it(name):
 
 def on_a_slope(share):
     """Returns how far blocks get in a second on a floor tilted to a share of what would hold."""
-    model = compile_scene(Scene(blocks=PILES["tower"][:12]))
+    model = compile_scene(ArenaScene(blocks=PILES["tower"][:12]))
     angle = math.atan(0.5 * share)
     model.opt.gravity[:] = (9.81 * math.sin(angle), 0, -9.81 * math.cos(angle))
     return np.abs(places(settled(model, 2)) - places(settled(model, 1))).max()
@@ -80,8 +80,8 @@ def test_friction_holds_up_to_its_coefficient():
 
 
 def test_ten_blocks_are_solved_as_one_is():
-    ten, eleven = (Scene(blocks=PILES["tower"][:count]) for count in (10, 11))
-    assert solving(ten) is solving(Scene()) is FEW_BLOCKS
+    ten, eleven = (ArenaScene(blocks=PILES["tower"][:count]) for count in (10, 11))
+    assert solving(ten) is solving(ArenaScene()) is FEW_BLOCKS
     assert solving(eleven) is PILE
 
 
@@ -89,7 +89,7 @@ def test_fingers_grip_in_a_pile_as_firmly():
     """What friction yields to a force is impedance over impratio, so the grip's makes up for it."""
     yields = [(1 - how.grip) / how.grip / how.impratio for how in (FEW_BLOCKS, PILE)]
     assert yields[1] == pytest.approx(yields[0], rel=0.02)
-    scene = Scene(blocks=PILES["tower"])
+    scene = ArenaScene(blocks=PILES["tower"])
     model = compile_scene(scene)
     found = {c.name: model.pair(c.name).solimp[:2].tolist() for c in contacts(scene) if c.grips}
     assert len(found) == 12 * 36

@@ -66,7 +66,7 @@ def meddle(task, *, worlds, rounds, seed):
 
 def check_inside(world):
     """No block's centre may be beyond the wall or below the floor."""
-    place, used = world._store["block/position"], world._store["block/used"]
+    place, used = world._store.rows["block/position"], world._store.rows["block/used"]
     if used.any():
         radius = np.hypot(place[..., 0], place[..., 1])[used]
         assert radius.max() < 0.245

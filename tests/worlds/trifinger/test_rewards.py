@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from interverse.sim.arrays import from_yaw
 from interverse.worlds.trifinger import rewards
-from interverse.worlds.trifinger.rotation import from_yaw
 
 GOAL = rewards.Targets(
     positions=np.array([[[0.0, 0.08, 0.0325]]]),
@@ -16,7 +16,7 @@ GOAL = rewards.Targets(
 
 
 def moment(block, *, tips=0.1, yaw=0.0, rates=0.0):
-    return rewards.Moment(
+    return rewards.Instant(
         tips=np.full((1, 9), tips),
         rates=np.full((1, 9), rates),
         positions=np.array([block], float).reshape(1, -1, 3),
@@ -40,7 +40,7 @@ def test_the_angle_is_not_the_shortest_one():
 
 def test_spread_counts_the_two_nearest_fingers_beyond_the_block():
     tips = np.array([[0.01, 0.0, 0.02, 0.3, 0.0, 0.0, 0.0, 0.9, 0.0]])
-    now = rewards.Moment(
+    now = rewards.Instant(
         tips=tips,
         rates=np.zeros((1, 9)),
         positions=np.zeros((1, 1, 3)),
@@ -92,10 +92,12 @@ def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
             rng.normal(size=(20, 9)),
             rng.normal(size=(20, 1, 3)),
         )
-        return rewards.Moment(tips=tips, rates=rates, positions=place, orientations=turn)
+        return rewards.Instant(tips=tips, rates=rates, positions=place, orientations=turn)
 
     def cut(m, rows):
-        return rewards.Moment(**{name: getattr(m, name)[rows] for name in rewards.Moment.__slots__})
+        return rewards.Instant(
+            *(getattr(m, name)[rows] for name in ("tips", "rates", "positions", "orientations"))
+        )
 
     before, now = draw(), draw()
     goal = rewards.Targets(
@@ -111,8 +113,8 @@ def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
     torch = pytest.importorskip("torch")
 
     def to_torch(thing):
-        names = type(thing).__slots__
-        return type(thing)(**{name: torch.as_tensor(getattr(thing, name)) for name in names})
+        held = {name: getattr(thing, name) for name in type(thing).__slots__}
+        return type(thing)(**{n: torch.as_tensor(v) for n, v in held.items() if v is not None})
 
     tensors = rewards.pushing(to_torch(before), to_torch(now), to_torch(goal))
     for a, b in zip(tensors, batch, strict=True):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from interverse.errors import InvalidValueError, UnknownNameError
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.mjcf import compile_scene
-from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.scene import ArenaScene
 
 LOW, HIGH = robot.action_bounds("joint_positions")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -24,7 +24,7 @@ def draw_joints(seed, count):
 def test_tips_are_where_the_simulator_puts_them():
     heights = (0.30, 0.34)
     for height in heights:
-        model = compile_scene(Scene(robot_height=height))
+        model = compile_scene(ArenaScene(robot_height=height))
         data = mujoco.MjData(model)
         for joints in draw_joints(0, 5):
             data.qpos[:] = joints
@@ -81,7 +81,7 @@ def test_a_batch_equals_single_worlds_bit_for_bit(function):
             return tips
         if function == "inverse":
             return robot.inverse_kinematics(tips * 0.9, q, h)
-        return robot.Control(mode="delta_end_effector_positions").command(q * 0.1, q, q, h)
+        return robot.RobotControl(mode="delta_end_effector_positions").command(q * 0.1, q, q, h)
 
     batch = run(joints, height)
     single = [run(joints[i : i + 1], height[i : i + 1])[0] for i in range(37)]
@@ -96,8 +96,10 @@ def test_torch_agrees_with_numpy():
     assert robot.tip_positions(tensor).numpy() == pytest.approx(tips, abs=1e-12)
     found = robot.inverse_kinematics(torch.as_tensor(tips), tensor)
     assert found.numpy() == pytest.approx(robot.inverse_kinematics(tips, joints), abs=1e-12)
-    command = robot.Control().command(tensor * 0.2, tensor, tensor)
-    assert command.numpy() == pytest.approx(robot.Control().command(joints * 0.2, joints, joints))
+    command = robot.RobotControl().command(tensor * 0.2, tensor, tensor)
+    assert command.numpy() == pytest.approx(
+        robot.RobotControl().command(joints * 0.2, joints, joints)
+    )
 
 
 @given(seed=SEEDS)
@@ -110,7 +112,7 @@ def test_denormalise_undoes_normalise(seed):
 
 def test_joint_targets_are_the_action_limits_at_the_ends_of_the_box():
     joints = np.array([robot.REST])
-    control = robot.Control()
+    control = robot.RobotControl()
     for action, bound in ((-1.0, LOW), (1.0, HIGH), (7.0, HIGH)):
         command = control.command(np.full((1, 9), action, np.float32), joints, joints)
         assert command[0] == pytest.approx(bound)
@@ -119,7 +121,7 @@ def test_joint_targets_are_the_action_limits_at_the_ends_of_the_box():
 
 def test_raw_commands_are_clipped_to_the_bounds():
     joints = np.array([robot.REST])
-    control = robot.Control(mode="joint_torques", normalized=False)
+    control = robot.RobotControl(mode="joint_torques", normalized=False)
     assert control.torques
     command = control.command(np.array([[9.0, 0.1, -9.0] * 3]), joints, joints)
     assert command[0] == pytest.approx([0.36, 0.1, -0.36] * 3)
@@ -129,18 +131,20 @@ def test_a_delta_adds_to_the_last_command():
     joints = np.array([robot.REST])
     last = joints + 0.1
     step = np.full((1, 9), 0.05)
-    normalised = robot.Control(mode="delta_joint_positions").command(step, joints, last)
-    raw = robot.Control(mode="delta_joint_positions", normalized=False).command(step, joints, last)
+    normalised = robot.RobotControl(mode="delta_joint_positions").command(step, joints, last)
+    raw = robot.RobotControl(mode="delta_joint_positions", normalized=False).command(
+        step, joints, last
+    )
     assert normalised == pytest.approx(last + 0.05 * (HIGH - LOW) / 2)
     assert raw == pytest.approx(last + 0.05)
-    torques = robot.Control(mode="delta_joint_torques", normalized=False)
+    torques = robot.RobotControl(mode="delta_joint_torques", normalized=False)
     assert torques.command(step, joints, np.full((1, 9), 0.2)) == pytest.approx(0.25)
 
 
 def test_a_tip_delta_moves_the_tips_by_it():
     joints = np.array([robot.REST])
     step = np.tile((0.01, 0.0, 0.02), 3)[None]
-    control = robot.Control(mode="delta_end_effector_positions", normalized=False)
+    control = robot.RobotControl(mode="delta_end_effector_positions", normalized=False)
     moved = robot.tip_positions(control.command(step, joints, joints))
     assert moved == pytest.approx(robot.tip_positions(joints) + step, abs=1e-9)
 
@@ -148,24 +152,24 @@ def test_a_tip_delta_moves_the_tips_by_it():
 def test_a_tip_told_to_stay_keeps_its_target():
     joints = np.array([robot.REST])
     last = joints + 0.02
-    control = robot.Control(mode="end_effector_positions", normalized=False)
+    control = robot.RobotControl(mode="end_effector_positions", normalized=False)
     here = robot.tip_positions(joints)
     assert np.array_equal(control.command(here, joints, last), last)
     assert not np.array_equal(control.command(here + 1e-3, joints, last), last)
 
 
 def test_only_tip_commands_lag():
-    assert robot.Control(mode="end_effector_positions").servo_lag == robot.TIP_LAG
-    assert robot.Control(mode="delta_end_effector_positions").servo_lag == robot.TIP_LAG
-    assert robot.Control(mode="joint_positions").servo_lag == 0
+    assert robot.RobotControl(mode="end_effector_positions").servo_lag == robot.TIP_LAG
+    assert robot.RobotControl(mode="delta_end_effector_positions").servo_lag == robot.TIP_LAG
+    assert robot.RobotControl(mode="joint_positions").servo_lag == 0
 
 
 def test_unknown_mode_is_refused_by_name():
     with pytest.raises(UnknownNameError, match="joint_positions"):
-        robot.Control(mode="joint_position")
+        robot.RobotControl(mode="joint_position")
 
 
 def test_action_of_the_wrong_length_is_refused():
     joints = np.array([robot.REST])
     with pytest.raises(InvalidValueError, match=r"an action has 9 entries, got shape \(1, 8\)"):
-        robot.Control().command(np.zeros((1, 8)), joints, joints)
+        robot.RobotControl().command(np.zeros((1, 8)), joints, joints)

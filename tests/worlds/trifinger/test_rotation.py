@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from interverse.worlds.trifinger import rotation
+from interverse.sim import arrays as rotation
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_multiply_and_conjugate(turns):
     other = Rotation.random(50, rng=np.random.default_rng(2))
     product = rotation.multiply(turns.as_quat(), other.as_quat())
     assert rotation.matrix(product) == pytest.approx((turns * other).as_matrix(), abs=1e-12)
-    back = rotation.multiply(rotation.conjugate(turns.as_quat()), turns.as_quat())
+    back = rotation.multiply(rotation.inverse(turns.as_quat()), turns.as_quat())
     assert np.abs(back) == pytest.approx(np.tile((0, 0, 0, 1), (50, 1)), abs=1e-12)
 
 

@@ -10,7 +10,7 @@ import pytest
 import interverse as iv
 import interverse.errors
 from interverse.worlds.trifinger import tasks as task_folder
-from interverse.worlds.trifinger.scene import Block, Goal, Mesh, Scene
+from interverse.worlds.trifinger.scene import ArenaScene, Block, BlockMesh, Goal
 from interverse.worlds.trifinger.tasks import TASKS, load_task
 from interverse.worlds.trifinger.tasks.task import Task
 
@@ -95,7 +95,7 @@ def test_a_stack_follows_from_its_variables_and_the_seed(envs, task):
     def build(seed):
         env.reset(seed=seed)
         env.unwrapped.do(given)
-        used = env.unwrapped.world._store["goal/used"][0].sum()
+        used = env.unwrapped.world._store.rows["goal/used"][0].sum()
         return positions(env, "goal", used), positions(env, "block", 3)
 
     first, again, other = build(3), build(3), build(4)
@@ -122,7 +122,7 @@ def test_general_heaps_are_at_rest_and_its_starts_are_free(envs):
     assert not np.array_equal(positions(env, "block", 5), starts)
     assert np.array_equal(positions(env, "goal", 5), goals)
     env.unwrapped.do({"general/count": 3, "general/size": 0.06})
-    assert env.unwrapped.world._store["block/used"][0].tolist() == [True] * 3 + [False] * 2
+    assert env.unwrapped.world._store.rows["block/used"][0].tolist() == [True] * 3 + [False] * 2
     again = positions(env, "goal", 3)
     env.reset(seed=1, options={"do": {"general/count": 3, "general/size": 0.06}})
     assert np.array_equal(positions(env, "goal", 3), again)
@@ -138,7 +138,7 @@ def test_blocks_mass_is_every_blocks_mass(envs):
 def test_obstacles_stand_in_the_way(envs):
     env = envs("reaching")
     env.unwrapped.do({"obstacles/count": 3})
-    rows = env.unwrapped.world._store
+    rows = env.unwrapped.world._store.rows
     first = rows["obstacle/position"][0, :3].copy()
     assert rows["obstacle/used"][0].tolist() == [True] * 3 + [False] * 2
     env.unwrapped.do({"obstacles/count": 5})
@@ -252,8 +252,8 @@ class Wedge(Task):
     name = "wedge"
 
     def scene(self):
-        mesh = Mesh.from_points(*prism())
-        return Scene(
+        mesh = BlockMesh.from_points(*prism())
+        return ArenaScene(
             blocks=(Block(position=(0.0, -0.05, 0.03), size=(0.06, 0.06, 0.06), mesh=mesh),),
             goals=(Goal(position=(0.0, 0.05, 0.03), size=(0.06, 0.06, 0.06), mesh=mesh),),
         )

@@ -10,6 +10,7 @@ import pytest
 import interverse as iv
 import interverse.errors
 import interverse.scm
+from interverse.errors import InterventionError
 
 COMMON = {
     "gravity",
@@ -20,6 +21,8 @@ COMMON = {
     "robot/height",
     "robot/joint_damping",
     "robot/action_delay",
+    "robot/commands",
+    *(f"finger_{f}/base/color" for f in range(3)),
     "robot/control_period",
     "robot/observation_noise",
     "floor/friction",
@@ -121,10 +124,10 @@ BOUNDS = {
         (0.15, math.pi, 0.3),
     ),
     ("picking", "goal_0/cylindrical_position"): (
-        (0, -math.pi, 0.08),
-        (0.11, math.pi, 0.2),
-        (0.11, -math.pi, 0.2),
-        (0.15, math.pi, 0.25),
+        (0, 0, 0.08),
+        (0, 0, 0.2),
+        (0, 0, 0.2),
+        (0, 0, 0.25),
     ),
     ("reaching", "goal_2/cylindrical_position"): (
         (0, -math.pi, 0.015),
@@ -200,9 +203,16 @@ def test_the_shared_bound_belongs_to_a(envs):
     assert not place.space_b.contains((0.11, 0.0, 0.0325))
 
 
-def test_the_goals_size_wins_and_both_stand_on_the_floor(envs):
+def test_two_sizes_of_one_thing_that_disagree_are_refused(envs):
     env = envs("pushing")
-    env.unwrapped.do({"block_0/size": (0.06, 0.06, 0.06), "goal_0/size": (0.08, 0.07, 0.09)})
+    with pytest.raises(InterventionError, match="block_0/size and goal_0/size"):
+        env.unwrapped.do({"block_0/size": (0.06, 0.06, 0.06), "goal_0/size": (0.08, 0.07, 0.09)})
+    np.testing.assert_array_equal(env.unwrapped.values["block_0/size"], (0.065, 0.065, 0.065))
+
+
+def test_block_and_goal_share_a_size_and_both_stand_on_the_floor(envs):
+    env = envs("pushing")
+    env.unwrapped.do({"goal_0/size": (0.08, 0.07, 0.09)})
     values = env.unwrapped.values
     for name in ("block_0", "goal_0"):
         np.testing.assert_array_equal(values[f"{name}/size"], (0.08, 0.07, 0.09))
@@ -226,7 +236,9 @@ def test_a_position_given_with_a_size_is_kept(envs):
 
 def test_pickings_goal_stays_above_the_middle(envs):
     env = envs("picking")
-    env.unwrapped.do({"goal_0/cylindrical_position": (0.1, 1.0, 0.17)})
+    with pytest.raises(InterventionError, match="above the middle"):
+        env.unwrapped.do({"goal_0/cylindrical_position": (0.1, 1.0, 0.17)}, check=False)
+    env.unwrapped.do({"goal_0/cylindrical_position": (0.0, 0.0, 0.17)})
     np.testing.assert_array_equal(
         env.unwrapped.values["goal_0/cartesian_position"], (0.0, 0.0, 0.17)
     )

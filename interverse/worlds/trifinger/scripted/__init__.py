@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from interverse.errors import InvalidValueError, explain
-from interverse.worlds.trifinger.observation import Layout
+from interverse.worlds.trifinger.observation import ObservationLayout
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.scripted.carrier import Carrier
 from interverse.worlds.trifinger.scripted.reacher import Reacher
@@ -18,7 +18,7 @@ from interverse.worlds.trifinger.scripted.senses import Senses
 CARRYING = {"pushing": 1, "picking": 1, "pick_and_place": 1, "stacking2": 2}  # blocks to carry
 
 
-def scripted_policy(layout: Layout, options: TriFingerOptions) -> Any:
+def scripted_policy(layout: ObservationLayout, options: TriFingerOptions) -> Any:
     """Returns the baseline of a task, or None where there is none.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.worlds.trifinger.observation import Layout
+from interverse.worlds.trifinger.observation import ObservationLayout
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.robot import (
     HEIGHT,
@@ -71,7 +71,7 @@ class Sight:
 class Senses:
     """Reads observations and writes actions of one world's options."""
 
-    def __init__(self, layout: Layout, options: TriFingerOptions) -> None:
+    def __init__(self, layout: ObservationLayout, options: TriFingerOptions) -> None:
         self.layout = layout
         self.step_time = options.step_time
         self._normal_observations = options.normalize_observations

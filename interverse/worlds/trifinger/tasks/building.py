@@ -8,22 +8,20 @@ from typing import Any
 import numpy as np
 
 from interverse.errors import explain
-from interverse.scm import Box
+from interverse.scm import Box, Variable
+from interverse.scm.store import Rows
+from interverse.sim.arrays import from_yaw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
-from interverse.worlds.trifinger.penetration import Capsules, Solids, box_depth, robot_depth
-from interverse.worlds.trifinger.rotation import from_yaw
-from interverse.worlds.trifinger.scene import Block, Goal, Scene
+from interverse.worlds.trifinger.penetration import BoxSet, Capsules, box_depth, robot_depth
+from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
 from interverse.worlds.trifinger.shapes import Shape
 from interverse.worlds.trifinger.variables import (
     GENERATOR_MASSES,
     UNBOUNDED,
-    Declared,
-    Slot,
     declare,
 )
 
 Array = Any
-Rows = dict[str, Array]
 Edge = tuple[str, str]
 
 MASS = "blocks/mass"
@@ -32,7 +30,7 @@ _DISC = 0.15  # m
 _CLEAR = 0.002  # depth up to which a place counts as free, m
 
 
-def scene_of(shape: Shape, turns: Array | None = None) -> Scene:
+def scene_of(shape: Shape, turns: Array | None = None) -> ArenaScene:
     """Returns the scene of a shape's blocks and goals; `turns` are the goals' quaternions."""
     upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(shape.goals), 1))
     turned = (upright if turns is None else turns).tolist()
@@ -47,22 +45,21 @@ def scene_of(shape: Shape, turns: Array | None = None) -> Scene:
         )
         if wanted
     ]
-    return Scene(blocks=tuple(blocks), goals=tuple(goals))
+    return ArenaScene(blocks=tuple(blocks), goals=tuple(goals))
 
 
-def piece_variables(scene: Scene) -> list[Declared]:
+def piece_variables(scene: ArenaScene) -> list[Variable]:
     """Returns the variables of all pieces, and the mass they share."""
     out = []
     for i in range(scene.block_count):
         out += block_variables(scene, i, sizes=UNBOUNDED)
     for i in range(scene.goal_count):
-        out += goal_variables(i, bounded=False, sizes=UNBOUNDED)
+        out += goal_variables(scene, i, bounded=False, sizes=UNBOUNDED)
     mass = declare(
         MASS,
         "latent",
         0.08,
         Box(0.001, 2.0),
-        slot=Slot(MASS),
         spaces=GENERATOR_MASSES,
         unit="kg",
         doc="Mass of every block.",
@@ -70,7 +67,9 @@ def piece_variables(scene: Scene) -> list[Declared]:
     return [*out, mass]
 
 
-def building_edges(scene: Scene, causes: Collection[str], *, colors: bool = False) -> list[Edge]:
+def building_edges(
+    scene: ArenaScene, causes: Collection[str], *, colors: bool = False
+) -> list[Edge]:
     """Returns the edges from what a scene is built from to all its pieces."""
     blocks, goals = range(scene.block_count), range(scene.goal_count)
     pose = ("size", "cartesian_position", "orientation")
@@ -82,12 +81,9 @@ def building_edges(scene: Scene, causes: Collection[str], *, colors: bool = Fals
 
 
 def follow(rows: Rows, given: Collection[str]) -> None:
-    """Gives every block the shared mass; keeps a resized block on what it stands on."""
+    """Gives every block the shared mass."""
     if MASS in given:
         rows["block/mass"][:] = rows[MASS][:, None]
-    for i in range(rows["block/used"].shape[1]):
-        if f"block_{i}/size" in given:
-            rows["block/position"][:, i, 2] = rows["block/size"][:, i, 2] / 2
 
 
 def fill(rows: Rows, row: int, shape: Shape, turns: Array | None = None) -> str | None:
@@ -162,9 +158,9 @@ def scatter(
     return np.array(places), np.array(yaws)
 
 
-def _solids(place: Array, turn: Array, size: Array) -> Solids:
+def _solids(place: Array, turn: Array, size: Array) -> BoxSet:
     names = tuple(str(k) for k in range(len(place)))
-    return Solids(names, place[None], turn[None], size[None], np.ones((1, len(place)), dtype=bool))
+    return BoxSet(names, place[None], turn[None], size[None], np.ones((1, len(place)), dtype=bool))
 
 
 def changed_generators(given: Collection[str], causes: Sequence[str]) -> bool:

@@ -8,9 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Space
+from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
-from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
     building_edges,
@@ -31,8 +32,7 @@ from interverse.worlds.trifinger.tasks.stack import (
     rebuild,
     stack_variables,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
-from interverse.worlds.trifinger.variables import Declared
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _DEFAULT = (8, 0.035, 0.12)  # levels, least size, greatest width
@@ -47,24 +47,24 @@ class CreativeStackedBlocks(Task):
     interleaved = True
     varies = True
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns eight levels of three cubes, goals for the lowest and the highest."""
         scene = scene_of(default_stack(_DEFAULT[0], _DEFAULT[2], ends_only=True))
-        return Scene(blocks=scene.blocks, goals=scene.goals, obstacles=spare_obstacles())
+        return ArenaScene(blocks=scene.blocks, goals=scene.goals, obstacles=spare_obstacles())
 
-    def partners(self, scene: Scene) -> Sequence[int]:
+    def partners(self, scene: ArenaScene) -> Sequence[int]:
         """Returns, for each goal, the block after which it is observed."""
         if scene.max_blocks is not None:
             return range(scene.goal_count)
         wanted = default_stack(_DEFAULT[0], _DEFAULT[2], ends_only=True).wanted
         return [int(k) for k in np.flatnonzero(wanted)]
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the pieces' variables, the stack's, and the number of obstacles."""
         stack = stack_variables(_DEFAULT[0], 3, _DEFAULT[2])
-        return [*piece_variables(scene), *stack, count_variable()]
+        return [*piece_variables(scene), *stack, count_variable(scene)]
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that the stack's variables make all pieces."""
         return building_edges(scene, CAUSES, colors=True)
 
@@ -73,7 +73,7 @@ class CreativeStackedBlocks(Task):
         follow(rows, given)
         if COUNT in given:
             place_obstacles(rows, noise)
-        if not needs_rebuild(given) or self.capsules is None:
+        if not needs_rebuild(given):
             return {}
         return rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=True)
 

@@ -9,10 +9,11 @@ from typing import Any, final
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Box, Integers, Space
+from interverse.scm import Box, Integers, Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import HEIGHT, RAISED
-from interverse.worlds.trifinger.scene import Scene
+from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.shapes import Shape
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
@@ -25,8 +26,8 @@ from interverse.worlds.trifinger.tasks.building import (
     scene_of,
 )
 from interverse.worlds.trifinger.tasks.heap import Heaps
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
-from interverse.worlds.trifinger.variables import Declared, Slot, declare
+from interverse.worlds.trifinger.tasks.task import Edge, Task
+from interverse.worlds.trifinger.variables import declare
 
 Array = Any
 _COUNT, _SIZE = "general/count", "general/size"
@@ -49,12 +50,12 @@ class General(Task):
         super().__init__()
         self._heaps: Heaps | None = None
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns the default heap; the blocks stand in it until an episode draws their places."""
         place, turn = _default_heap()
         return scene_of(_shape(place, _DEFAULT[1], place, np.zeros(len(place))), turn)
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the pieces' variables, and the number and size of the cubes."""
         return [
             *piece_variables(scene),
@@ -63,7 +64,6 @@ class General(Task):
                 "goal",
                 _DEFAULT[0],
                 Integers(1, _MOST),
-                slot=Slot(_COUNT),
                 spaces=(Integers(1, 5), Integers(6, _MOST)),
                 doc="How many cubes there are.",
             ),
@@ -72,21 +72,20 @@ class General(Task):
                 "goal",
                 _DEFAULT[1],
                 Box(0.03, 0.08),
-                slot=Slot(_SIZE),
                 spaces=(Box(0.05, 0.07), Box(0.04, 0.05, open_high=True)),
                 unit="m",
                 doc="Edge of the cubes.",
             ),
         ]
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that number and size make all pieces."""
         return building_edges(scene, _CAUSES)
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Drops a new heap and scatters the blocks where number or size is given."""
         follow(rows, given)
-        if not changed_generators(given, _CAUSES) or self.capsules is None:
+        if not changed_generators(given, _CAUSES):
             return {}
         refused = {}
         robot = self.capsules, np.array(RAISED), np.array(HEIGHT)

@@ -11,12 +11,17 @@ from typing import Any, final
 
 import numpy as np
 
+from interverse.scm import table
+from interverse.scm.store import Store
+from interverse.sim.arrays import from_rotation_vector
 from interverse.worlds.trifinger.feasibility import GOAL_FLOOR, GOAL_SHARE, goal_place
-from interverse.worlds.trifinger.physics import Physics
+from interverse.worlds.trifinger.objects import block_variables
+from interverse.worlds.trifinger.physics import PHYSICAL, Physics
 from interverse.worlds.trifinger.robot import RAISED, SUBSTEP
-from interverse.worlds.trifinger.rotation import from_rotation_vector
-from interverse.worlds.trifinger.scene import Block, Scene, parking_position
+from interverse.worlds.trifinger.scene import ArenaScene, Block, parking_position
 from interverse.worlds.trifinger.shapes import DROP_SECONDS, Drop, drops
+from interverse.worlds.trifinger.store import slots_of, starting_rows
+from interverse.worlds.trifinger.variables import arena_variables, robot_variables
 
 Array = Any
 _ONE = np.arange(1)
@@ -30,8 +35,15 @@ class Heaps:
 
     def __init__(self, most: int) -> None:
         blocks = tuple(Block(position=parking_position(i)) for i in range(most))
-        self._most = most
-        self._physics = Physics(Scene(blocks=blocks), num_worlds=1, device="cpu", threads=1)
+        scene = ArenaScene(blocks=blocks)
+        self._physics = Physics(scene, num_worlds=1, device="cpu", threads=1)
+        variables = [*arena_variables(scene), *robot_variables(scene)]
+        variables += [v for i in range(most) for v in block_variables(scene, i)]
+        start = starting_rows(scene)
+        slots = slots_of((v.name for v in variables), start)
+        self._store = Store(table(*variables), num_worlds=1, start=start, slots=slots)
+        self._store.follow(self._physics.engine.put, PHYSICAL)
+        self._start = self._store.take(_ONE)
 
     def rest(self, count: int, size: float, rng: np.random.Generator | None) -> tuple[Array, Array]:
         """Returns positions (count, 3) and quaternions (count, 4) of a heap inside the arena.
@@ -53,33 +65,30 @@ class Heaps:
         return place, turn
 
     def _drop(self, falls: Sequence[Drop], size: float) -> tuple[Array, Array]:
-        most, physics = self._most, self._physics
-        rows = {
-            "joint_positions": np.array([RAISED]),
-            "joint_velocities": np.zeros((1, 9)),
-            "link/mass": np.array([physics.scene.link_masses]),
-            "block/mass": np.full((1, most), 0.08),
-            "block/size": np.full((1, most, 3), size),
-            "block/used": np.zeros((1, most), dtype=bool),
-            "block/position": np.zeros((1, most, 3)),
-            "block/orientation": np.tile([0.0, 0.0, 0.0, 1.0], (1, most, 1)),
-            "block/linear_velocity": np.zeros((1, most, 3)),
-            "block/angular_velocity": np.zeros((1, most, 3)),
-        }
+        store, physics = self._store, self._physics
         physics.engine.reset(_ONE)
-        physics.write(rows, rows.keys(), _ONE)
+        for key, start in self._start.items():
+            store.rows[key][:] = start
+        store.touch(store.rows)
+        rows = store.take(_ONE)
+        rows["block/size"][:] = size
+        rows["joint_positions"][:] = RAISED
+        rows["block/used"][:] = False
+        rows["block/position"][:] = 0.0
+        store.commit(rows, _ONE)
         hold = rows["joint_positions"].copy()
         for k, fall in enumerate(falls):
+            rows = store.take(_ONE)
             rows["block/used"][0, k] = True
             rows["block/position"][0, k] = fall.position + (0.0, 0.0, size / 2)  # noqa: RUF005
             rows["block/orientation"][0, k] = from_rotation_vector(fall.rotation)
-            physics.write(rows, ("block/position",), _ONE)
-            last = k == len(falls) - 1
-            seconds = _REST_SECONDS if last else DROP_SECONDS
-            physics.step(rows, hold, _ONE, round(seconds / SUBSTEP))
-            physics.read_back(rows, _ONE)
-        count = len(falls)
-        return rows["block/position"][0, :count].copy(), rows["block/orientation"][0, :count].copy()
+            store.commit(rows, _ONE)
+            # every block anew, as when the heaps of the published scenes were first made
+            physics.engine.put(store.edits(rows, set(store.slots), ("state",)), _ONE)
+            seconds = _REST_SECONDS if k == len(falls) - 1 else DROP_SECONDS
+            physics.step(store, hold, _ONE, round(seconds / SUBSTEP))
+        rested, count = store.rows, len(falls)
+        return rested["block/position"][0, :count].copy(), rested["block/orientation"][0, :count]
 
 
 def _nearer(falls: Sequence[Drop], share: float) -> list[Drop]:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Integers
-from interverse.worlds.trifinger.scene import Obstacle
-from interverse.worlds.trifinger.variables import Declared, Slot, declare
+from interverse.scm import Integers, Variable
+from interverse.scm.store import Rows
+from interverse.worlds.trifinger.objects import obstacle_place
+from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
+from interverse.worlds.trifinger.variables import declare
 
 Array = Any
-Rows = dict[str, Array]
 
 COUNT = "obstacles/count"
 MOST = 5
@@ -28,16 +29,16 @@ def spare_obstacles() -> tuple[Obstacle, ...]:
     )
 
 
-def count_variable() -> Declared:
+def count_variable(scene: ArenaScene) -> Variable:
     """Returns the variable that says how many cubes there are."""
     return declare(
         COUNT,
         "latent",
         0,
         Integers(0, MOST),
-        slot=Slot(COUNT),
         spaces=(Integers(1, MOST), None),
         doc="Fixed cubes of 1 cm at random places of the arena.",
+        bindings=tuple(obstacle_place(o, i) for i, o in enumerate(scene.obstacles)),
     )
 
 

@@ -10,15 +10,16 @@ from typing import Any, final
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Box, Space
+from interverse.scm import Box, Space, Variable
+from interverse.scm.store import Rows
 from interverse.scm.variable import Bounds, Values
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_side, quarter_turn
 from interverse.worlds.trifinger.objects import block_variables, goal_variables, obstacle_variables
-from interverse.worlds.trifinger.scene import Block, Goal, Obstacle, Scene
+from interverse.worlds.trifinger.rewards import Instant
+from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal, Obstacle
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import Declared
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _BLOCK, _GOAL = "block_0/cylindrical_position", "goal_0/cylindrical_position"
@@ -33,43 +34,42 @@ class PickAndPlace(Task):
     weights = (750.0, 50.0, 250.0, 0.0, 0.005)
     fractional_weight = 0.0
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns a block in front of the wall and a goal behind it."""
-        return Scene(
+        return ArenaScene(
             blocks=(Block(position=(0.0, -0.09, 0.0325), mass=0.02),),
             goals=(Goal(position=(0.0, 0.09, 0.0325)),),
             obstacles=(Obstacle(),),
         )
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the variables of block, goal and wall; the goal's side is not the block's."""
         own = [
             *block_variables(scene, 0, heights="pinned"),
-            *goal_variables(0, heights="pinned"),
+            *goal_variables(scene, 0, heights="pinned"),
             *obstacle_variables(scene),
         ]
         sides = {_BLOCK: _half_ring("block_0/size", 1.0), _GOAL: _half_ring("goal_0/size", -1.0)}
         return [_with_spaces(item, sides) for item in own]
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that a size seats its object on the floor."""
         return size_edges(("block_0", "goal_0"))
 
-    def constraints(self, scene: Scene) -> Sequence[Edge]:
+    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that block and goal have one size."""
         return size_constraints()
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Gives block and goal one size and seats them and the wall on the floor."""
-        same_size(rows, given, seated=("block", "goal"))
         if "obstacle/size" in given:
             rows["obstacle/position"][:, 0, 2] = rows["obstacle/size"][:, 0, 2] / 2
-        return {}
+        return same_size(rows, given, seated=("block", "goal"))
 
     def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
         """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        reference = before.moment.rates if mended else now.start_rates
-        return rewards.pick_and_place(before.moment, now.moment, now.targets, reference)
+        reference = before.rates if mended else now.start_rates
+        return rewards.pick_and_place(before, now, now.goals, reference)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
@@ -101,8 +101,8 @@ def _half_ring(size: str, sign: float) -> tuple[Bounds, Bounds]:
     return (lambda v: bounds(0, v)), (lambda v: bounds(1, v))
 
 
-def _with_spaces(item: Declared, spaces: Mapping[str, tuple[Bounds, Bounds]]) -> Declared:
-    if item.variable.name not in spaces:
+def _with_spaces(item: Variable, spaces: Mapping[str, tuple[Bounds, Bounds]]) -> Variable:
+    if item.name not in spaces:
         return item
-    a, b = spaces[item.variable.name]
-    return Declared(replace(item.variable, space_a=a, space_b=b), item.slot)
+    a, b = spaces[item.name]
+    return replace(item, space_a=a, space_b=b)

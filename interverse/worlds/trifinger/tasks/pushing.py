@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 from interverse.rng import Noise
-from interverse.scm import Space
+from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
-from interverse.worlds.trifinger.scene import Block, Goal, Scene
+from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import Declared
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 
@@ -24,37 +24,33 @@ class Pushing(Task):
 
     name = "pushing"
     weights = (750.0, 250.0, 100.0)
+    dense = staticmethod(rewards.pushing)
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns a block in front of the middle and a goal behind it."""
-        return Scene(
+        return ArenaScene(
             blocks=(Block(position=(0.0, -0.08, 0.0325), mass=0.02),),
             goals=(Goal(position=(0.0, 0.08, 0.0325)),),
         )
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the block's and the goal's variables; their heights are half their size."""
         return [
             *block_variables(scene, 0, heights="pinned"),
-            *goal_variables(0, heights="pinned"),
+            *goal_variables(scene, 0, heights="pinned"),
         ]
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that a size seats its object on the floor."""
         return size_edges(("block_0", "goal_0"))
 
-    def constraints(self, scene: Scene) -> Sequence[Edge]:
+    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that block and goal have one size."""
         return size_constraints()
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Gives block and goal one size and seats both on the floor."""
-        same_size(rows, given, seated=("block", "goal"))
-        return {}
-
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        return rewards.pushing(before.moment, now.moment, now.targets)
+        return same_size(rows, given, seated=("block", "goal"))
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

@@ -6,22 +6,24 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 from interverse.rng import Noise
-from interverse.scm import Space
+from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
+from interverse.sim.arrays import copy_of
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_on_disc
 from interverse.worlds.trifinger.objects import goal_variables
 from interverse.worlds.trifinger.observation import Group
-from interverse.worlds.trifinger.overlap import reaching_score
+from interverse.worlds.trifinger.rewards import Instant, reaching_score
 from interverse.worlds.trifinger.robot import inverse_kinematics
-from interverse.worlds.trifinger.scene import Goal, Scene
+from interverse.worlds.trifinger.scene import ArenaScene, Goal
 from interverse.worlds.trifinger.tasks.obstacles import (
     COUNT,
     count_variable,
     place_obstacles,
     spare_obstacles,
 )
-from interverse.worlds.trifinger.tasks.task import Instant, Rows, Task
-from interverse.worlds.trifinger.variables import UNBOUNDED, Declared
+from interverse.worlds.trifinger.tasks.task import Task
+from interverse.worlds.trifinger.variables import UNBOUNDED
 
 Array = Any
 _SIZE = (0.03, 0.03, 0.03)
@@ -37,10 +39,10 @@ class Reaching(Task):
     weights = (100000.0, 0.0, 0.0, 0.0)
     generators = (COUNT,)
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns three spheres above the middle."""
         heights = (0.10, 0.13, 0.16)
-        return Scene(
+        return ArenaScene(
             goals=tuple(
                 Goal(position=(0.0, 0.0, z), size=_SIZE, color=color, shape="sphere")
                 for z, color in zip(heights, _COLORS, strict=True)
@@ -48,14 +50,14 @@ class Reaching(Task):
             obstacles=spare_obstacles(),
         )
 
-    def seconds(self, scene: Scene) -> float:
+    def seconds(self, scene: ArenaScene) -> float:
         """Returns how long an episode lasts, s."""
         return 5.0
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the spheres' variables and the number of obstacles."""
-        goals = [v for i in range(3) for v in goal_variables(i, sizes=UNBOUNDED)]
-        return [*goals, count_variable()]
+        goals = [v for i in range(3) for v in goal_variables(scene, i, sizes=UNBOUNDED)]
+        return [*goals, count_variable(scene)]
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Puts obstacles in the way, as many as asked for."""
@@ -63,40 +65,40 @@ class Reaching(Task):
             place_obstacles(rows, noise)
         return {}
 
-    def groups(self, scene: Scene) -> tuple[list[Group], list[str]]:
+    def groups(self, scene: ArenaScene) -> tuple[list[Group], list[str]]:
         """Returns the goals' positions alone."""
         goals = [Group(f"goal_{i}", ("cartesian_position",)) for i in range(3)]
         return goals, [g.name for g in goals]
 
-    def observe(self, rows: Mapping[str, Array], types: Sequence[Array]) -> list[Array]:
+    def observed(self, scene: ArenaScene) -> list[tuple[str, tuple[str, ...], Array | None]]:
         """Returns the goals' positions."""
-        return [rows["goal/position"].reshape(len(rows["goal/position"]), 9)]
+        return [("goal", ("position",), None)]
 
     def fraction(self, now: Instant, rule: str) -> Array:
         """Returns 1 where the tips are within a centimetre on average, 0 beyond three."""
         return _reached(now)[0]
 
-    def solved(self, now: Instant, fraction: Array) -> Array:
+    def solved(self, now: Instant) -> Array:
         """Returns whether the tips are within a centimetre on average."""
         return _reached(now)[1] < _NEAR
 
     def goal_arrays(self, now: Instant) -> tuple[Array, Array]:
         """Returns tips and goals, (N, 9) each."""
-        return now.moment.tips.copy(), now.targets.positions.reshape(-1, 9).copy()
+        return copy_of(now.tips), copy_of(now.goals.positions.reshape(-1, 9))
 
     def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
         """Returns fraction and success of tips and goals, (n,) each."""
         fraction, distance = reaching_score(achieved, desired)
         return fraction, distance < _NEAR
 
-    def bonus(self, now: Instant, fraction: Array, *, mended: bool) -> Array:
+    def bonus(self, now: Instant, *, mended: bool) -> Array:
         """Returns the mean distance, as the original's code does, or the fraction it meant."""
-        return fraction if mended else _reached(now)[1]
+        return now.fraction if mended else _reached(now)[1]
 
     def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
         """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        goals = now.targets.positions.reshape(-1, 9)
-        return rewards.reaching(before.moment, now.moment, goals, now.torques())
+        goals = now.goals.positions.reshape(-1, 9)
+        return rewards.reaching(before, now, goals, now.torques())
 
     def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns joint angles that bring the tips to their goals."""
@@ -118,4 +120,4 @@ class Reaching(Task):
 
 def _reached(now: Instant) -> tuple[Array, Array]:
     """Returns the fractional success and the mean distance of tips and goals, (N,) each."""
-    return reaching_score(now.moment.tips, now.targets.positions.reshape(-1, 9))
+    return reaching_score(now.tips, now.goals.positions.reshape(-1, 9))

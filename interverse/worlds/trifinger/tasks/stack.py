@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Box, Integers
+from interverse.scm import Box, Integers, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import HEIGHT, REST
 from interverse.worlds.trifinger.shapes import Shape, level_rows, random_stack
 from interverse.worlds.trifinger.tasks.building import fill, scatter
-from interverse.worlds.trifinger.variables import Declared, Slot, declare
+from interverse.worlds.trifinger.variables import declare
 
 Array = Any
-Rows = dict[str, Array]
 
 LEVELS, MIN_SIZE, MAX_WIDTH = "stack/levels", "stack/min_size", "stack/max_width"
 CAUSES = (LEVELS, MIN_SIZE, MAX_WIDTH)
 MOST_LEVELS = 8
 
 
-def stack_variables(levels: int, least: int, width: float) -> list[Declared]:
+def stack_variables(levels: int, least: int, width: float) -> list[Variable]:
     """Returns the variables of a stack.
 
     Args:
@@ -38,7 +38,6 @@ def stack_variables(levels: int, least: int, width: float) -> list[Declared]:
             "goal",
             levels,
             Integers(1, MOST_LEVELS),
-            slot=Slot(LEVELS),
             spaces=(Integers(least, 5), Integers(6, MOST_LEVELS)),
             doc="Levels of the stack.",
         ),
@@ -47,7 +46,6 @@ def stack_variables(levels: int, least: int, width: float) -> list[Declared]:
             "goal",
             0.035,
             Box(0.02, 0.1),
-            slot=Slot(MIN_SIZE),
             spaces=(Box(0.035, 0.065), Box(0.065, 0.075, open_low=True)),
             unit="m",
             doc="Depth and height of every piece, and the least width.",
@@ -57,7 +55,6 @@ def stack_variables(levels: int, least: int, width: float) -> list[Declared]:
             "goal",
             width,
             Box(0.02, 0.3),
-            slot=Slot(MAX_WIDTH),
             spaces=(Box(0.035, 0.12), Box(0.12, 0.15, open_low=True)),
             unit="m",
             doc="The greatest width of a level.",
@@ -86,7 +83,8 @@ def rebuild(
             rows["block/color"][row] = (1.0, 0.0, 0.0)
         else:
             rng = noise.generator("stack", row)
-            shape = random_stack(rng, *values, ends_only)
+            levels, edge, width = values
+            shape = random_stack(rng, levels, edge, width, ends_only)
             rows["block/color"][row] = rng.random(rows["block/color"][row].shape)
             if len(shape.sizes) <= rows["block/used"].shape[1]:
                 # clear of the fingers at rest: where they are now is no cause of the stack

@@ -8,7 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Box, Space, UnitQuaternion
+from interverse.scm import Box, Space, UnitQuaternion, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import (
@@ -19,9 +20,9 @@ from interverse.worlds.trifinger.objects import (
     to_cartesian,
     to_cylindrical,
 )
-from interverse.worlds.trifinger.scene import Block, Goal, Scene
-from interverse.worlds.trifinger.tasks.task import Edge, Instant, Rows, Task
-from interverse.worlds.trifinger.variables import UNBOUNDED, Declared, Slot, declare
+from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
+from interverse.worlds.trifinger.tasks.task import Edge, Task
+from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 
 Array = Any
 _PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"
@@ -34,10 +35,11 @@ class Stacking2(Task):
 
     name = "stacking2"
     weights = (750.0, 250.0, 250.0, 125.0, 0.005)
+    dense = staticmethod(rewards.stacking2)
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns two blocks on the floor and two goals, one upon the other."""
-        return Scene(
+        return ArenaScene(
             blocks=(
                 Block(position=(0.0, 0.0, 0.0325), mass=0.02),
                 Block(position=(0.01, 0.08, 0.0325), mass=0.02),
@@ -53,12 +55,12 @@ class Stacking2(Task):
         """The tower's place and turn."""
         return _PLACE, _TURN
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the variables of blocks and goals, and the tower's place and turn."""
         out = []
         for i in range(2):
             out += block_variables(scene, i, sizes=UNBOUNDED)
-            out += goal_variables(i, bounded=False, sizes=UNBOUNDED)
+            out += goal_variables(scene, i, bounded=False, sizes=UNBOUNDED)
         height = np.array(_BLOCK_HEIGHT)
         return [
             *out,
@@ -67,7 +69,6 @@ class Stacking2(Task):
                 "goal",
                 to_cylindrical(np.array((-0.06, -0.06, _BLOCK_HEIGHT))),
                 Box((0.0, -2 * np.pi, 0.02), (0.35, 2 * np.pi, 0.15), (3,)),
-                slot=Slot("goal_tower/place"),
                 spaces=(ring(0, height, height), ring(1, height, height)),
                 unit="m, rad, m",
                 doc="Radius and angle of the tower; the height of one of its blocks.",
@@ -77,14 +78,13 @@ class Stacking2(Task):
                 "goal",
                 (0.0, 0.0, 0.0, 1.0),
                 UnitQuaternion(),
-                slot=Slot("goal_tower/orientation"),
                 spaces=YAWS,
                 doc="Quaternion x, y, z, w of both goals.",
             ),
         ]
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
-        """Returns that the tower carries its goals, and that a size seats its block."""
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
+        """Returns that the tower carries its goals, and that a size lifts its block."""
         out = []
         for i in range(2):
             out += [(_PLACE, f"goal_{i}/cartesian_position"), (_TURN, f"goal_{i}/orientation")]
@@ -92,7 +92,7 @@ class Stacking2(Task):
         return out
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
-        """Moves both goals with the tower; keeps a resized block's lower face where it was."""
+        """Moves both goals with the tower."""
         if _PLACE in given:
             place = to_cartesian(rows["goal_tower/place"])
             for i in range(2):
@@ -100,14 +100,7 @@ class Stacking2(Task):
                 rows["goal/position"][:, i, 2] = place[:, 2] * (i + 0.5)
         if _TURN in given:
             rows["goal/orientation"][:] = rows["goal_tower/orientation"][:, None]
-        for i in range(2):
-            if f"block_{i}/size" in given:
-                rows["block/position"][:, i, 2] = rows["block/size"][:, i, 2] / 2
         return {}
-
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        return rewards.stacking2(before.moment, now.moment, now.targets)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

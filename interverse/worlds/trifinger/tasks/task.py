@@ -1,4 +1,4 @@
-"""What a TriFinger task is: a scene, its variables, what follows from them, rewards, goals.
+"""The base class of TriFinger tasks: a scene, its variables, what follows, rewards, goals.
 
 A task of your own is a short subclass: give it a `scene`, and where needed its own variables,
 propagation (`settle`), dense reward (`terms`) and goals (`sample_goal`).
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Space
+from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
+from interverse.sim.arrays import copy_of
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.observation import (
     CUBE,
@@ -27,42 +28,17 @@ from interverse.worlds.trifinger.observation import (
     STILL,
     Group,
 )
-from interverse.worlds.trifinger.overlap import aabb_score, oriented_score
-from interverse.worlds.trifinger.penetration import Capsules
-from interverse.worlds.trifinger.rewards import Moment, Targets
+from interverse.worlds.trifinger.overlap import oriented_score
+from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
+from interverse.worlds.trifinger.rewards import Instant, Targets, aabb_score
 from interverse.worlds.trifinger.robot import REST
-from interverse.worlds.trifinger.scene import Obstacle, Scene
-from interverse.worlds.trifinger.variables import Declared
+from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
 
 Array = Any  # a NumPy array or a Torch tensor
-Rows = dict[str, Array]  # rows of the store, by key: what a task may read and change
 Edge = tuple[str, str]
 
 SUCCESS = 0.9  # fractional success above which a task is solved
 _SECONDS_PER_OBJECT = 10.0
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Instant:
-    """What rewards and scores are made of, for N worlds. What is not there has size zero.
-
-    Attributes:
-        moment: fingertips, joint velocities and blocks.
-        targets: the goals.
-        block_sizes: (N, B, 3), m.
-        block_bounds, goal_bounds: lowest and highest corners, (N, B, 2, 3) and (N, G, 2, 3), m.
-        torques: gives what the motors apply, (N, 9), N m.
-        start_rates: joint velocities at the start of the episode, (N, 9), rad/s.
-    """
-
-    moment: Moment
-    targets: Targets
-    block_sizes: Array
-    block_bounds: Array
-    goal_bounds: Array
-    torques: Callable[[], Array]
-    start_rates: Array
 
 
 class Task(ABC):
@@ -71,6 +47,7 @@ class Task(ABC):
     name: ClassVar[str]
     weights: ClassVar[tuple[float, ...]] = ()  # of the dense terms
     fractional_weight: ClassVar[float] = 1.0
+    dense: Callable[[Instant, Instant, Targets], Sequence[Array]] | None = None  # see `terms`
     start: ClassVar[tuple[float, ...]] = REST  # joint angles of a new episode
     generators: ClassVar[tuple[str, ...]] = ()  # variables that the scene is built from
     interleaved: ClassVar[bool] = False  # whether each goal is observed after its block
@@ -78,10 +55,10 @@ class Task(ABC):
     varies: ClassVar[bool] = False  # whether the number of blocks can vary
 
     def __init__(self) -> None:
-        self.capsules: Capsules | None = None  # of the links; the world sets it
+        self.capsules: Capsules = NO_CAPSULES  # of the links; the world sets it
 
     @abstractmethod
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns the default scene."""
 
     @property
@@ -89,30 +66,30 @@ class Task(ABC):
         """The variables that the original sets without looking: what its scene is built from."""
         return self.generators
 
-    def seconds(self, scene: Scene) -> float:
+    def seconds(self, scene: ArenaScene) -> float:
         """Returns how long an episode lasts, s."""
         return _SECONDS_PER_OBJECT * (len(scene.blocks) + len(_placed(scene)))
 
     # -------------------------------------------------------------------- causes
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the variables of blocks and goals, and the task's own."""
-        out: list[Declared] = []
+        out: list[Variable] = []
         for i in range(scene.block_count):
             out += block_variables(scene, i)
         for i in range(scene.goal_count):
-            out += goal_variables(i)
+            out += goal_variables(scene, i)
         return out
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns the causal edges within a moment that the task adds."""
         return ()
 
-    def constraints(self, scene: Scene) -> Sequence[Edge]:
+    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns pairs of variables that describe one thing."""
         return ()
 
-    def room(self, scene: Scene, max_blocks: int) -> dict[str, int]:
+    def room(self, scene: ArenaScene, max_blocks: int) -> dict[str, int]:
         """Returns the scene's fields that make room for so many blocks."""
         return {"max_blocks": max_blocks, "max_goals": max_blocks}
 
@@ -126,7 +103,7 @@ class Task(ABC):
 
     # --------------------------------------------------------------- observation
 
-    def groups(self, scene: Scene) -> tuple[list[Group], list[str]]:
+    def groups(self, scene: ArenaScene) -> tuple[list[Group], list[str]]:
         """Returns the observed objects in order, and their names as they are laid side by side."""
         blocks = [Group(f"block_{i}", MOVING) for i in range(scene.block_count)]
         goals = [Group(f"goal_{i}", STILL) for i in range(scene.goal_count)]
@@ -140,11 +117,11 @@ class Task(ABC):
             mixed += [block, *(goals[g] for g, b in enumerate(partner) if b == i)]
         return [*mixed, *fixed], stored
 
-    def partners(self, scene: Scene) -> Sequence[int]:
+    def partners(self, scene: ArenaScene) -> Sequence[int]:
         """Returns, for each goal, the block after which it is observed."""
         return range(scene.goal_count)
 
-    def types(self, scene: Scene) -> tuple[Array, Array, Array]:
+    def types(self, scene: ArenaScene) -> tuple[Array, Array, Array]:
         """Returns the type numbers of blocks, goals and fixed objects, one array each."""
         blocks = [CUBE] * scene.block_count
         goals = [GOAL_CUBE] * scene.goal_count
@@ -156,17 +133,12 @@ class Task(ABC):
         fixed = [FIXED] * len(_placed(scene))
         return np.array(blocks, float), np.array(goals, float), np.array(fixed, float)
 
-    def observe(self, rows: Mapping[str, Array], types: Sequence[Array]) -> list[Array]:
-        """Returns the objects' numbers, (N, k) each: blocks, goals, fixed objects.
-
-        Args:
-            rows: the store.
-            types: what `types` returned for the scene.
-        """
+    def observed(self, scene: ArenaScene) -> list[tuple[str, tuple[str, ...], Array | None]]:
+        """Returns the kinds of object observed, the arrays they show, and their type numbers."""
         kinds = (("block", MOVING), ("goal", STILL), ("obstacle", STILL))
         return [
-            _objects(rows, kind, keys, numbers)
-            for (kind, keys), numbers in zip(kinds, types, strict=True)
+            (kind, tuple(key.removeprefix("cartesian_") for key in keys[1:]), numbers)
+            for (kind, keys), numbers in zip(kinds, self.types(scene), strict=True)
             if len(numbers)
         ]
 
@@ -175,27 +147,27 @@ class Task(ABC):
     def fraction(self, now: Instant, rule: str) -> Array:
         """Returns the share of the goals' volume that blocks fill, (N,)."""
         if rule == "aabb":
-            return aabb_score(now.block_bounds, now.goal_bounds)
-        blocks = now.moment.positions, now.moment.orientations, now.block_sizes
-        goals = now.targets.positions, now.targets.orientations, now.targets.sizes
+            return aabb_score(now.bounds, now.goals.bounds)
+        blocks = now.positions, now.orientations, now.sizes
+        goals = now.goals.positions, now.goals.orientations, now.goals.sizes
         return oriented_score(blocks, goals)
 
-    def solved(self, now: Instant, fraction: Array) -> Array:
+    def solved(self, now: Instant) -> Array:
         """Returns whether the task is solved now, (N,)."""
-        return fraction > SUCCESS
+        return now.fraction > SUCCESS
 
-    def bonus(self, now: Instant, fraction: Array, *, mended: bool) -> Array:
+    def bonus(self, now: Instant, *, mended: bool) -> Array:
         """Returns what `fractional_reward_weight` multiplies, (N,)."""
-        return fraction
+        return now.fraction
 
     def goal_arrays(self, now: Instant) -> tuple[Array, Array]:
         """Returns what was achieved and what is desired: corners of bounding boxes, (N, 6 K)."""
-        n = len(now.block_bounds)
-        return now.block_bounds.reshape(n, -1).copy(), now.goal_bounds.reshape(n, -1).copy()
+        goals = copy_of(now.goals.bounds)  # kept while goals stay; `now` is nobody else's
+        return now.bounds.reshape(len(goals), -1), goals.reshape(len(goals), -1)
 
     def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
         """Returns fraction and success of `goal_arrays` alone, (n,) each, for relabelled goals."""
-        boxes = [rows.reshape(len(rows), -1, 2, 3) for rows in (achieved, desired)]
+        boxes = [rows.reshape(rows.shape[0], -1, 2, 3) for rows in (achieved, desired)]
         fraction = aabb_score(*boxes)
         return fraction, fraction > SUCCESS
 
@@ -207,7 +179,7 @@ class Task(ABC):
             now: its end.
             mended: whether to follow the paper where the original's code slips.
         """
-        return ()
+        return () if self.dense is None else self.dense(before, now, now.goals)
 
     # --------------------------------------------------------------------- goals
 
@@ -216,8 +188,8 @@ class Task(ABC):
         out = {}
         count = min(rows["block/used"].shape[1], rows["goal/used"].shape[1])
         for i in range(count):
-            out[f"block_{i}/cartesian_position"] = rows["goal/position"][:, i].copy()
-            out[f"block_{i}/orientation"] = rows["goal/orientation"][:, i].copy()
+            out[f"block_{i}/cartesian_position"] = copy_of(rows["goal/position"][:, i])
+            out[f"block_{i}/orientation"] = copy_of(rows["goal/orientation"][:, i])
         return out
 
     def sample_goal(
@@ -227,20 +199,6 @@ class Task(ABC):
         return {}
 
 
-def _placed(scene: Scene) -> list[Obstacle]:
+def _placed(scene: ArenaScene) -> list[Obstacle]:
     """Returns the obstacles that are there from the start; those below the floor wait."""
     return [o for o in scene.obstacles if o.position[2] > 0]
-
-
-def _objects(rows: Mapping[str, Array], kind: str, keys: Sequence[str], types: Array) -> Array:
-    """Returns the numbers of all objects of a kind, one after another; absent ones are zero."""
-    used = rows[f"{kind}/used"]
-    numbers = (used * types)[..., None]
-    parts = [numbers, *(rows[f"{kind}/{_STORED.get(key, key)}"] for key in keys[1:])]
-    flat = np.concatenate(parts, axis=-1)
-    if not used.all():
-        flat = np.where(used[..., None], flat, 0.0)
-    return flat.reshape(len(flat), -1)
-
-
-_STORED = {"cartesian_position": "position"}

@@ -9,10 +9,11 @@ from typing import Any, final
 import numpy as np
 
 from interverse.rng import Noise
-from interverse.scm import Box, Integers, Space
+from interverse.scm import Box, Integers, Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import RAISED
-from interverse.worlds.trifinger.scene import WALL_RADIUS, Scene
+from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene
 from interverse.worlds.trifinger.shapes import Shape, tower
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
@@ -23,8 +24,8 @@ from interverse.worlds.trifinger.tasks.building import (
     piece_variables,
     scene_of,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
-from interverse.worlds.trifinger.variables import Declared, Slot, declare
+from interverse.worlds.trifinger.tasks.task import Edge, Task
+from interverse.worlds.trifinger.variables import declare
 
 Array = Any
 _COUNTS, _DIMS, _CENTER = "tower/counts", "tower/dims", "tower/center"
@@ -43,11 +44,11 @@ class Towers(Task):
     interleaved = True
     varies = True
 
-    def scene(self) -> Scene:
+    def scene(self) -> ArenaScene:
         """Returns five cubes and a column of five goals."""
         return scene_of(_shape(np.array((1, 1, 5)), np.array((0.035, 0.035, 0.175)), np.zeros(2)))
 
-    def variables(self, scene: Scene) -> list[Declared]:
+    def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the pieces' variables and the tower's."""
         return [
             *piece_variables(scene),
@@ -56,7 +57,6 @@ class Towers(Task):
                 "goal",
                 (1, 1, 5),
                 Integers(1, 6, (3,)),
-                slot=Slot(_COUNTS),
                 spaces=(Integers(1, 3, (3,)), Integers(4, 5, (3,))),
                 doc="Blocks along x, y and z.",
             ),
@@ -65,7 +65,6 @@ class Towers(Task):
                 "goal",
                 (0.035, 0.035, 0.175),
                 Box(0.02, 0.3, (3,)),
-                slot=Slot(_DIMS),
                 spaces=(Box(0.08, 0.12, (3,)), Box(0.12, 0.20, (3,), open_low=True)),
                 unit="m",
                 doc="Edges of the whole tower.",
@@ -75,14 +74,13 @@ class Towers(Task):
                 "goal",
                 (0.0, 0.0),
                 Box(-0.15, 0.15, (2,)),
-                slot=Slot(_CENTER),
                 spaces=(Box(-0.1, 0.05, (2,)), Box(0.05, 0.1, (2,), open_low=True)),
                 unit="m",
                 doc="Where the tower stands: x, y.",
             ),
         ]
 
-    def edges(self, scene: Scene) -> Sequence[Edge]:
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that the tower's variables make all pieces."""
         return building_edges(scene, _CAUSES)
 

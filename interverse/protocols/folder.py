@@ -1,0 +1,109 @@
+"""The folder of an evaluation: whose it is, and an index of hashes of what it holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.files.atomic import write_json
+from interverse.files.json_text import read_json_object
+from interverse.protocols import record
+
+RUN_FILE, INDEX_FILE = "run.json", "index.json"
+_UNITS = "units"
+
+
+def claim(folder: Path, identity: Mapping[str, Any], *, allow_other_code: bool) -> None:
+    """Marks the folder as this run's, or raises if it is another's: nothing is overwritten.
+
+    Args:
+        folder: where the evaluation writes.
+        identity: what the folder is tied to.
+        allow_other_code: go on with what other code or libraries began.
+    """
+    file = folder / RUN_FILE
+    mine = {**identity, "code": record.code()}
+    if not file.exists():
+        write_json(file, mine)
+        return
+    held = read_json_object(file)
+    code = held.pop("code", {})
+    if held != dict(identity):
+        different = _different(held, identity)
+        shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in different)
+        raise InvalidValueError(
+            explain(
+                f"{folder} holds another evaluation: {shown}",
+                fix="Choose another folder, or delete that one",
+            )
+        )
+    if not record.is_known(identity):
+        raise InvalidValueError(
+            explain(
+                f"{folder} holds an evaluation that cannot be told from this one: the policy or a "
+                "metric is a callable whose content cannot be hashed",
+                allowed="a saved policy, a registered name, a Torch module, or a version",
+                fix="Choose a new folder, or pass version='...' in every call and change it "
+                "whenever the policy changes",
+            )
+        )
+    if code != mine["code"] and not allow_other_code:
+        different = _different(code, mine["code"])
+        raise InvalidValueError(
+            explain(
+                f"{folder} was begun with other code: {', '.join(different)} differ",
+                fix="Choose another folder, or pass allow_other_code=True (--allow-other-code)",
+            )
+        )
+
+
+def _different(one: Any, other: Mapping[str, Any]) -> list[str]:
+    """Returns the names in which two tables differ; all of them if one is no table."""
+    one = one if isinstance(one, Mapping) else {}
+    return sorted(n for n in one.keys() | other.keys() if one.get(n) != other.get(n))
+
+
+def file_hash(path: Path) -> str:
+    """Returns a hash of a file's bytes."""
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def add_to_index(unit: Path) -> None:
+    """Writes down the hash of a finished unit's file."""
+    folder = unit.parent.parent
+    index = read_index(folder)
+    index[f"{_UNITS}/{unit.name}"] = file_hash(unit)
+    write_json(folder / INDEX_FILE, index)
+
+
+def write_index(folder: Path) -> None:
+    """Writes down the hashes of everything that a finished evaluation holds."""
+    files = [folder / RUN_FILE, *folder.glob("*.parquet"), *(folder / _UNITS).glob("*.parquet")]
+    index = {file.relative_to(folder).as_posix(): file_hash(file) for file in sorted(files)}
+    write_json(folder / INDEX_FILE, index)
+
+
+def read_index(folder: Path) -> dict[str, str]:
+    """Returns path -> hash of a folder's files; a folder without an index gives none."""
+    file = folder / INDEX_FILE
+    if not file.exists():
+        return {}
+    index = read_json_object(file)
+    if not all(isinstance(value, str) for value in index.values()):
+        raise FileFormatError(explain(f"{file} is no index of hashes", fix="Delete it"))
+    return index
+
+
+def check_indexed(unit: Path) -> None:
+    """Raises if a unit's file is not the one that was written: its hash stands in the index.
+
+    A unit that a killed run wrote and did not come to index is checked by the hash in its rows.
+    """
+    known = read_index(unit.parent.parent).get(f"{_UNITS}/{unit.name}")
+    if known is not None and known != file_hash(unit):
+        raise FileFormatError(
+            explain(f"{unit.name} was changed after it was written", fix="It is played again")
+        )

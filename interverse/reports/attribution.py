@@ -1,0 +1,334 @@
+"""Attribution of failure: what each factor costs a policy, alone and in pairs.
+
+An episode is played once as it is, and again under an intervention on one factor, or two: the same
+seed and number, hence the same start and noise, with the policy acting anew. Differences between
+the two are the factor's doing and nothing else's, so a few dozen episodes tell factors apart. It
+needs variables with spaces, `do` and addressed noise, and so works in every world.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.actors.actor import Moment, apply
+from interverse.actors.uniform import Regional
+from interverse.envs import make_vec
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.metrics import bootstrap
+from interverse.protocols.factors import Factors, FactorsLike, as_factors
+from interverse.protocols.protocol import ATTEMPTS, Protocol
+from interverse.protocols.tally import Tally
+from interverse.protocols.unit import ROWS
+from interverse.results.schema import SCORES
+from interverse.results.tables import interval_rng
+from interverse.results.text import Cell, Estimate, Format, Text, TextTable
+from interverse.rng import Noise, check_seed
+from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.seats import Seated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FloatArray = NDArray[np.float64]
+Condition = tuple[str, ...]  # the factors intervened on; empty for the episode as it is
+Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode
+_FORMAT = "interverse-attribution-1"
+_PROTOCOL = Protocol(name="attribution")  # what the rows of replays are called
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attribution:
+    """Scores of the same episodes under each intervention, and what follows from them.
+
+    Attributes:
+        task: the world's id. metric: which score.
+        factors: factor -> variable -> the region its values were drawn from.
+        scores: the factors intervened on -> (episode,) scores; NaN where it was refused.
+    """
+
+    task: str
+    metric: str
+    factors: Mapping[str, Mapping[str, str]]
+    scores: Mapping[Condition, FloatArray]
+
+    def costs(self, *names: str) -> FloatArray:
+        """Returns (episode,) the score lost by intervening on these factors together."""
+        for name in names:
+            if name not in self.factors:
+                raise UnknownNameError(unknown("factor", name, self.factors))
+        key = tuple(name for name in self.factors if name in names)
+        if key not in self.scores:
+            raise InvalidValueError(
+                explain(f"{' and '.join(names)} were not combined", fix="Ask for more pairs")
+            )
+        return np.asarray(self.scores[()] - self.scores[key])
+
+    def interaction(self, first: str, second: str) -> FloatArray:
+        """Returns (episode,) what two factors cost together beyond the sum of their costs."""
+        alone = self.costs(first) + self.costs(second)
+        return np.asarray(self.costs(first, second) - alone)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs of factors that were intervened on together."""
+        return [(key[0], key[1]) for key in self.scores if len(key) == 2]
+
+    @property
+    def worst(self) -> str:
+        """The factor that costs most."""
+        return max(self.factors, key=lambda name: _mean(self.costs(name)))
+
+    def cost(self, *names: str) -> Estimate:
+        """Returns the mean cost with its paired 95% interval over episodes."""
+        return _estimate(self.costs(*names), f"{self.task}|{self.metric}|{'|'.join(names)}")
+
+    def table(self, format: Format = "rich") -> Text:
+        """Returns costs and interactions as text, the costliest factor first."""
+        return self.text_table().render(format)
+
+    def text_table(self) -> TextTable:
+        """Returns costs and interactions, the costliest factor first, pairs after them."""
+        base = _mean(self.scores[()])
+        singles = sorted(self.factors, key=lambda name: -_mean(self.costs(name)))
+        pairs = sorted(self.pairs, key=lambda pair: -_mean(self.costs(*pair)))
+        rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
+        rows += [self._row(pair, base) for pair in pairs]
+        return TextTable(
+            title=f"{self.task}, {self.metric} {base:.4g} as it is",
+            header=("factor", "episodes", self.metric, "cost", "share", "interaction"),
+            rows=tuple(rows),
+            caption="cost = what the same episode loses under the intervention [95% interval over "
+            "paired episodes]; share of the score as it is; interaction = cost of the pair beyond "
+            "the sum of the two",
+        )
+
+    def _row(self, names: tuple[str, ...], base: float) -> tuple[Cell, ...]:
+        costs = self.costs(*names)
+        cost = self.cost(*names)
+        share = cost.value / base if base > 0 else np.nan
+        both = Estimate(np.nan)
+        if len(names) == 2:
+            address = f"{self.task}|{self.metric}|{'x'.join(names)}"
+            both = _estimate(self.interaction(*names), address)
+        known = int(np.sum(~np.isnan(costs)))
+        key = tuple(name for name in self.factors if name in names)
+        return " + ".join(names), known, _mean(self.scores[key]), cost, share, both
+
+    def plot(self) -> Figure:
+        """Returns the costs as bars with their intervals, pairs and interactions beneath."""
+        from interverse.reports.plots.costs import costs  # brings matplotlib
+
+        return costs(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all of it as JSON values; `from_json` reads them."""
+        scores = [
+            {"factors": list(key), "scores": [None if np.isnan(s) else float(s) for s in row]}
+            for key, row in self.scores.items()
+        ]
+        factors = {name: dict(regions) for name, regions in self.factors.items()}
+        about = {"format": _FORMAT, "task": self.task, "metric": self.metric}
+        return about | {"factors": factors, "order": list(factors), "conditions": scores}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Attribution:
+        """Returns what `to_json` wrote."""
+        scores = {
+            tuple(row["factors"]): np.array(row["scores"], dtype=np.float64)
+            for row in held["conditions"]
+        }
+        factors = {name: held["factors"][name] for name in held["order"]}
+        return cls(task=held["task"], metric=held["metric"], factors=factors, scores=scores)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes it as JSON and returns the path."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(self.to_json(), indent=1))
+        return target
+
+
+def attribute(  # noqa: PLR0913 - names of `evaluate`
+    policy: PolicyLike,
+    task: str,
+    factors: FactorsLike = None,
+    *,
+    episodes: int = 20,
+    seed: int = 0,
+    pairs: int = 4,
+    metric: str | None = None,
+    **options: Any,
+) -> Attribution:
+    """Returns which factor costs a policy how much, on episodes paired by counterfactual replay.
+
+    Args:
+        policy: what acts; see `interverse.rollouts.as_policy`.
+        task: a world's id.
+        factors: factor -> a pattern of variables, patterns, or {pattern: region}; or a list of
+            patterns. By default every variable with a published space. Values come from B where
+            there is one, else from A, each at an address of its own.
+        episodes: how many, each played once under every intervention.
+        seed: of the episodes.
+        pairs: how many of the costliest factors to combine two by two; 0 for none.
+        metric: which score; by default the first of success and return that the world has.
+        **options: options of the world, as for `make`.
+
+    >>> found = attribute("random", "tutorial/slider-v1", ["box/mass"], episodes=2, max_steps=3)
+    >>> list(found.scores)
+    [(), ('box/mass',)]
+    """
+    for name, count, least in (("episodes", episodes, 1), ("pairs", pairs, 0)):
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
+            raise InvalidValueError(
+                explain(f"{name} is {count!r}", allowed=f"a whole number from {least}")
+            )
+    stage = _Replays(policy, task, episodes, check_seed(seed), options)
+    try:
+        chosen = as_factors(factors, stage.variables)
+        stage.play(())
+        for name, regions in chosen.items():
+            stage.draw_and_play(name, regions)
+        found = stage.attribution(chosen, metric)
+        costliest = sorted(chosen, key=lambda name: -_mean(found.costs(name)))[:pairs]
+        for pair in itertools.combinations([n for n in chosen if n in costliest], 2):
+            stage.play(pair)
+        return stage.attribution(chosen, found.metric)
+    finally:
+        stage.close()
+
+
+@final
+class _Replays:
+    """The same episodes of one task again and again, in the same rows of the same worlds."""
+
+    def __init__(
+        self, policy: PolicyLike, task: str, episodes: int, seed: int, options: Mapping[str, Any]
+    ) -> None:
+        self._policy, self._task, self._seed = policy, task, seed
+        self._episodes = episodes
+        self._count = min(episodes, ROWS)
+        settings = {"threads": 1, **options}
+        self._venv: Any = make_vec(task, self._count, autoreset_mode="disabled", **settings)
+        self._driver = self._venv.unwrapped.driver
+        self._drawn: dict[str, list[tuple[Drawn, NDArray[np.bool_]]]] = {}
+        self._rows: dict[Condition, list[dict[str, Any]]] = {}
+        self._venv.reset(seed=[seed] * self._count)
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The world's variables."""
+        return self._driver.world.variables
+
+    def close(self) -> None:
+        """Releases the worlds."""
+        self._venv.close()
+
+    def _blocks(self) -> list[NDArray[np.int64]]:
+        """Returns the numbers of the episodes, as many at a time as there are worlds."""
+        starts = range(0, self._episodes, self._count)
+        return [np.arange(start, start + self._count) for start in starts]
+
+    def _start(self, numbers: NDArray[np.int64]) -> Any:
+        count = len(numbers)
+        begin = {"episode": numbers.tolist()}
+        return self._venv.reset(seed=[self._seed] * count, options=begin)[0]
+
+    def draw_and_play(self, factor: str, regions: Mapping[str, Any]) -> None:
+        """Draws a factor's values for every episode, keeps them, and plays under them."""
+        held = self._drawn.setdefault(factor, [])
+        for numbers in self._blocks():
+            self._start(numbers)
+            held.append(_drawn_values(Regional(regions=regions), self._driver))
+        self.play((factor,))
+
+    def play(self, condition: Condition) -> None:
+        """Plays every episode under an intervention on these factors."""
+        rows: list[dict[str, Any]] = []
+        for block, numbers in enumerate(self._blocks()):
+            self._start(numbers)
+            given: Drawn = {}
+            refused: dict[int, str] = {}
+            for factor in condition:
+                values, accepted = self._drawn[factor][block]
+                given |= values
+                refused |= {int(row): f"{factor} refused" for row in np.flatnonzero(~accepted)}
+            able = np.setdiff1d(np.arange(len(numbers)), list(refused))
+            chosen = {name: row[able] for name, row in given.items()}
+            refused |= apply(self._driver, chosen, able, check=False)
+            rows += self._play_block(numbers, refused)
+        self._rows[condition] = rows[: self._episodes]
+
+    def _play_block(
+        self, numbers: NDArray[np.int64], refused: Mapping[int, str]
+    ) -> list[dict[str, Any]]:
+        world = self._driver.world
+        actor = Seated(as_policy(self._policy, world), numbers % ROWS, ROWS)
+        actor.reset(np.ones(len(numbers), dtype=bool), self._seed + (numbers << 32))
+        tally = Tally(self._driver, (), {})
+        tally.intervened(refused, 0)
+        observation = world.observe()
+        for _ in range(world.max_steps):
+            action = actor(observation)
+            tally.before(observation, action)
+            observation, *result = self._venv.step(action)
+            tally.after(*result)
+            if tally.done.all():
+                break
+        return tally.rows(self._task, _PROTOCOL, self._seed, numbers)
+
+    def attribution(self, factors: Factors, metric: str | None) -> Attribution:
+        """Returns what is known so far."""
+        names = [*SCORES, *sorted({n for row in self._rows[()] for n in row if ":" in n})]
+        known = [n for n in names if any(n in row for row in self._rows[()])]
+        known = [name.removeprefix("score:") for name in known if not name.startswith("value:")]
+        if metric is not None and metric not in known:
+            raise UnknownNameError(unknown("metric", metric, known))
+        chosen = known[0] if metric is None else metric
+        scores = {
+            key: np.array([row.get(chosen, row.get(f"score:{chosen}", np.nan)) for row in rows])
+            for key, rows in self._rows.items()
+        }
+        return Attribution(task=self._task, metric=chosen, factors=factors, scores=scores)
+
+
+def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:
+    """Returns the first values that each world accepts, and which worlds accepted some."""
+    count = len(driver.steps)
+    pending = np.arange(count)
+    out: Drawn = {}
+    accepted = np.zeros(count, dtype=bool)
+    for attempt in range(ATTEMPTS):
+        noise = Noise(driver.seeds[pending], driver.episodes[pending], driver.steps[pending])
+        drawn = actor.act(Moment(driver, pending, noise, "A_B", f"attribute/{attempt}"))
+        refused = apply(driver, drawn, pending, check=False)
+        fine = ~np.isin(pending, list(refused))
+        for name, rows in drawn.items():
+            held = out.setdefault(name, np.zeros((count, *rows.shape[1:]), rows.dtype))
+            held[pending[fine]] = np.asarray(rows)[fine]
+        accepted[pending[fine]] = True
+        pending = pending[~fine]
+        if not len(pending):
+            break
+    return out, accepted
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _estimate(values: FloatArray, address: str) -> Estimate:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(np.nan)
+    rng = interval_rng(f"attribution|{address}")
+    return Estimate.of(bootstrap.interval(known[:, None], rng=rng, method="bca"))

@@ -1,0 +1,82 @@
+"""Checks of what a saved policy says about itself, before its weights are used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.errors import FileFormatError, explain
+
+WEIGHTS, CARD = "policy.safetensors", "policy.json"
+_MOST_LAYERS = 256
+_MOST_ACTIONS = 100_000
+
+
+def check_layers(name: str, count: Any) -> None:
+    """Raises unless a number of layers is one that a network can have."""
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_LAYERS:
+        raise FileFormatError(explain(f"{name} is {count!r}", allowed=f"1 to {_MOST_LAYERS}"))
+
+
+def check_bounds(low: Any, high: Any) -> None:
+    """Raises unless two lists of finite numbers are the bounds of an action."""
+    for name, ends in (("low", low), ("high", high)):
+        if not isinstance(ends, list) or not 1 <= len(ends) <= _MOST_ACTIONS:
+            raise FileFormatError(explain(f"{name} is no list of numbers", allowed="one an action"))
+        if not all(_is_finite(number) for number in ends):
+            raise FileFormatError(explain(f"{name} holds something else than finite numbers"))
+    if len(low) != len(high) or any(a > b for a, b in zip(low, high, strict=True)):
+        raise FileFormatError(explain("low and high are no bounds of an action"))
+
+
+def check_chain(weights: Mapping[str, Any], names: list[str], first: int, last: int) -> None:
+    """Raises unless linear layers fit together.
+
+    Args:
+        weights: tensors by name.
+        names: of the layers, in order; each has a `.weight` (out, in) and a `.bias` (out,).
+        first: how many numbers the first layer sees.
+        last: how many the last one gives.
+    """
+    width = first
+    for name in names:
+        weight, bias = weights.get(f"{name}.weight"), weights.get(f"{name}.bias")
+        if weight is None or bias is None:
+            raise FileFormatError(explain(f"no {name}.weight with its bias"))
+        shape = tuple(weight.shape)
+        if len(shape) != 2 or shape[1] != width or tuple(bias.shape) != (shape[0],):
+            raise FileFormatError(explain(f"{name}.weight is {shape}", allowed=f"(out, {width})"))
+        width = shape[0]
+    if width != last:
+        raise FileFormatError(explain(f"the last layer gives {width} numbers", allowed=f"{last}"))
+
+
+def check_seen(shape: tuple[int, ...], wanted: int) -> None:
+    """Raises unless batched observations are flat ones that the policy was trained on."""
+    if len(shape) != 2 or shape[1] != wanted:
+        raise FileFormatError(
+            explain(
+                f"the saved policy cannot see observations of shape {shape[1:]}",
+                allowed=f"flat observations of {wanted} numbers",
+                fix="Make the world with the id and the options the policy was trained with",
+            )
+        )
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int | float) and math.isfinite(number)
+
+
+def printed_numbers(text: Any) -> NDArray[np.float32]:
+    """Returns the numbers that NumPy printed: Stable-Baselines keeps bounds as text.
+
+    >>> printed_numbers("[-1.  0.5]").tolist()
+    [-1.0, 0.5]
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"bounds are a {type(text).__name__}")
+    return np.array([float(word) for word in text.strip("[]").split()], dtype=np.float32)

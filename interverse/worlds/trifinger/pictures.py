@@ -1,0 +1,210 @@
+"""Pictures of TriFinger worlds: an engine of one world that follows the store and is drawn.
+
+Looks reach this engine alone, by the variables' bindings, so colours, textures, lights and cameras
+cost the physics nothing. Goal pictures are kept until something they show changes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, cast, final
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.scm import Binding
+from interverse.scm.store import Index, Rows, Store, changed_keys
+from interverse.sim import Engine, Scene, make_engine
+from interverse.sim.arrays import to_numpy
+from interverse.sim.engine import Picture
+from interverse.sim.shapes import Shape
+from interverse.worlds.trifinger.options import TriFingerOptions
+from interverse.worlds.trifinger.robot import action_bounds
+from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene
+
+Array = Any
+_ONE = np.arange(1)
+_GOAL_ALPHA = 0.3
+_QUICK_SHADOWS = 512  # texels along an edge: enough for pictures of 128 pixels
+_TYPES: Mapping[str, Any] = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32}
+# Starts of fields that no picture shows.
+_UNSEEN = ("act", "body_mass", "dof_", "geom_friction", "jnt_", "opt.", "pair_", "qvel")
+
+
+@final
+class Photographer:
+    """Draws one world at a time."""
+
+    def __init__(
+        self,
+        model: Any,
+        scene: ArenaScene,
+        store: Store,
+        *,
+        quick: bool = False,
+        shadows: bool = True,
+    ) -> None:
+        """Makes an engine for pictures of a model.
+
+        Args:
+            model: the compiled scene; it is copied.
+            scene: what it was compiled from.
+            store: whose bindings say what values look like.
+            quick: whether to draw small pictures fast: coarse shadows, no smoothing of edges.
+            shadows: whether lights cast shadows.
+        """
+        self._store = store
+        model = copy.copy(model)
+        if quick:
+            model.vis.quality.shadowsize = _QUICK_SHADOWS
+            model.vis.quality.offsamples = 0
+            model.vis.global_.offwidth = model.vis.global_.offheight = 1
+        if not shadows:
+            model.light_castshadow[:] = False
+        self._engine: Engine = make_engine(Scene(model=model), num_worlds=1, threads=1)
+        self._shown: Rows | None = None  # the rows drawn last
+        self._opacity = {
+            "block": _opacity(f"block_{i}" for i in range(scene.block_count)),
+            "goal": _opacity(f"goal_{i}" for i in range(scene.goal_count)),
+            "obstacle": _opacity(obstacle.name for obstacle in scene.obstacles),
+        }
+
+    def view(self, rows: Rows, size: tuple[int, int]) -> NDArray[np.uint8]:
+        """Returns a picture for people: blocks and goals together."""
+        self._show(rows, blocks=1.0, goals=_GOAL_ALPHA)
+        return self._engine.picture(0, camera="viewer", size=size)
+
+    def shapes(self, rows: Rows) -> tuple[Shape, ...]:
+        """Returns the solids of that picture."""
+        self._show(rows, blocks=1.0, goals=_GOAL_ALPHA)
+        return self._engine.shapes(0)
+
+    def live(
+        self, rows: Rows, cameras: Sequence[int], size: int, kind: Picture = "rgb"
+    ) -> NDArray[Any]:
+        """Returns what the cameras see: robot and blocks, no goals, (cameras, size, size, ...)."""
+        self._show(rows, blocks=1.0, goals=0.0)
+        return self._pictures(cameras, size, kind)
+
+    def goal(
+        self, rows: Rows, cameras: Sequence[int], size: int, kind: Picture = "rgb"
+    ) -> NDArray[Any]:
+        """Returns pictures of the goal: goals as solids, no blocks, fingers out of the way."""
+        low, _ = action_bounds("joint_positions")
+        self._show({**rows, "joint_positions": low[None]}, blocks=0.0, goals=1.0)
+        return self._pictures(cameras, size, kind)
+
+    def goal_keys(self) -> list[str]:
+        """Returns the rows that a picture of the goal depends on."""
+        sources = self._store.sources(_is_seen)
+        names = {n for n in sources if not n.startswith("block_") and n != "joint_positions"}
+        return sorted({self._store.slots[n].key for n in names} | {"goal/used", "obstacle/used"})
+
+    def _pictures(self, cameras: Sequence[int], size: int, kind: Picture) -> NDArray[Any]:
+        names = [OBSERVATION_CAMERAS[c].name for c in cameras]
+        shots = [
+            self._engine.picture(0, camera=name, size=(size, size), kind=kind) for name in names
+        ]
+        return np.stack(shots)
+
+    def _show(self, rows: Rows, *, blocks: float, goals: float) -> None:
+        """Brings the engine up to date with one world's rows, (1, ...) each."""
+        rows = {key: to_numpy(values) for key, values in rows.items()}
+        names: set[str] = set(self._store.slots)
+        if self._shown is not None:
+            keys = changed_keys(rows, self._shown, rows)
+            names = self._store.changed_names(rows, self._shown, keys)
+        edits = [edit for edit in self._store.edits(rows, names) if _is_seen(edit[0])]
+        for kind, alpha in (("block", blocks), ("goal", goals), ("obstacle", 1.0)):
+            binding = self._opacity[kind]
+            if binding is not None:
+                edits.append((binding, alpha * rows[f"{kind}/used"]))
+        self._engine.put(edits, _ONE)
+        self._shown = rows
+
+    def close(self) -> None:
+        """Releases the GL contexts."""
+        self._engine.close()
+
+
+def _opacity(names: Any) -> Binding | None:
+    materials = tuple(names)
+    return Binding("mat_rgba", materials, 3) if materials else None
+
+
+def _is_seen(binding: Binding) -> bool:
+    return not binding.field.startswith(_UNSEEN)
+
+
+# --- observations --------------------------------------------------------------------------------
+
+
+def observation_space(flat: gym.spaces.Box, options: TriFingerOptions) -> gym.Space[Any]:
+    """Returns the space of one world's observation in the chosen mode."""
+    if options.observation_mode == "structured":
+        return flat
+    shape = (2 * len(tuple(options.cameras)), options.image_size, options.image_size)
+    pixels = gym.spaces.Box(0, 255, (*shape, 3), np.uint8)
+    if options.observation_mode == "pixel":
+        return pixels
+    spaces: dict[str, gym.Space[Any]] = {"structured": flat, "pixels": pixels}
+    live = (shape[0] // 2, *shape[1:])
+    if "depth" in options.picture_kinds:
+        spaces["depth"] = gym.spaces.Box(0.0, np.inf, live, np.float32)
+    if "segmentation" in options.picture_kinds:
+        spaces["segmentation"] = gym.spaces.Box(-1, np.iinfo(np.int32).max, live, np.int32)
+    return gym.spaces.Dict(spaces)
+
+
+@final
+class PictureObservations:
+    """The picture observations of N worlds: live and goal images."""
+
+    def __init__(self, photographer: Photographer, options: TriFingerOptions, store: Store) -> None:
+        self._photographer, self._options, self._store = photographer, options, store
+        self._cameras = tuple(options.cameras)
+        self._keys = photographer.goal_keys()
+        self._marks: list[tuple[bytes, ...] | None] = [None] * store.num_worlds
+        self._goals: list[NDArray[np.uint8]] = [np.empty(0, np.uint8)] * store.num_worlds
+
+    def take(self) -> dict[str, NDArray[Any]]:
+        """Returns "pixels", (N, 2k, S, S, 3): k live, k goal images; and what else is asked for."""
+        options, draw = self._options, self._photographer.live
+        pixels: list[NDArray[Any]] = []
+        mixed = options.observation_mode == "mixed"
+        extra: dict[str, list[NDArray[Any]]] = {
+            kind: [] for kind in options.picture_kinds if kind != "rgb" and mixed
+        }
+        for world in range(self._store.num_worlds):
+            rows = self._rows(np.array([world]))
+            live = draw(rows, self._cameras, options.image_size)
+            pixels.append(np.concatenate([live, self._goal(world, rows)]))
+            for kind, shots in extra.items():
+                shots.append(draw(rows, self._cameras, options.image_size, cast(Picture, kind)))
+        out = {"pixels": self._mirrored(np.stack(pixels))}
+        for kind, shots in extra.items():
+            out[kind] = self._mirrored(np.stack(shots).astype(_TYPES[kind]))
+        return out
+
+    def close(self) -> None:
+        """Releases the GL contexts."""
+        self._photographer.close()
+
+    def _rows(self, world: Index) -> Rows:
+        return {key: to_numpy(rows) for key, rows in self._store.take(world).items()}
+
+    def _goal(self, world: int, rows: Rows) -> NDArray[np.uint8]:
+        marks = tuple(rows[key].tobytes() for key in self._keys)
+        if self._marks[world] != marks:
+            size = self._options.image_size
+            self._goals[world] = self._photographer.goal(rows, self._cameras, size)
+            self._marks[world] = marks
+        return self._goals[world]
+
+    def _mirrored(self, pictures: NDArray[Any]) -> NDArray[Any]:
+        """Returns the pictures, turned left to right where the original's are asked for."""
+        if not self._options.mirrored_images:
+            return pictures
+        return np.ascontiguousarray(np.flip(pictures, 3))

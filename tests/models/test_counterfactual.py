@@ -1,0 +1,79 @@
+"""Counterfactual scores: the world with the facts' noise is the ceiling, copying is the floor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.envs.build import build_world
+from interverse.models.counterfactual import (
+    CopyTheFact,
+    ModelCounterfactual,
+    TrueWorld,
+    counterfactual_trials,
+    score_counterfactuals,
+)
+from interverse.models.effects import ModelRespondent
+from interverse.models.probe import Probe
+from interverse.models.world_model import WorldModel, WorldModelConfig
+
+WORLDS = ["blocks/observed-3-v1", "blocks/unobserved-5-v1"]
+WORLDS += [f"chemistry/{graph}-v1" for graph in ("chain", "collider", "full")]
+
+
+@pytest.fixture(scope="module", params=WORLDS)
+def trials(request):
+    return counterfactual_trials(build_world(request.param, 500, {}, None), seed=11)
+
+
+def test_the_true_world_with_the_facts_noise_is_perfect(trials):
+    score = score_counterfactuals(TrueWorld(trials), trials)
+    assert (score.hits, score.mrr, score.effect_error) == (100.0, 100.0, 0.0)
+    assert score.ranked > 200
+
+
+def test_copying_the_fact_never_hits_and_misses_every_effect(trials):
+    score = score_counterfactuals(CopyTheFact(trials.values), trials)
+    assert score.hits == 0.0
+    assert {value for value in score.missed if value is not None} == {1.0}
+    assert {value for value in score.spurious if value is not None} == {0.0}
+
+
+def test_perfect_mechanisms_without_the_noise_lie_between():
+    """In chemistry the noise matters: that is what a counterfactual has over a prediction."""
+    trials = counterfactual_trials(build_world("chemistry/full-v1", 800, {}, None), seed=11)
+    score = score_counterfactuals(TrueWorld(trials, noise=2), trials)
+    assert 10.0 < score.hits < 90.0
+    assert 0.0 < score.effect_error < 0.5
+
+
+def test_the_truth_is_what_the_library_calls_a_counterfactual():
+    """Against `iv.counterfactual` of an episode: same noise, same action, another colour."""
+    fact = iv.rollout("chemistry/full-v1", lambda obs: np.array([7]), seed=3, max_steps=1)
+    twin = iv.counterfactual(fact, do={"object_0/color": 4})
+    world = build_world("chemistry/full-v1", 1, {}, None)
+    from interverse.models.trials import Scenes
+
+    scenes = Scenes(world, seed=3, field="color")
+    before = np.stack([fact.values[f"object_{i}/color"][0] for i in range(5)])[None]
+    altered = before.copy()
+    altered[0, 0] = 4
+    action = np.array([7])
+    for states, episode in ((before, fact), (altered, twin)):
+        after = np.stack([episode.values[f"object_{i}/color"][1] for i in range(5)])[None]
+        assert np.array_equal(scenes.after(states, action), after)
+
+
+def test_a_world_model_is_scored_through_its_probe(trials):
+    objects = trials.truth.shape[1]
+    config = WorldModelConfig(
+        model="action_gnn",
+        objects=objects,
+        **{"encoder": "small", "embedding": 4, "hidden": 16, "encoder_channels": 8},
+    )
+    model = WorldModel.seeded(config, 0)
+    probe = Probe(objects * 4, objects, trials.values)
+    score = score_counterfactuals(ModelCounterfactual(ModelRespondent(model, probe)), trials)
+    assert 0.0 <= score.hits <= score.mrr <= 100.0
+    assert len(score.effect_errors) == objects

@@ -1,0 +1,148 @@
+"""Attribution: known answers, pairing, interactions, every family, the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.cli import main
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.protocols.factors import as_factors
+from interverse.reports.attribution import Attribution, attribute
+
+SLIDER = "tutorial/slider-v1"
+CARTPOLE = "control/cartpole_balance-v1"
+SMALL = {"frame_stack": 1, "image_size": 24, "quality": "fast", "max_steps": 6}
+
+
+def reads_brightness():
+    """Returns a policy that pushes the cart away where the picture is not as bright as usual."""
+    env = iv.make(CARTPOLE, **SMALL)
+    usual = env.reset(seed=0)[0].mean()
+    env.close()
+
+    def act(seen):
+        light = np.asarray(seen, np.float64).mean(axis=(1, 2, 3))
+        return np.clip(np.abs(light[:, None] - usual) / 4.0, 0.0, 1.0).astype(np.float32)
+
+    return act
+
+
+def blind(seen):
+    return np.zeros((len(seen), 1), np.float32)
+
+
+def test_a_policy_that_sees_nothing_pays_for_no_look():
+    looks = {"light": "light/*", "floor": "floor/*", "camera": "camera/*"}
+    found = iv.attribute(blind, task=CARTPOLE, factors=looks, episodes=3, **SMALL)
+    for key in found.scores:
+        np.testing.assert_array_equal(found.scores[key], found.scores[()])
+    assert len(found.pairs) == 3
+
+
+def test_the_variable_that_a_policy_depends_on_is_named():
+    """The still policy of the slider feels the push and gravity, and no colour or size."""
+    names = ["push", "box/color", "box/size"]
+    found = iv.attribute("random", task=SLIDER, factors=names, episodes=12, max_steps=25)
+    assert found.worst == "push"
+    assert found.cost("push").low > 0
+    assert not found.costs("box/color").any()
+    assert not found.interaction("push", "box/color").any()
+    assert str(found.table()).splitlines()[4].split()[0] == "push"
+
+
+def test_light_is_what_breaks_a_policy_that_reads_brightness():
+    looks = {"light": "light/*", "damping": "dynamics/damping"}
+    options = SMALL | {"frame_skip": 8}
+    found = iv.attribute(reads_brightness(), task=CARTPOLE, factors=looks, episodes=4, **options)
+    assert found.worst == "light"
+    assert found.costs("light").mean() > 50 * np.abs(found.costs("damping")).max()
+
+
+def test_costs_and_interactions_by_hand():
+    scores = {
+        (): np.array([10.0, 8.0]),
+        ("a",): np.array([7.0, 8.0]),
+        ("b",): np.array([9.0, 6.0]),
+        ("a", "b"): np.array([2.0, np.nan]),
+    }
+    factors = {"a": {"x": "B"}, "b": {"y": "A"}}
+    found = Attribution(task="t", metric="return", factors=factors, scores=scores)
+    assert found.costs("a").tolist() == [3.0, 0.0]
+    assert found.cost("a").value == 1.5
+    assert found.interaction("b", "a")[0] == 8.0 - 3.0 - 1.0
+    assert np.isnan(found.interaction("a", "b")[1])
+    again = Attribution.from_json(json.loads(json.dumps(found.to_json(), sort_keys=True)))
+    assert list(again.scores) == list(found.scores)
+    assert str(again.table()) == str(found.table())
+    with pytest.raises(UnknownNameError, match="factor"):
+        found.costs("c")
+
+
+def test_episodes_are_the_same_whatever_else_is_asked():
+    few = attribute("random", SLIDER, ["push"], episodes=3, max_steps=5)
+    more = attribute("random", SLIDER, ["box/mass", "push"], episodes=4, max_steps=5, pairs=0)
+    np.testing.assert_array_equal(few.scores[()], more.scores[()][:3])
+    np.testing.assert_array_equal(few.scores[("push",)], more.scores[("push",)][:3])
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("trifinger/pushing-v1", {"max_steps": 3}),
+        ("blocks/unobserved-3-v1", {"max_steps": 3}),
+        ("chemistry/chain-v1", {"max_steps": 3}),
+        ("rooms/single-v1", {"image_size": 24}),
+        ("control/reacher_easy-v1", {"max_steps": 3, "observation": "state"}),
+    ],
+)
+def test_it_works_in_every_family(task, options):
+    env = iv.make(task, **options)
+    env.reset(seed=0)
+    drawn = [n for n, v in env.variables.items() if v.space_a is not None and not v.read_only]
+    env.close()
+    if not drawn:
+        with pytest.raises(InvalidValueError, match="no variable"):
+            attribute("random", task, episodes=2, **options)
+        return
+    found = attribute("random", task, drawn[:2], episodes=2, **options)
+    assert np.isfinite(found.scores[()]).all()
+    assert found.table()
+
+
+def test_default_factors_leave_states_and_goals_out():
+    env = iv.make("trifinger/pushing-v1")
+    env.reset(seed=0)
+    factors = as_factors(None, env.variables)
+    kinds = {env.variables[name].kind for regions in factors.values() for name in regions}
+    assert not kinds & {"state", "goal"}
+    assert factors["block:latent"]["block_0/mass"] == "B"
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("factors", "error", "match"),
+    [
+        (["box/weigth"], UnknownNameError, "box/weigth"),
+        ({"a": "box/mass", "b": "box/*"}, InvalidValueError, "belongs to the factors"),
+        ({"a": {"box/mass": "C"}}, InvalidValueError, "region of box/mass"),
+    ],
+)
+def test_mistakes(factors, error, match):
+    with pytest.raises(error, match=match):
+        attribute("random", SLIDER, factors, episodes=2)
+
+
+def test_the_command_line(tmp_path, capsys):
+    words = ["explain", "random", "--task", SLIDER, "--episodes", "3", "--option", "max_steps=4"]
+    asked = [*words, "--factors", "push", "box=box/mass,box/size", "--out", str(tmp_path)]
+    assert main(asked) == 0
+    assert "costs most" in capsys.readouterr().out
+    held = json.loads((tmp_path / "attribution.json").read_text())
+    assert held["order"] == ["push", "box"]
+    assert (tmp_path / "attribution.svg").stat().st_size > 2000
+    assert main(["explain", "random"]) == 2
+    assert "--task" in capsys.readouterr().err
