@@ -13,9 +13,9 @@ import torch
 
 from interverse.actors.curriculum import paper_curriculum
 from interverse.bench.measure import Row
-from interverse.learning.arena import DeviceArena
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import curriculum_starts
+from interverse.learning.starts import curriculum_starts, make_arena
+from interverse.worlds.trifinger.device import DeviceArena
 
 _TARGETS = {"pushing": 350_000, "stacking2": 150_000}
 _WORLDS = {"pushing": 16_384, "stacking2": 8_192}
@@ -43,7 +43,7 @@ def device_rows(
 def _arena(task: str, device: str, worlds: int, skip: int) -> DeviceArena:
     name, options = f"trifinger/{task}-v1", {"skip_frame": skip}
     starts = curriculum_starts(name, paper_curriculum(2), 256, seed=0, options=options)
-    return DeviceArena(name, num_worlds=worlds, device=device, starts=starts, options=options)
+    return make_arena(name, starts, num_worlds=worlds, device=device, options=options)
 
 
 def _steps(task: str, device: str, worlds: int) -> list[Row]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from interverse.learning.arena import DeviceArena
 from interverse.learning.starts import REFUSED, Starts, merge, protocol_starts
 from interverse.protocols.protocol import Protocol
+from interverse.worlds.trifinger.device import DeviceArena
 
 Tensor = torch.Tensor
 Row = dict[str, Any]

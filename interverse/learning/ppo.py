@@ -14,9 +14,9 @@ from typing import Any, final
 
 import torch
 
-from interverse.learning.arena import ArenaView, DeviceArena
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
+from interverse.worlds.trifinger.device import ArenaView, DeviceArena
 
 Tensor = torch.Tensor
 

@@ -14,7 +14,7 @@ from typing import final
 
 import torch
 
-from interverse.learning.arena import ArenaView
+from interverse.worlds.trifinger.device import ArenaView
 
 Tensor = torch.Tensor
 
@@ -26,7 +26,7 @@ _CLEARANCE = 0.03  # stacking2: how far above its place the upper block is carri
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
+class ShapingWeights:
     """Weights of the terms.
 
     Attributes:
@@ -48,7 +48,7 @@ class Weights:
     effort: float = 0.002
 
 
-WEIGHTS = Weights()
+WEIGHTS = ShapingWeights()
 
 
 def shaped_reward(task: str, before: ArenaView, now: ArenaView, action: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.learning.arena import TASKS
 from interverse.learning.ppo import PpoSettings
+from interverse.worlds.trifinger.device import TASKS
 
 CURRICULA = (0, 1, 2)
 
