@@ -12,6 +12,7 @@ BENCHMARKS = Registry(
         "device": Entry("interverse.bench.device:device_rows"),
         "evaluation": Entry("interverse.bench.evaluation:evaluation"),
         "imports": Entry("interverse.bench.imports:imports"),
+        "pixels": Entry("interverse.bench.pixels:pixel_updates"),
         "rooms": Entry("interverse.bench.rooms:rooms"),
         "slider": Entry("interverse.bench.slider:slider"),
         "trifinger": Entry("interverse.bench.trifinger:trifinger"),

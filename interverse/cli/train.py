@@ -13,7 +13,6 @@ from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
-from interverse.files.json_text import read_json_object
 from interverse.scm.variable import SpaceName
 
 
@@ -56,6 +55,8 @@ class Train:
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
     """Pictures: float32, tf32 or bf16; the last two are for a GPU."""
+    overlap: bool = False
+    """Pictures: let actors step while the networks learn from what came before."""
     evaluate_every: int | None = None
     """Pictures: decisions between evaluations with the mean action."""
     evaluate_episodes: int | None = None
@@ -68,6 +69,13 @@ class Train:
 
 def train(config: Train) -> Path:
     """Trains and says where the policy is."""
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
     pixels = config.algorithm in get_args(PixelAlgorithm)
     on_device = not pixels and config.device not in (None, "cpu")
     if on_device:
@@ -76,8 +84,7 @@ def train(config: Train) -> Path:
         folder = _train_pixels(config) if pixels else _train_sb3(config)
     console = Console()
     console.print(str(folder), soft_wrap=True)
-    words = _option_words(folder) if pixels else ""
-    hint = f"Next: interverse evaluate --task {config.task} --policy {folder}{words}"
+    hint = f"Next: interverse evaluate {config.out}"
     console.print(hint, style="dim", soft_wrap=True)
     return folder
 
@@ -141,10 +148,3 @@ def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
     given.pop("option", None)
     given.pop("hyper", None)
     return given | {"options": parse_pairs(config.option)}
-
-
-def _option_words(folder: Path) -> str:
-    """Returns the options that an evaluation needs to show the policy what it knows."""
-    options = read_json_object(folder / "policy.json")["trained"]["options"]
-    pairs = (f"{name}={json.dumps(value)}" for name, value in sorted(options.items()))
-    return " --option " + " ".join(pairs) if options else ""
