@@ -17,7 +17,7 @@ from interverse.actors.curriculum import Curriculum
 from interverse.envs import make, make_vec
 from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template
-from interverse.worlds.trifinger.device import DeviceArena
+from interverse.worlds.trifinger import device as device_worlds
 
 Rows = dict[str, NDArray[Any]]
 
@@ -116,7 +116,7 @@ def make_arena(
     device: str,
     groups: int = 16,
     options: Mapping[str, Any] | None = None,
-) -> DeviceArena:
+) -> device_worlds.DeviceArena:
     """Returns worlds of a task on a device.
 
     Args:
@@ -130,7 +130,7 @@ def make_arena(
     env: Any = make(task, **{"contact": "convex", **(options or {})})
     try:
         world = env.unwrapped.world
-        return DeviceArena(
+        return device_worlds.DeviceArena(
             world, num_worlds=num_worlds, device=device, starts=starts.rows, groups=groups
         )
     finally:
