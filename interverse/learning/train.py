@@ -15,9 +15,8 @@ from safetensors.torch import load_file, save_file
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.errors import InvalidValueError, explain
-from interverse.learning.arena import DeviceArena
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts
+from interverse.learning.starts import Starts, curriculum_starts, make_arena
 from interverse.rng import check_seed
 
 _WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
@@ -84,11 +83,11 @@ def train_on_device(
             seed=config.seed << 32,
             options=config.options,
         )
-    arena = DeviceArena(
+    arena = make_arena(
         config.task,
+        starts,
         num_worlds=config.num_worlds,
         device=config.device,
-        starts=starts,
         options=config.options,
     )
     try:
