@@ -20,8 +20,8 @@ from interverse.worlds import WORLDS as _WORLDS
 if TYPE_CHECKING:
     from interverse.data import load_dataset
     from interverse.envs import Snapshot, make, make_vec, register
-    from interverse.protocols.attribution import attribute
     from interverse.protocols.evaluate import evaluate
+    from interverse.reports.attribution import attribute
     from interverse.reports.page import report
     from interverse.results import Results
     from interverse.rollouts import Episode, counterfactual, rollout
@@ -37,7 +37,7 @@ _LAZY = {
     "Snapshot": "interverse.envs",
     "Variable": "interverse.scm",
     "Results": "interverse.results",
-    "attribute": "interverse.protocols.attribution",
+    "attribute": "interverse.reports.attribution",
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
     "report": "interverse.reports.page",

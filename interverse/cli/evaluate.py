@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import os
 import re
 import sys
 from contextlib import redirect_stdout
-from dataclasses import MISSING, field, fields, make_dataclass
+from dataclasses import MISSING, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -19,15 +20,23 @@ from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
+from interverse.rollouts.policy_world import PolicyWorld, policy_world
 
 # What is written otherwise on a command line than in Python; all else is the signature's.
 _WRITTEN: dict[str, tuple[Any, Any]] = {
     "policy": (str, "random"),
+    "task": (str | None, None),
     "protocols": (str, "all"),
     "out": (Path | None, None),
     "metrics": (tuple[str, ...], ()),
 }
 _OWN: tuple[tuple[str, Any, Any, str], ...] = (
+    (
+        "run",
+        Annotated[str | None, tyro.conf.Positional],
+        None,
+        "the folder of a training run: its policy, in the world it was trained in",
+    ),
     (
         "option",
         tuple[str, ...],
@@ -76,6 +85,8 @@ def evaluate(config: Any) -> Results:
     """Runs the evaluation that an `Evaluate` asks for and writes its table."""
     given = {item.name: getattr(config, item.name) for item in fields(config)}
     as_json, options = given.pop("json"), parse_pairs(given.pop("option"))
+    known = known_policy(given.pop("run") or config.policy, config.task)
+    given |= {"policy": known.policy, "task": known.task}
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
         results = run(**given, progress=True, **options)
     if as_json:
@@ -85,6 +96,20 @@ def evaluate(config: Any) -> Results:
         if config.out is not None:
             Console().print(f"Results in {config.out}. Next: interverse report {config.out}")
     return results
+
+
+def known_policy(given: str, task: str | None) -> PolicyWorld:
+    """Returns a policy by name or folder with its world; a `task` given replaces its own."""
+    if os.sep in given and not Path(given).exists():
+        raise InvalidValueError(
+            explain(f"there is no {given}", fix="Name the folder of a run or of a policy")
+        )
+    known = policy_world(given)
+    if task is None and known.task is None:
+        raise InvalidValueError(
+            explain(f"{given} does not say which world it is for", fix="Pass --task, an id")
+        )
+    return replace(known, task=task or known.task)
 
 
 def summary(results: Results) -> list[dict[str, Any]]:

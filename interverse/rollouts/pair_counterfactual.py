@@ -10,9 +10,15 @@ import numpy as np
 from interverse.envs import make
 from interverse.errors import InterventionError, InvalidValueError, explain
 from interverse.scm import Do, Intervention, as_intervention
-from interverse.worlds.rooms.pair import Origin, Pair
-from interverse.worlds.rooms.pairs import Draft, act_and_draw, generate_pairs, redrawn
-from interverse.worlds.rooms.variables import ACTION
+from interverse.worlds.rooms import (
+    ACTION,
+    Draft,
+    Origin,
+    Pair,
+    act_and_draw,
+    generate_pairs,
+    redrawn,
+)
 
 _ONE = np.array([0])
 
@@ -38,7 +44,7 @@ def counterfactual_pair(
         )
     origin = _complete(pair)
     action, change = _split(as_intervention(do))
-    env = make(origin.world_id, **origin.options)
+    env: Any = make(origin.world_id, **origin.options)
     try:
         env.reset(seed=pair.address.seed)
         world = env.unwrapped.world

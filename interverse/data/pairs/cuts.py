@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.data.pairs.split_config import Labels, Rows, Shifted, Split, SplitConfig
+from interverse.data.pairs.split_config import Labels, PairSplit, Rows, Shifted, SplitConfig
 from interverse.errors import InvalidValueError, explain
 
 
@@ -14,7 +14,7 @@ def cut(
     labels: Labels,
     config: SplitConfig,
     shuffle: np.random.RandomState,
-) -> Split:
+) -> PairSplit:
     """Returns the parts of a split.
 
     Args:
@@ -28,7 +28,7 @@ def cut(
         parts = _apart(shifted, labels, config, shuffle)
     else:
         parts = _together(shifted, config, shuffle)
-    return Split(**{name: kept[rows] for name, rows in parts.items()}, held=shifted.held)
+    return PairSplit(**{name: kept[rows] for name, rows in parts.items()}, held=shifted.held)
 
 
 def _together(

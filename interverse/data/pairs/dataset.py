@@ -20,15 +20,15 @@ from interverse.data.pairs.pictures import (
     DEPTHS,
     INSTANCES,
     MASKS,
-    Pictures,
+    PairPictures,
     decode,
 )
 from interverse.data.pairs.shards import ShardPictures, joined, picture_kinds, read_columns
-from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
-from interverse.data.pairs.tensors import CACHE, Job, PairArrays, Shape, load_tensors
+from interverse.data.pairs.splits import Labels, PairSplit, SplitConfig, split_pairs
+from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.graph import CausalGraph
-from interverse.worlds.rooms.pair import Address, Origin, Pair
+from interverse.worlds.rooms import Address, Origin, Pair
 
 Rows = Any  # a slice, a mask, an index array or None for all
 _BY_ROW = (
@@ -57,7 +57,7 @@ class PairDataset:
     """
 
     path: Path
-    pictures: Pictures
+    pictures: PairPictures
     rows: NDArray[np.int64]
     verbs: tuple[str, ...]
     nouns: tuple[str, ...]
@@ -113,7 +113,7 @@ class PairDataset:
         shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp",
         seed: int = 0,
         **sizes: Any,
-    ) -> Split:
+    ) -> PairSplit:
         """Returns the rows of each part under a shift; `sizes` are fields of `SplitConfig`."""
         return split_pairs(self.labels, SplitConfig(shift=shift, **sizes), seed, str(self.path))
 
@@ -133,7 +133,7 @@ class PairDataset:
             mask_size: edge of the masks; None takes `size`, 0 leaves masks out.
             cache: folder to keep them in; None takes `.tensors` in the data set's folder.
         """
-        shape = Shape(size=size, crop=crop, mask_size=mask_size)
+        shape = PairShape(size=size, crop=crop, mask_size=mask_size)
         job = Job(pictures=self.pictures, rows=self.rows, boxes=self.box_after, shape=shape)
         return load_tensors(job, self.path / CACHE if cache is None else Path(cache))
 
@@ -164,11 +164,11 @@ class PairDataset:
             )
         (at,) = self._choose(row).tolist()
         kinds = [kind for kind in _KINDS if kind in self.pictures.kinds]
-        pictures = {kind: self.images(kind, [at])[0] for kind in kinds}
+        pictures: dict[str, Any] = {kind: self.images(kind, [at])[0] for kind in kinds}
         if "instances_before" not in pictures:
             for when in ("before", "after"):
                 pictures[f"instances_{when}"] = np.where(pictures[f"mask_{when}"], 0, -1)
-        boxes = {
+        boxes: dict[str, Any] = {
             name: tuple(getattr(self, name)[at].tolist()) for name in ("box_before", "box_after")
         }
         return Pair(

@@ -17,7 +17,7 @@ import numpy as np
 
 from interverse.data.pairs.dataset import PairDataset
 from interverse.data.pairs.pictures import COLOURS, file_pictures
-from interverse.data.pairs.tables import Row, numbered, read_rows
+from interverse.data.pairs.tables import PairRow, numbered, read_rows
 from interverse.errors import FileFormatError, explain, unknown
 
 TABLES = ("EPIC_100_train.csv", "EPIC_100_validation.csv")
@@ -94,7 +94,7 @@ def load_epic(
     )
 
 
-def _rows(folder: Path) -> list[Row]:
+def _rows(folder: Path) -> list[PairRow]:
     files = [folder / name for name in TABLES if (folder / name).exists()]
     if not files:
         raise FileNotFoundError(explain(f"there is no {' or '.join(TABLES)} in {folder}"))
@@ -106,7 +106,7 @@ def _class_names(file: Path) -> dict[int, str]:
     return {row.whole("id"): row["key"] for row in read_rows(file, ("id", "key"), header=True)}
 
 
-def _named(row: Row, kind: str, names: Mapping[int, str]) -> str:
+def _named(row: PairRow, kind: str, names: Mapping[int, str]) -> str:
     number = row.whole(f"{kind}_class")
     if number not in names:
         raise FileFormatError(
@@ -118,7 +118,7 @@ def _named(row: Row, kind: str, names: Mapping[int, str]) -> str:
     return names[number]
 
 
-def _filtered(rows: list[Row], chosen: EpicFilter, verbs: Mapping[int, str]) -> list[Row]:
+def _filtered(rows: list[PairRow], chosen: EpicFilter, verbs: Mapping[int, str]) -> list[PairRow]:
     if chosen.verbs is not None:
         for name in chosen.verbs:
             if name not in verbs.values():
@@ -135,6 +135,6 @@ def _filtered(rows: list[Row], chosen: EpicFilter, verbs: Mapping[int, str]) -> 
     return [row for row in rows if row["narration_id"] in passed]
 
 
-def _frame(row: Row, column: str) -> str:
+def _frame(row: PairRow, column: str) -> str:
     folder = f"{row['participant_id']}/rgb_frames/{row['video_id']}"
     return f"{folder}/frame_{row.whole(column):010d}.jpg"

@@ -1,4 +1,4 @@
-"""What a folder of pairs says about itself: `index.json`, written last, names every shard."""
+"""The index of a folder of pairs: `index.json`, written last, names every file of a house."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, final
 
 from interverse._version import __version__
 from interverse.data.pairs.shards import FORMAT, ShardInfo
-from interverse.data.pairs.values import Layout
+from interverse.data.pairs.values import PairLayout
 from interverse.data.store import atomic
 from interverse.errors import FileFormatError, explain
 from interverse.files.json_text import read_json_object
@@ -47,7 +47,7 @@ class PairHeader:
     instances: bool
     verbs: tuple[str, ...]
     nouns: tuple[str, ...]
-    variables: Layout
+    variables: PairLayout
     graph: str
     shards: tuple[ShardInfo, ...]
     version: str = __version__
@@ -122,7 +122,7 @@ class PairHeader:
                 | {
                     "verbs": tuple(given["verbs"]),
                     "nouns": tuple(given["nouns"]),
-                    "variables": Layout.from_json(given["variables"]),
+                    "variables": PairLayout.from_json(given["variables"]),
                     "shards": tuple(ShardInfo(**shard) for shard in given["shards"]),
                 }
             )

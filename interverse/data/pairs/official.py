@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from interverse.data.pairs.dataset import PairDataset
 from interverse.data.pairs.pictures import FilePictures, Image, file_pictures, reading
 from interverse.data.pairs.splits import OPPOSITES
-from interverse.data.pairs.tables import Row, numbered, read_rows
+from interverse.data.pairs.tables import PairRow, numbered, read_rows
 from interverse.errors import FileFormatError, InvalidValueError, explain
 
 COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
@@ -99,7 +99,7 @@ def load_official(
     )
 
 
-def _annotations(root: Path) -> Iterator[Row]:
+def _annotations(root: Path) -> Iterator[PairRow]:
     if not root.is_dir():
         raise FileNotFoundError(explain(f"there is no folder {root}"))
     if (root / ANNOTATIONS).exists():
@@ -110,7 +110,7 @@ def _annotations(root: Path) -> Iterator[Row]:
     return chain.from_iterable(read_rows(file, COLUMNS, header=False) for file in files)
 
 
-def _first(row: Row) -> str:
+def _first(row: PairRow) -> str:
     """Returns the name of the picture before: cut at "second", with "first" added."""
     head, found, _ = row["figure"].partition("second")
     if not found:
@@ -123,7 +123,7 @@ def _first(row: Row) -> str:
     return f"{head}first"
 
 
-def _pictures(root: Path, rows: Sequence[Row], firsts: Sequence[str]) -> FilePictures:
+def _pictures(root: Path, rows: Sequence[PairRow], firsts: Sequence[str]) -> FilePictures:
     names: dict[str, Sequence[str]] = {}
     for folder, prefix in (("color", ""), ("mask", "mask_")):
         scenes = [f"{row['scene']}/{folder}" for row in rows]

@@ -32,7 +32,7 @@ DEPTHS = ("depth_before", "depth_after")
 _BITS: dict[str, Any] = {"instances": np.int16, "depth": np.float16}
 
 
-class Pictures(Protocol):
+class PairPictures(Protocol):
     """Where a data set's encoded pictures are, by kind and row."""
 
     @property

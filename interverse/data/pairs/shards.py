@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
-from interverse.data.pairs.values import Layout
+from interverse.data.pairs.values import PairLayout
 from interverse.data.store import atomic, opened, read_small
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.files.json_text import parse_json
-from interverse.worlds.rooms.pair import Pair, Rejection
+from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"
 _SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")
@@ -98,7 +98,7 @@ def write_shard(
             pictures.setdefault(kind, []).append(data)
         pairs.append(_bare(item))
     arrays = _arrays(pairs, pictures)
-    layout = Layout.of(pairs[0].factors_before).to_json() if pairs else {}
+    layout = PairLayout.of(pairs[0].factors_before).to_json() if pairs else {}
     size = int(pairs[0].size) if pairs else 0
     info = ShardInfo(
         file=path.name,
@@ -140,11 +140,11 @@ def read_info(path: Path, key: str) -> ShardInfo:
     return info
 
 
-def read_layout(path: Path) -> tuple[Layout, int]:
+def read_layout(path: Path) -> tuple[PairLayout, int]:
     """Returns the variables of a shard that holds pairs, and the edge of its pictures."""
     with opened(path, f"format {FORMAT}") as file:
         layout = parse_json(file.attrs["layout"], "its layout")
-        return Layout.from_json(layout), int(file.attrs["size"])
+        return PairLayout.from_json(layout), int(file.attrs["size"])
 
 
 def read_columns(path: Path, count: int) -> Columns:
@@ -256,7 +256,7 @@ def _encoded(pair: Pair, *, instances: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _arrays(pairs: list[_Bare], pictures: Mapping[str, list[bytes]]) -> dict[str, NDArray[Any]]:
-    layout = Layout.of(pairs[0].factors_before if pairs else {})
+    layout = PairLayout.of(pairs[0].factors_before if pairs else {})
     names = {name: column for column, name in enumerate(layout.names)}
     nuisance = np.zeros((len(pairs), len(names)), dtype=bool)
     for row, pair in enumerate(pairs):

@@ -75,7 +75,7 @@ class SplitConfig:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Split:
+class PairSplit:
     """Rows of a data set, by part. All parts but `valid_ood` are disjoint.
 
     Attributes:

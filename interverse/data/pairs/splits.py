@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from interverse.data.pairs.cuts import cut
-from interverse.data.pairs.split_config import SHIFTS, Labels, Rows, Shifted, Split, SplitConfig
+from interverse.data.pairs.split_config import SHIFTS, Labels, PairSplit, Rows, Shifted, SplitConfig
 from interverse.errors import InvalidValueError, explain
 from interverse.rng import check_seed
 
@@ -36,19 +36,21 @@ __all__ = [
     "OPPOSITES",
     "SHIFTS",
     "Labels",
+    "PairSplit",
     "Rows",
     "Shifted",
     "Split",
     "SplitConfig",
     "split_pairs",
 ]
+Split = PairSplit  # its name for users
 _LARGEST_SEED = 2**32 - 1
 _CAP = 1.5  # a verb may have the mean number of rows divided by this
 
 
 def split_pairs(
     labels: Labels, config: SplitConfig, seed: int = 0, where: str = "the data set"
-) -> Split:
+) -> PairSplit:
     """Returns the rows of each part. The same arguments give the same rows.
 
     Args:

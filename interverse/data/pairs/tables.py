@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Row:
+class PairRow:
     """One row: its file, its number as editors count, its fields by column."""
 
     file: Path
@@ -57,7 +57,7 @@ class Row:
             ) from None
 
 
-def read_rows(file: Path, columns: Sequence[str], *, header: bool) -> Iterator[Row]:
+def read_rows(file: Path, columns: Sequence[str], *, header: bool) -> Iterator[PairRow]:
     """Yields the rows of a CSV file.
 
     Args:
@@ -77,7 +77,7 @@ def read_rows(file: Path, columns: Sequence[str], *, header: bool) -> Iterator[R
                             allowed=f"{len(names)}: {', '.join(names)}",
                         )
                     )
-                yield Row(file, reader.line_num, dict(zip(names, fields, strict=True)))
+                yield PairRow(file, reader.line_num, dict(zip(names, fields, strict=True)))
     except FileNotFoundError as error:
         raise FileNotFoundError(explain(f"there is no file {file}")) from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.data.pairs.pictures import COLOURS, MASKS, Image, Pictures, open_image, reading
+from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
 from interverse.data.store import atomic
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
 
@@ -47,7 +47,7 @@ class PairArrays(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class PairShape:
     """What the arrays are to be.
 
     Attributes:
@@ -82,10 +82,10 @@ class Job:
         shape: to what.
     """
 
-    pictures: Pictures
+    pictures: PairPictures
     rows: NDArray[np.int64]
     boxes: NDArray[np.int64] | None
-    shape: Shape
+    shape: PairShape
 
     @property
     def kinds(self) -> tuple[str, ...]:

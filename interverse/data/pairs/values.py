@@ -21,14 +21,14 @@ Values = Mapping[str, NDArray[Any]]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class PairLayout:
     """Which variables there are: their shapes, and which of them hold whole numbers."""
 
     shapes: Mapping[str, tuple[int, ...]]
     whole: frozenset[str]
 
     @classmethod
-    def of(cls, values: Values) -> Layout:
+    def of(cls, values: Values) -> PairLayout:
         """Returns the layout of one pair's variables."""
         arrays = {name: np.asarray(values[name]) for name in sorted(values)}
         return cls(
@@ -49,7 +49,7 @@ class Layout:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Layout:
+    def from_json(cls, data: Mapping[str, Any]) -> PairLayout:
         """Returns the layout that `to_json` told of."""
         return cls(
             shapes={name: tuple(data[name]["shape"]) for name in sorted(data)},
@@ -59,10 +59,10 @@ class Layout:
     def pack(self, rows: Sequence[Values]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Returns two matrices, one row a pair; a pair of another layout raises."""
         for row in rows:
-            if Layout.of(row) != self:
+            if PairLayout.of(row) != self:
                 raise InvalidValueError(
                     explain(
-                        f"pairs differ in their variables: {_difference(self, Layout.of(row))}",
+                        f"pairs differ in their variables: {_difference(self, PairLayout.of(row))}",
                         allowed="the same names, shapes and kinds in every pair of a data set",
                     )
                 )
@@ -86,7 +86,7 @@ class Layout:
         return out
 
 
-def _difference(one: Layout, other: Layout) -> str:
+def _difference(one: PairLayout, other: PairLayout) -> str:
     for name in sorted({*one.shapes, *other.shapes}):
         mine, theirs = one.shapes.get(name), other.shapes.get(name)
         if mine != theirs:

@@ -5,7 +5,7 @@ Weights come from a folder or a hub's name; without either the networks are rand
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,9 @@ _DEPTHS = {"resnet18": (2, 2, 2, 2), "resnet50": (3, 4, 6, 3)}
 
 class _Normalised(nn.Module):
     """Shifts and scales pictures in 0..1 as the pretrained weights expect."""
+
+    mean: Tensor
+    scale: Tensor
 
     def __init__(self, mean: tuple[float, ...], deviation: tuple[float, ...]) -> None:
         super().__init__()
@@ -148,7 +151,7 @@ def _resnet_config(config: EncoderConfig) -> ResNetConfig:
     )
 
 
-def _load(kind: type[nn.Module], shape: object, weights: str | None) -> nn.Module:
+def _load(kind: type[nn.Module], shape: object, weights: str | None) -> Any:
     if weights is None:
         return kind(shape)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -47,6 +47,7 @@ class PairEncoder(nn.Module):
         """
         pictures = images.float() / 255
         if isinstance(self.network, SlotEncoder):
+            assert noise is not None  # `noise` gave it
             tokens = self.network.pairs(_at(pictures, self.network.resolution), noise)
         else:
             tokens = self.network(pictures.flatten(0, 1)).unflatten(0, (-1, 2))
@@ -67,7 +68,7 @@ class PairEncoder(nn.Module):
         return slot_noise(self.network, rows, seed)
 
 
-def build_encoder(config: EncoderConfig) -> nn.Module:
+def build_encoder(config: EncoderConfig) -> Any:
     """Returns the network of one picture's tokens; random weights come from torch's generator."""
     if config.name == "slots":
         network = SlotEncoder(config)

@@ -30,10 +30,21 @@ Listener = Callable[[Mapping[str, Any]], None]
 class Sets(Protocol):
     """Row numbers of the four sets, as a split of the data gives them."""
 
-    train: NDArray[Any]
-    valid: NDArray[Any]
-    test_id: NDArray[Any]
-    test_ood: NDArray[Any]
+    @property
+    def train(self) -> NDArray[Any]:
+        """To train on."""
+
+    @property
+    def valid(self) -> NDArray[Any]:
+        """To choose an epoch by."""
+
+    @property
+    def test_id(self) -> NDArray[Any]:
+        """Tests in distribution."""
+
+    @property
+    def test_ood(self) -> NDArray[Any]:
+        """Tests out of it."""
 
 
 @final
@@ -194,6 +205,7 @@ def _save(
 def _finish(fit: PairFit, run: PairRun) -> None:
     """Writes the record of a finished run; drops the weights where nobody wants them."""
     out = fit.out
+    assert out is not None  # asked for
     checkpoint.write_json(out / "run.json", run.record())
     if fit.keep_weights:
         checkpoint.write_tensors(out / "weights.safetensors", run.work.weights())

@@ -35,9 +35,9 @@ def features_key(
     made = {name: value for name, value in config.record().items() if name in names}
     told = json.dumps([made, source, seed], sort_keys=True)
     digest = hashlib.blake2b(told.encode(), digest_size=12)
-    digest.update(np.ascontiguousarray(data.images.cpu().numpy()))
+    digest.update(np.ascontiguousarray(data.images.cpu().numpy()).data)
     if config.pairing == "mask" and data.masks is not None:
-        digest.update(np.ascontiguousarray(data.masks.cpu().numpy()))
+        digest.update(np.ascontiguousarray(data.masks.cpu().numpy()).data)
     return digest.hexdigest()
 
 

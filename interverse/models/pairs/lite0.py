@@ -25,7 +25,7 @@ _EPSILON = 1e-3  # of batch norm, as trained
 class _Group(NamedTuple):
     """Blocks of one width: how many, edge of the kernel, first stride, expansion, channels."""
 
-    count: int
+    repeats: int
     kernel: int
     stride: int
     expansion: int
@@ -47,6 +47,9 @@ _TINY = tuple(_Group(1, 3, 2, 2, channels) for channels in (8, 8, 16, 16))
 @final
 class Lite0Tokens(nn.Module):
     """Pictures (B, 3, S, S) in 0..1 to the cells of the last feature map, (B, h * w, width)."""
+
+    mean: Tensor
+    scale: Tensor
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -145,7 +148,7 @@ class _Network(nn.Module):
         self._conv_stem, self._bn0 = _conv(3, stem, 3, stride=2), _norm(stem)
         blocks, channels = [], stem
         for group in groups:
-            for number in range(group.count):
+            for number in range(group.repeats):
                 blocks.append(_Block(channels, group, group.stride if number == 0 else 1))
                 channels = group.channels
         self._blocks = nn.Sequential(*blocks)

@@ -148,7 +148,9 @@ def _train_reader(
             block = torch.as_tensor(rng.integers(len(masks), size=len(some)))
             out = network(_masked(values[some], masks[block]))
             parts = out.split([goal.size for goal in goals], dim=1)
-            loss = sum(goal.loss(part, some) for goal, part in zip(goals, parts, strict=True))
+            loss = torch.zeros(())
+            for goal, part in zip(goals, parts, strict=True):
+                loss = loss + goal.loss(part, some)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()

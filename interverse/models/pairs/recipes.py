@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, final
 
 from interverse.errors import UnknownNameError, unknown
-from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
+from interverse.models.pairs.config import EncoderConfig, EncoderName, PairFit, PairModelConfig
 
 Source = Literal["code", "paper"]
 
@@ -22,7 +22,7 @@ class Recipe:
     fit: PairFit
 
 
-def _config(encoder: str, frozen: bool, **fields: Any) -> PairModelConfig:
+def _config(encoder: EncoderName, frozen: bool, **fields: Any) -> PairModelConfig:
     return PairModelConfig(encoder=EncoderConfig(name=encoder), frozen=frozen, **fields)
 
 

@@ -206,7 +206,7 @@ def save(pairs: PairTensors, path: Path) -> None:
     content |= {f"factor/{name}": values for name, values in pairs.factors.items()}
     content |= {name: pairs.extra[name] for name in _OPTIONAL if name in pairs.extra}
     with atomic(path) as partial, partial.open("wb") as file:
-        np.savez_compressed(file, **content)
+        np.savez_compressed(file, **content)  # type: ignore[arg-type]
 
 
 def load(path: Path) -> PairTensors:

@@ -1,4 +1,4 @@
-"""How much to spend: the published sizes, what a CPU can do in hours, or just enough to run."""
+"""Budgets: the published sizes, what a CPU can do in hours, or just enough to run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BudgetName = Literal["smoke", "reduced", "full"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class TripletBudget:
     """Sizes of everything a number depends on.
 
     Attributes:
@@ -50,10 +50,10 @@ class Budget:
         return {name: found[name] for name in names}
 
 
-BUDGETS: Mapping[str, Budget] = MappingProxyType(
+BUDGETS: Mapping[str, TripletBudget] = MappingProxyType(
     {
-        "full": Budget(pairs=20_000, size=224),
-        "reduced": Budget(
+        "full": TripletBudget(pairs=20_000, size=224),
+        "reduced": TripletBudget(
             pairs=9000,
             size=64,
             test=1500,
@@ -64,7 +64,7 @@ BUDGETS: Mapping[str, Budget] = MappingProxyType(
             seeds=3,
             sweeps={6: INDEPENDENCE, 7: (0.0, 0.01, 0.1, 1.0, 10.0), 10: (1.0, 0.1, 0.01, 0.001)},
         ),
-        "smoke": Budget(
+        "smoke": TripletBudget(
             pairs=400,
             size=64,
             train=160,

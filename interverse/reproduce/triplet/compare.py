@@ -10,12 +10,18 @@ import numpy as np
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.selection import RULES
 from interverse.reproduce.triplet.chosen import chosen_weights
-from interverse.reproduce.triplet.published import TITLES, Printed, logged, object_accuracy, printed
+from interverse.reproduce.triplet.published import (
+    TITLES,
+    TripletPrinted,
+    logged,
+    object_accuracy,
+    printed,
+)
 from interverse.reproduce.triplet.settings import TripletSettings
 from interverse.reproduce.triplet.variants import (
     SHIFTS,
     TABLES,
-    Variant,
+    TripletVariant,
     answers_file,
     baseline_variants,
     row_file,
@@ -49,7 +55,7 @@ def paper_rule(table: int, method: str) -> str:
 def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
     """Returns one table's comparison and writes it as JSON; rows without results are left out."""
     cells = [cell for entry in printed(number) if (cell := _cell(settings, number, entry))]
-    content = {
+    content: dict[str, Any] = {
         "table": number,
         "title": TITLES[number],
         "budget": settings.budget,
@@ -69,7 +75,7 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
     return content
 
 
-def records(settings: TripletSettings, variant: Variant) -> list[dict[str, Any]]:
+def records(settings: TripletSettings, variant: TripletVariant) -> list[dict[str, Any]]:
     """Returns the records on disk of a variant, by seed."""
     paths = (row_file(settings.out, variant, s) for s in range(1, settings.sizes().seeds + 1))
     return [read_json(path) for path in paths if path.exists()]
@@ -80,7 +86,7 @@ def scores(found: Sequence[Mapping[str, Any]], rule: str, name: str) -> dict[str
     return {str(record["seed"]): record["selection"][rule][name] for record in found}
 
 
-def _cell(settings: TripletSettings, table: int, entry: Printed) -> dict[str, Any] | None:
+def _cell(settings: TripletSettings, table: int, entry: TripletPrinted) -> dict[str, Any] | None:
     found = records(settings, table_variant(table, entry.method, entry.shift))
     if not found:
         return None

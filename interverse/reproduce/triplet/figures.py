@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from interverse.reproduce.triplet.compare import records, scores, summary
+from interverse.reproduce.triplet.compare import records, scores
 from interverse.reproduce.triplet.published import by_seed, sweep
 from interverse.reproduce.triplet.settings import TripletSettings
 from interverse.reproduce.triplet.variants import FIGURES, seed_variants, sweep_variant
+from interverse.reproduce.triplet.verdicts import summary
 
 Say = Callable[[str], None]
 _RULE = "last"
@@ -130,8 +131,9 @@ def sweep_figure(settings: TripletSettings, number: int) -> Any:
                     )
             _published_sweep(axes, number, values, place, told, look)
         if number == 6:
-            held = [_mean_object(settings, value) for value in values]
-            if None not in held:
+            known = [_mean_object(settings, value) for value in values]
+            held = [value for value in known if value is not None]
+            if len(held) == len(known):
                 axes.plot(
                     place,
                     held,

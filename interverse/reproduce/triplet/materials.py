@@ -14,7 +14,7 @@ from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, loa
 from interverse.models.pairs.toy import toy_pairs
 from interverse.reproduce.clock import Clock
 from interverse.reproduce.triplet.settings import TripletSettings
-from interverse.reproduce.triplet.variants import SHIFTS, Variant
+from interverse.reproduce.triplet.variants import SHIFTS, TripletVariant
 
 _WORLDS = {"single": "rooms/single-v1", "multi": "rooms/multi-v1"}
 TOY = Path("toy")
@@ -22,14 +22,14 @@ _EPIC_TRAIN = 1000  # pairs in the published runs
 
 
 @final
-class Materials:
+class TripletMaterials:
     """Pairs on the device and their splits, made when first needed."""
 
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.pairs = cache(self._pairs)
 
-    def kind(self, variant: Variant) -> str:
+    def kind(self, variant: TripletVariant) -> str:
         """Returns which data a variant trains on: "single", "multi" or "epic"."""
         frozen = variant.recipe in ("resnet-frozen", "clip") or variant.recipe.startswith("group")
         if frozen and self.settings.epic:
@@ -60,8 +60,9 @@ class Materials:
     def _epic(self) -> PairTensors:
         from interverse.data.pairs.epic import load_epic
 
+        annotations, frames = self.settings.epic
         return from_dataset(
-            load_epic(*self.settings.epic), size=self.settings.sizes().size, crop="multi"
+            load_epic(annotations, frames), size=self.settings.sizes().size, crop="multi"
         )
 
     def _rooms(self, crop: Crop) -> PairTensors:

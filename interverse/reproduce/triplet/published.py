@@ -30,7 +30,7 @@ _LOG_METHODS = {  # printed name -> name in the logs, by table
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class TripletPrinted:
     """One number: `split` is ID or OOD, `deviation` over seeds."""
 
     table: str
@@ -42,7 +42,7 @@ class Printed:
     deviation: float | None
 
 
-def printed(table: int) -> tuple[Printed, ...]:
+def printed(table: int) -> tuple[TripletPrinted, ...]:
     """Returns the printed numbers of a table.
 
     >>> [entry.mean for entry in printed(2) if entry.method == "SMS" and entry.split == "OOD"]
@@ -53,7 +53,7 @@ def printed(table: int) -> tuple[Printed, ...]:
     return _named(f"table{table}")
 
 
-def logged(table: int, entry: Printed) -> dict[str, tuple[float, float | None]]:
+def logged(table: int, entry: TripletPrinted) -> dict[str, tuple[float, float | None]]:
     """Returns what the authors' logs give for a printed number, by our rule; may be empty."""
     method = _LOG_METHODS.get((table, entry.method), entry.method)
     found = {}
@@ -64,13 +64,13 @@ def logged(table: int, entry: Printed) -> dict[str, tuple[float, float | None]]:
     return found
 
 
-def sweep(figure: int) -> tuple[tuple[float, Printed], ...]:
+def sweep(figure: int) -> tuple[tuple[float, TripletPrinted], ...]:
     """Returns the logs' best-epoch numbers of a sweep (Figures 7 and 10), by its value."""
     rows = _named(f"fig{figure}_log_max")
     return tuple((float(row.method.split("=")[1]), row) for row in rows)
 
 
-def by_seed() -> tuple[tuple[int, Printed], ...]:
+def by_seed() -> tuple[tuple[int, TripletPrinted], ...]:
     """Returns Figure 13's numbers with the seed of each."""
     return tuple((int(row.setting.split("=")[1]), row) for row in _named("fig13_log_max"))
 
@@ -81,10 +81,10 @@ def object_accuracy() -> float:
 
 
 @functools.cache
-def _named(table: str) -> tuple[Printed, ...]:
+def _named(table: str) -> tuple[TripletPrinted, ...]:
     with open(_FILE, newline="", encoding="utf-8") as file:
         return tuple(
-            Printed(
+            TripletPrinted(
                 table=row["table"],
                 setting=row["setting"],
                 shift=row["shift"],

@@ -23,11 +23,11 @@ from interverse.models.pairs.tensors import PairTensors
 from interverse.reproduce.clock import Clock
 from interverse.reproduce.rows import Record
 from interverse.reproduce.triplet.compare import compare
-from interverse.reproduce.triplet.materials import Materials
+from interverse.reproduce.triplet.materials import TripletMaterials
 from interverse.reproduce.triplet.pages import write_pages
 from interverse.reproduce.triplet.settings import TripletSettings
 from interverse.reproduce.triplet.slot_pictures import slot_pictures
-from interverse.reproduce.triplet.variants import Variant, answers_file, row_file
+from interverse.reproduce.triplet.variants import TripletVariant, answers_file, row_file
 
 _SAVED_EVERY = 5
 
@@ -43,7 +43,7 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
             explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
         )
     clock = Clock(settings.time_limit)
-    work = _Work(settings, clock)
+    work = _TripletWork(settings, clock)
     complete = clock.ends(work.everything)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
@@ -54,12 +54,12 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
 
 
 @final
-class _Work:
+class _TripletWork:
     """Variants on their way, seed by seed: a stopped run has some of every model."""
 
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
-        self.materials = Materials(settings, clock)
+        self.materials = TripletMaterials(settings, clock)
         self.failures: dict[str, Exception] = {}
 
     def everything(self) -> None:
@@ -90,7 +90,7 @@ class _Work:
         }
         record.write()
 
-    def _one(self, variant: Variant, seed: int) -> None:
+    def _one(self, variant: TripletVariant, seed: int) -> None:
         path = row_file(self.settings.out, variant, seed)
         if path.exists():
             Record(path, self._asked(variant, seed))  # raises if made otherwise
@@ -104,7 +104,7 @@ class _Work:
             self.clock.say(f"{variant.name} seed {seed} failed: {error}")
             self.failures[f"{variant.name} seed {seed}"] = error
 
-    def _asked(self, variant: Variant, seed: int) -> dict[str, Any]:
+    def _asked(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""
         settings = self.settings
         return {
@@ -118,7 +118,7 @@ class _Work:
             "fit": settings.fit(variant).decides(),
         }
 
-    def _train(self, variant: Variant, seed: int, path: Path) -> None:
+    def _train(self, variant: TripletVariant, seed: int, path: Path) -> None:
         settings = self.settings
         kind = self.materials.kind(variant)
         pairs = self.materials.pairs(kind)
@@ -151,7 +151,7 @@ class _Work:
         self._pictures(variant, run, seed)
         record.write()
 
-    def _watch(self, variant: Variant, seed: int, epochs: int) -> Any:
+    def _watch(self, variant: TripletVariant, seed: int, epochs: int) -> Any:
         def listener(row: Mapping[str, Any]) -> None:
             epoch = row["epoch"]
             if epoch % max(1, epochs // 4) == 0:
@@ -197,7 +197,7 @@ class _Work:
         self.clock.say(f"slots: step {row['step']}, loss {row['loss']:.4f}")
         self.clock.check()
 
-    def _pictures(self, variant: Variant, run: PairRun, seed: int) -> None:
+    def _pictures(self, variant: TripletVariant, run: PairRun, seed: int) -> None:
         """Keeps what Figure 8 shows, for the models it shows."""
         if variant.recipe in ("vanilla", "sms") and variant.crop == "single" and seed == 1:
             change, groups = change_samples(run)

@@ -1,4 +1,4 @@
-"""What to reproduce. `interverse reproduce --benchmark causaltriplet` is made from this."""
+"""Settings of `interverse reproduce --benchmark causaltriplet`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.recipes import RECIPES, Recipe, Source, recipe
 from interverse.models.steps import Precision
-from interverse.reproduce.triplet.budgets import BUDGETS, Budget, BudgetName
+from interverse.reproduce.triplet.budgets import BUDGETS, BudgetName, TripletBudget
 from interverse.reproduce.triplet.published import TITLES
 from interverse.reproduce.triplet.variants import (
     FIGURES,
     SHIFTS,
-    Variant,
+    TripletVariant,
     baseline_variants,
     wanted,
     with_encoder,
@@ -118,7 +118,7 @@ class TripletSettings:
                 explain("weights do not fit the tiny encoders of budget 'smoke'", fix="Drop them")
             )
 
-    def sizes(self) -> Budget:
+    def sizes(self) -> TripletBudget:
         """Returns the budget in force."""
         found = BUDGETS[self.budget]
         if self.size is not None:
@@ -149,7 +149,7 @@ class TripletSettings:
             found[name] = where
         return found
 
-    def variants(self) -> tuple[Variant, ...]:
+    def variants(self) -> tuple[TripletVariant, ...]:
         """Returns what must be trained, each once."""
         asked = [*wanted(self.table, self.figures, self.sizes().sweeps)]
         if self.baselines:
@@ -175,14 +175,14 @@ class TripletSettings:
             )
         )
 
-    def model(self, variant: Variant) -> PairModelConfig:
+    def model(self, variant: TripletVariant) -> PairModelConfig:
         """Returns a variant's model at this budget; slots still lack their weights."""
         sizes = self.sizes()
         weights = {} if sizes.tiny else self.encoder_weights()
         model = self._recipe(variant).model
         return with_encoder(model, weights=weights, tiny=sizes.tiny, resolution=sizes.resolution)
 
-    def fit(self, variant: Variant) -> PairFit:
+    def fit(self, variant: TripletVariant) -> PairFit:
         """Returns how a variant trains at this budget."""
         sizes, found = self.sizes(), self._recipe(variant)
         epochs = sizes.frozen_epochs if found.model.frozen else sizes.epochs
@@ -195,7 +195,7 @@ class TripletSettings:
             keep_weights=False,
         )
 
-    def _recipe(self, variant: Variant) -> Recipe:
+    def _recipe(self, variant: TripletVariant) -> Recipe:
         """Returns a variant's recipe with the encoder that was asked for."""
         found = variant.settings(self.source)
         if self.encoder != "lite0" or found.model.encoder.name != "resnet18":

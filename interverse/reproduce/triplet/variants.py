@@ -1,4 +1,4 @@
-"""What is trained: the rows of the tables and the points of the sweeps, each named once."""
+"""Variants to train: the rows of the tables and the points of the sweeps, each named once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FIELDS = {6: ("vanilla", "independence"), 7: ("vanilla", "sparsity"), 10: ("van
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class TripletVariant:
     """A model under a shift: a recipe, some fields of it changed, a shift, a crop.
 
     `pictures` may be cut to the pixels that changed.
@@ -72,23 +72,23 @@ class Variant:
 _SHOWN = ("independence", "min_mask", "sparsity")
 
 
-def table_variant(table: int, method: str, shift: str) -> Variant:
+def table_variant(table: int, method: str, shift: str) -> TripletVariant:
     """Returns what a printed row needs trained."""
-    return Variant(
+    return TripletVariant(
         recipe=TABLES[table][method], shift=shift, crop="single" if table == 2 else "multi"
     )
 
 
-def baseline_variants(table: int) -> dict[tuple[str, str], Variant]:
+def baseline_variants(table: int) -> dict[tuple[str, str], TripletVariant]:
     """Returns the trained baselines that stand beside a table, by shift and name."""
     if table == 4:
         return {}
     found = {}
     crop: Crop = "single" if table == 2 else "multi"
     for shift in SHIFTS if table == 2 else ("systematic",):
-        cut = Variant(recipe="vanilla", shift=shift, crop=crop, pictures="changed")
+        cut = TripletVariant(recipe="vanilla", shift=shift, crop=crop, pictures="changed")
         found[shift, "changed-pixel crop"] = cut
-        found[shift, "oracle mask"] = Variant(recipe="oracle-mask", shift=shift, crop=crop)
+        found[shift, "oracle mask"] = TripletVariant(recipe="oracle-mask", shift=shift, crop=crop)
     return found
 
 
@@ -97,21 +97,21 @@ def answers_file(out: Path, crop: str, shift: str, seed: int) -> Path:
     return out / "rows" / f"{crop}.{shift}.answers.seed-{seed}.json"
 
 
-def sweep_variant(figure: int, value: float) -> Variant:
+def sweep_variant(figure: int, value: float) -> TripletVariant:
     """Returns one point of a sweep; where a table has the same model, the same variant."""
     crop: Crop = "multi" if figure == 10 else "single"
     shift = "systematic" if figure == 10 else "compositional"
     name, changed = _FIELDS[figure]
     neutral = 1.0 if changed == "min_mask" else 0.0
     if value == neutral:
-        return Variant(recipe=name, shift=shift, crop=crop)
+        return TripletVariant(recipe=name, shift=shift, crop=crop)
     own = {6: "icm", 7: "sms", 10: "oracle-mask"}[figure]
     if getattr(recipe(own).model, changed) == value:
-        return Variant(recipe=own, shift=shift, crop=crop)
-    return Variant(recipe=own, shift=shift, crop=crop, changes={changed: value})
+        return TripletVariant(recipe=own, shift=shift, crop=crop)
+    return TripletVariant(recipe=own, shift=shift, crop=crop, changes={changed: value})
 
 
-def seed_variants() -> dict[str, Variant]:
+def seed_variants() -> dict[str, TripletVariant]:
     """Returns Figure 13's four models."""
     names = {
         "group-avg": "group-avg",
@@ -120,13 +120,14 @@ def seed_variants() -> dict[str, Variant]:
         "group-token-mean": "group-token-mean",
     }
     return {
-        told: Variant(recipe=name, shift="systematic", crop="multi") for told, name in names.items()
+        told: TripletVariant(recipe=name, shift="systematic", crop="multi")
+        for told, name in names.items()
     }
 
 
 def wanted(
     tables: Iterable[int], figures: Iterable[int], sweeps: Mapping[int, tuple[float, ...]]
-) -> Iterator[Variant]:
+) -> Iterator[TripletVariant]:
     """Yields every variant that tables and figures need; some may come more than once."""
     for table in tables:
         for shift in SHIFTS if table == 2 else ("systematic",):
@@ -144,7 +145,11 @@ def wanted(
 
 
 def with_encoder(
-    model: PairModelConfig, *, weights: Mapping[str, str], tiny: bool, resolution: int
+    model: PairModelConfig,
+    *,
+    weights: Mapping[str, str],
+    tiny: bool,
+    resolution: Literal[32, 64, 128],
 ) -> PairModelConfig:
     """Returns the model with weights from a folder by encoder, or a tiny random encoder."""
     encoder = replace(
@@ -158,6 +163,6 @@ def with_encoder(
     return replace(model, encoder=encoder)
 
 
-def row_file(out: Path, variant: Variant, seed: int) -> Path:
+def row_file(out: Path, variant: TripletVariant, seed: int) -> Path:
     """Returns where the results of a variant and seed lie."""
     return out / "rows" / f"{variant.name}.seed-{seed}.json"

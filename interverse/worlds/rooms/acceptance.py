@@ -44,7 +44,11 @@ class Limits:
 
 def refusal(before: Frame, after: Frame, item: int, limits: Limits, *, spills: bool) -> str | None:
     """Returns why two pictures that differ by an action make no pair, or None."""
-    boxes = [box_of(frame.items == item) for frame in (before, after)]
+    assert before.items is not None  # asked for
+    assert after.items is not None
+    assert before.rgb is not None
+    assert after.rgb is not None
+    boxes = [box_of(items == item) for items in (before.items, after.items)]
     if boxes[0] is None or boxes[1] is None:
         return "lost"
     differs = np.any(before.rgb != after.rgb, axis=-1)

@@ -20,8 +20,8 @@ from interverse.worlds.rooms.item import (
     Item,
     MixedTexture,
     Part,
+    RoomTexture,
     Surface,
-    Texture,
     surface_key,
 )
 from interverse.worlds.rooms.textures import pixels
@@ -78,10 +78,10 @@ class Palette:
 
     spec: MjSpec
     texture_size: int = TEXTURE_PIXELS
-    textures: dict[Texture | MixedTexture, str] = field(default_factory=dict)
+    textures: dict[RoomTexture | MixedTexture, str] = field(default_factory=dict)
     materials: dict[Surface, str] = field(default_factory=dict)
 
-    def texture(self, texture: Texture | MixedTexture) -> str:
+    def texture(self, texture: RoomTexture | MixedTexture) -> str:
         """Returns the name of a texture, added when it is new."""
         if texture not in self.textures:
             name = f"texture{len(self.textures)}"

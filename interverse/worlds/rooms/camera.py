@@ -1,4 +1,4 @@
-"""Where a camera stands: free places of the floor from which an object is seen well."""
+"""Views of a camera: free places of the floor from which an object is seen well."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOV = (np.radians(60.0), np.radians(85.0))
 _CLOSE_UP = 1.25  # how much wider than the object a close-up is
 
 
-class View(NamedTuple):
+class RoomView(NamedTuple):
     """A camera: its place (3,), and yaw, pitch and angle of view in radians."""
 
     position: Floats
@@ -67,8 +67,14 @@ def is_possible(room: Room, place: Floats) -> bool:
 
 
 def choose_view(
-    room: Room, boxes: Sequence[Bounds], target: int, numbers: Floats, *, close: bool
-) -> View:
+    room: Room,
+    boxes: Sequence[Bounds],
+    target: int,
+    numbers: Floats,
+    *,
+    close: bool,
+    side: int | None = None,
+) -> RoomView:
     """Returns a camera that sees one of the boxes in clear sight, and another if it can.
 
     Args:
@@ -77,13 +83,14 @@ def choose_view(
         target: which of them is looked at.
         numbers: (TRIES, NUMBERS) uniform numbers.
         close: whether the object fills the picture; else it lies somewhere in it.
+        side: 0 stands in the nearer half of the places, 1 in the farther; None anywhere.
     """
     floor = _places(room)
     box = boxes[target]
     others = [b for i, b in enumerate(boxes) if i != target]
     blind = _blockers(room, others, box)
     points = 0.8 * corners_of(box) + 0.2 * (box[0] + box[1]) / 2
-    views = [_try(floor, box, row, close=close) for row in numbers]
+    views = [_try(floor, box, row, close=close, side=side) for row in numbers]
     scores = []
     for view in views:
         clear = clear_share(view.position, points, *blind)
@@ -94,7 +101,7 @@ def choose_view(
     return views[int(np.argmax(scores))]
 
 
-def _shows(view: View, box: Bounds) -> bool:
+def _shows(view: RoomView, box: Bounds) -> bool:
     """Returns whether a box is in the picture, whole and large enough to act on."""
     w, x, y, z = view.quaternion
     turn = np.array(
@@ -118,7 +125,7 @@ def aim(place: Floats, at: Floats) -> tuple[float, float]:
     return wrap(np.arctan2(-x, y)), float(np.arctan2(z, np.hypot(x, y)))
 
 
-def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> View:
+def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool, side: int | None) -> RoomView:
     middle, extent = (box[0] + box[1]) / 2, box[1] - box[0]
     width = float(np.sort(extent)[1:].mean())  # how large it looks from a side that shows it
     fov = _FOV[0] + u[0] * (_FOV[1] - _FOV[0])
@@ -129,15 +136,19 @@ def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> View:
     good = np.flatnonzero((looks > _SMALLEST) & (looks < _LARGEST) & (distance > 0.45))
     if len(good) == 0:  # small things are looked at from as near as one can
         good = np.argsort(np.abs(looks - _SMALLEST))[:6]
+    if side is not None:
+        good = good[np.argsort(distance[good], kind="stable")]
+        half = max(1, len(good) // 2)
+        good = good[-half:] if side else good[:half]
     place = places[good[int(u[2] * len(good))]]
     yaw, pitch = aim(place, middle)
     if close:
         half = np.linalg.norm(extent) / 2
         wide = 2 * np.arctan(min(float(_CLOSE_UP * half / np.linalg.norm(middle - place)), 1.5))
-        return View(place, yaw, pitch, float(wide))
+        return RoomView(place, yaw, pitch, float(wide))
     yaw = wrap(yaw + (u[3] - 0.5) * 0.5 * fov)
     pitch = float(np.clip(0.9 * pitch + (u[4] - 0.5) * 0.3 * fov, -1.0, 0.4))
-    return View(place, yaw, pitch, float(fov))
+    return RoomView(place, yaw, pitch, float(fov))
 
 
 def _places(room: Room) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from interverse.sim.meshes import bevelled_box, frame, lathe, merge, moved, painted, rotated, tiled
-from interverse.worlds.rooms.item import Surface, Texture
+from interverse.worlds.rooms.item import RoomTexture, Surface
 from interverse.worlds.rooms.prop import (
     VIVID,
     WOODS,
@@ -137,7 +137,8 @@ def photo(rng: Rng) -> Prop:
     lean = (1, 0, 0), -0.2
     colours = tuple(pick(rng, VIVID) for _ in range(4))
     art = Surface(
-        texture=Texture(kind="landscape", colours=colours, seed=int(rng.integers(6))), specular=0.3
+        texture=RoomTexture(kind="landscape", colours=colours, seed=int(rng.integers(6))),
+        specular=0.3,
     )
     return Prop(
         name="photo",
@@ -161,7 +162,7 @@ def painting(rng: Rng) -> Prop:
     colours = tuple(pick(rng, (*VIVID, *WOODS)) for _ in range(5))
     kind = ("landscape", "landscape", "marble", "floral", "bands")[int(rng.integers(5))]
     art = Surface(
-        texture=Texture(kind=kind, colours=colours, seed=int(rng.integers(6))), specular=0.1
+        texture=RoomTexture(kind=kind, colours=colours, seed=int(rng.integers(6))), specular=0.1
     )
     edge = (
         wooden(rng)

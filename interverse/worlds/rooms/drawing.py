@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from interverse.sim import studio
 from interverse.sim.studio import Stage
-from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.lights import light_edits, sky_color
 from interverse.worlds.rooms.placing import Pose
@@ -49,7 +49,7 @@ class Shot:
 
     things: Sequence[Thing | None]
     states: NDArray[np.float64]
-    view: View
+    view: RoomView
     light: tuple[NDArray[np.float64], float, float]
 
 
@@ -144,7 +144,7 @@ def _poses(scene: Staged, things: Sequence[Thing | None]) -> dict[str, Any]:
     return {"body_pos": position, "body_quat": turn}
 
 
-def _camera(view: View) -> dict[str, Any]:
+def _camera(view: RoomView) -> dict[str, Any]:
     return {
         "cam_pos": view.position[None],
         "cam_quat": view.quaternion[None],

@@ -1,11 +1,11 @@
-"""What is fixed to a room: windows with the sky behind, curtains, doors; and rugs."""
+"""Fixtures of a room: windows with the sky behind, curtains, doors; and rugs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from interverse.sim.meshes import frame, merge, moved, rotated, sheet, tiled
-from interverse.worlds.rooms.item import Surface, Texture
+from interverse.worlds.rooms.item import RoomTexture, Surface
 from interverse.worlds.rooms.placing import QUARTER
 from interverse.worlds.rooms.prop import (
     FABRICS,
@@ -23,7 +23,7 @@ Rng = np.random.Generator
 _REVEAL = 0.12  # depth of a window's niche, m
 
 
-def window(size: Size, opening: Opening, trim: Surface, sky: Texture) -> Prop:
+def window(size: Size, opening: Opening, trim: Surface, sky: RoomTexture) -> Prop:
     """Returns a window: niche, frame with a cross, sill, and the sky behind."""
     width, height = opening.width, opening.high - opening.low
     middle = (opening.low + opening.high) / 2
@@ -113,13 +113,13 @@ def rug(rng: Rng, middle: tuple[float, float], extent: tuple[float, float]) -> P
     pile = tiled(pile, (1 / extent[0], 1 / extent[1]), (0.5, 0.5))
     colours = tuple(pick(rng, (*VIVID, *FABRICS)) for _ in range(3))
     cover = Surface(
-        texture=Texture(kind="rug", colours=colours, seed=int(rng.integers(12))), specular=0.0
+        texture=RoomTexture(kind="rug", colours=colours, seed=int(rng.integers(12))), specular=0.0
     )
     return Prop(name="rug", parts=((moved(pile, (*middle, 0.008)), cover),))
 
 
-def draw_sky(rng: Rng) -> Texture:
+def draw_sky(rng: Rng) -> RoomTexture:
     """Returns a view out of a window."""
-    return Texture(
+    return RoomTexture(
         kind="sky", colours=((0.86, 0.91, 0.96), (0.36, 0.58, 0.88)), seed=int(rng.integers(8))
     )

@@ -17,7 +17,7 @@ from interverse.sim.meshes import (
     tiled,
 )
 from interverse.worlds.rooms.cupboards import console, counter, nightstand, sideboard, wardrobe
-from interverse.worlds.rooms.item import Surface, Texture
+from interverse.worlds.rooms.item import RoomTexture, Surface
 from interverse.worlds.rooms.plants import plant
 from interverse.worlds.rooms.prop import (
     RIM,
@@ -129,7 +129,7 @@ def bookshelf(rng: Rng) -> Prop:
         books.append(tiled(block, (2.6, 1 / tall), (rng.uniform(), 0)))
     colours = tuple(pick(rng, VIVID) for _ in range(5))
     spines = Surface(
-        texture=Texture(kind="spines", colours=colours, seed=int(rng.integers(8))), specular=0.1
+        texture=RoomTexture(kind="spines", colours=colours, seed=int(rng.integers(8))), specular=0.1
     )
     return Prop(name="bookshelf", parts=((merge(grain(case)), wood), (merge(books), spines)))
 

@@ -30,7 +30,7 @@ Stand = Literal["floor", "table", "wall", "counter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Texture:
+class RoomTexture:
     """A description of a picture, hashable; `textures.pixels` draws it."""
 
     kind: str
@@ -44,9 +44,9 @@ class Texture:
     overlays: tuple[str, ...] = ()
     """What lies on top, first the lowest: names of `textures.OVERLAYS`."""
 
-    def over(self, *names: str) -> Texture:
+    def over(self, *names: str) -> RoomTexture:
         """Returns the same texture under further overlays."""
-        return Texture(
+        return RoomTexture(
             kind=self.kind,
             colours=self.colours,
             seed=self.seed,
@@ -70,7 +70,7 @@ class MixedTexture:
 class Surface:
     """How a part takes light."""
 
-    texture: Texture | MixedTexture | None = None
+    texture: RoomTexture | MixedTexture | None = None
     rgba: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     """Multiplies the texture."""
     specular: float = 0.3
@@ -80,7 +80,7 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joint:
+class RoomJoint:
     """A hinge or slide; its position is openness times travel (radians or metres)."""
 
     kind: Literal["hinge", "slide"]
@@ -98,7 +98,7 @@ class Part:
     name: str
     mesh: Mesh
     surface: Surface
-    joint: Joint | None = None
+    joint: RoomJoint | None = None
     """How it moves against its parent; without one it is fixed to it."""
     alternate: Mapping[str, Surface] = field(default_factory=dict)
     """Surface at a property's full value, `on+broken` at both; the longest key wins. Between 0 and
@@ -180,7 +180,7 @@ def surface_key(part: Part, state: Mapping[str, float]) -> str:
     return max(fitting, key=lambda key: key.count("+"), default="")
 
 
-def _moved(joint: Joint | None, openness: float) -> Floats:
+def _moved(joint: RoomJoint | None, openness: float) -> Floats:
     pose = np.eye(4)
     if joint is None:
         return pose

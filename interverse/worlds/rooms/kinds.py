@@ -8,7 +8,7 @@ from typing import final
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class RoomKind:
     """What a kind of room is furnished with, in the order of placing, and what is found there."""
 
     along: tuple[str, ...]
@@ -19,8 +19,8 @@ class Kind:
     """Of all rooms."""
 
 
-KINDS: dict[str, Kind] = {
-    "bathroom": Kind(
+KINDS: dict[str, RoomKind] = {
+    "bathroom": RoomKind(
         along=("counter", "sideboard", "plant"),
         middle=(),
         classes=(
@@ -30,7 +30,7 @@ KINDS: dict[str, Kind] = {
         wet=True,
         share=0.16,
     ),
-    "bedroom": Kind(
+    "bedroom": RoomKind(
         along=("desk", "nightstand", "wardrobe", "nightstand", "plant"),
         middle=("chair",),
         classes=(
@@ -39,7 +39,7 @@ KINDS: dict[str, Kind] = {
         ),
         share=0.24,
     ),
-    "kitchen": Kind(
+    "kitchen": RoomKind(
         along=("counter", "sideboard", "plant"),
         middle=("table", "chair", "chair"),
         classes=(
@@ -50,7 +50,7 @@ KINDS: dict[str, Kind] = {
         wet=True,
         share=0.28,
     ),
-    "living room": Kind(
+    "living room": RoomKind(
         along=("console", "sofa", "bookshelf", "armchair", "plant"),
         middle=("low table",),
         classes=(
@@ -59,7 +59,7 @@ KINDS: dict[str, Kind] = {
         ),
         share=0.18,
     ),
-    "study": Kind(
+    "study": RoomKind(
         along=("desk", "bookshelf", "sideboard", "armchair", "plant"),
         middle=("low table", "chair"),
         classes=(

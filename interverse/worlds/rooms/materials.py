@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from interverse.sim.textures import bricks, planks, tiles
 from interverse.worlds.rooms import textures
-from interverse.worlds.rooms.item import Texture
+from interverse.worlds.rooms.item import RoomTexture
 from interverse.worlds.rooms.noise import axes, fractal, grain
 from interverse.worlds.rooms.textures import Image, ramp
 
@@ -21,7 +21,7 @@ LARGE = 256  # pixels a side of what covers floors and walls; one tile spans met
 
 
 @functools.lru_cache(maxsize=128)
-def pixels(texture: Texture) -> NDArray[np.uint8]:
+def pixels(texture: RoomTexture) -> NDArray[np.uint8]:
     """Returns the texture's picture (size, size, 3), read-only, drawn once a process."""
     if texture.kind not in BUILDING:
         return textures.pixels(texture, 128)
@@ -31,11 +31,11 @@ def pixels(texture: Texture) -> NDArray[np.uint8]:
     return found
 
 
-def _rng(texture: Texture) -> np.random.Generator:
+def _rng(texture: RoomTexture) -> np.random.Generator:
     return np.random.default_rng([texture.seed, 5])
 
 
-def _planks(size: int, texture: Texture) -> Image:
+def _planks(size: int, texture: RoomTexture) -> Image:
     """Returns floor boards: each of its own tone and grain, with dark joints."""
     rng = _rng(texture)
     laid = planks(rng, size, max(int(8 * texture.scale), 2), 1)
@@ -48,7 +48,7 @@ def _planks(size: int, texture: Texture) -> Image:
     return image * joint[..., None]
 
 
-def _tiles(size: int, texture: Texture) -> Image:
+def _tiles(size: int, texture: RoomTexture) -> Image:
     rng = _rng(texture)
     pattern = ("square", "square", "diamond", "hexagon")[texture.seed % 4]
     laid = tiles(size, max(int(4 * texture.scale), 1), pattern=pattern)
@@ -60,7 +60,7 @@ def _tiles(size: int, texture: Texture) -> Image:
     return image * mortar + grey * (1 - mortar)
 
 
-def _bricks(size: int, texture: Texture) -> Image:
+def _bricks(size: int, texture: RoomTexture) -> Image:
     rng = _rng(texture)
     laid = bricks(size, max(int(10 * texture.scale), 2), max(int(4 * texture.scale), 1))
     tone = rng.uniform(0, 1, int(laid.index.max()) + 1)[laid.index]
@@ -71,12 +71,12 @@ def _bricks(size: int, texture: Texture) -> Image:
     return image * mortar + grey * (1 - mortar)
 
 
-def _plaster(size: int, texture: Texture) -> Image:
+def _plaster(size: int, texture: RoomTexture) -> Image:
     field = 0.6 * fractal(size, 5, texture.seed, 5) + 0.4 * grain(size, texture.seed)
     return ramp(0.35 + 0.4 * (field - 0.5), texture.colours)
 
 
-def _wallpaper(size: int, texture: Texture) -> Image:
+def _wallpaper(size: int, texture: RoomTexture) -> Image:
     x, y = axes(size)
     count = max(int(5 * texture.scale), 2)
     if texture.seed % 3 == 0:
@@ -87,17 +87,17 @@ def _wallpaper(size: int, texture: Texture) -> Image:
         radius, turn = np.hypot(u, v), np.arctan2(v, u)
         field = 0.25 + 0.5 * (radius < 0.2 + 0.1 * np.cos(4 * turn))
     else:
-        u, v = (x * count) % 1 - 0.5, (y * count) % 1 - 0.5
-        field = 0.25 + 0.5 * (np.abs(np.abs(u) + np.abs(v) - 0.35) < 0.05)
+        across, down = (x * count) % 1 - 0.5, (y * count) % 1 - 0.5
+        field = 0.25 + 0.5 * (np.abs(np.abs(across) + np.abs(down) - 0.35) < 0.05)
     return ramp(field + 0.12 * (fractal(size, 6, texture.seed, 4) - 0.5), texture.colours)
 
 
-def _carpet(size: int, texture: Texture) -> Image:
+def _carpet(size: int, texture: RoomTexture) -> Image:
     field = 0.55 * grain(size, texture.seed) + 0.45 * fractal(size, 8, texture.seed, 4)
     return ramp(field, texture.colours)
 
 
-def _rug(size: int, texture: Texture) -> Image:
+def _rug(size: int, texture: RoomTexture) -> Image:
     """Returns one whole rug: a border in bands and a woven middle."""
     x, y = axes(size)
     edge = np.minimum(np.minimum(x, 1 - x), np.minimum(y, 1 - y))
@@ -110,7 +110,7 @@ def _rug(size: int, texture: Texture) -> Image:
     return ramp(0.85 * field + 0.15 * grain(size, texture.seed), texture.colours)
 
 
-def _sky(size: int, texture: Texture) -> Image:
+def _sky(size: int, texture: RoomTexture) -> Image:
     """Returns the view out of a window: sky with clouds over a line of hedges."""
     _, y = axes(size)
     clouds = np.clip(2.2 * (fractal(size, 4, texture.seed, 5, stretch=2) - 0.5), 0, 1)[..., None]
@@ -121,7 +121,7 @@ def _sky(size: int, texture: Texture) -> Image:
     return np.where((y < hill)[..., None], green, image)
 
 
-def _foliage(size: int, texture: Texture) -> Image:
+def _foliage(size: int, texture: RoomTexture) -> Image:
     x, y = axes(size)
     vein = np.abs((x * 2) % 1 - 0.5) < 0.03
     side = 0.5 + 0.5 * np.sin(2 * np.pi * (8 * y + 3 * np.abs(x - 0.5)))
@@ -129,7 +129,7 @@ def _foliage(size: int, texture: Texture) -> Image:
     return ramp(np.where(vein, 1.0, field), texture.colours)
 
 
-def _spines(size: int, texture: Texture) -> Image:
+def _spines(size: int, texture: RoomTexture) -> Image:
     """Returns a row of book spines, eight or so, each of its own colour and title bands."""
     rng = _rng(texture)
     x, y = axes(size)
@@ -147,7 +147,7 @@ def _spines(size: int, texture: Texture) -> Image:
     return image
 
 
-BUILDING: dict[str, Callable[[int, Texture], Image]] = {
+BUILDING: dict[str, Callable[[int, RoomTexture], Image]] = {
     "bricks": _bricks,
     "carpet": _carpet,
     "foliage": _foliage,

@@ -21,7 +21,7 @@ class Address(NamedTuple):
     seed: int
     house: int
     round: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
 
 
 @final

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.worlds.rooms.item import Texture
+from interverse.worlds.rooms.item import RoomTexture
 from interverse.worlds.rooms.noise import axes, fractal, grain
 
 Image = NDArray[np.float32]
@@ -24,11 +24,11 @@ def _fill(image: Image, box: tuple[float, float, float, float], colour: ArrayLik
     image[max(size - top, 0) : max(size - bottom, 0), max(left, 0) : max(right, 0)] = colour
 
 
-def _rng(texture: Texture) -> np.random.Generator:
+def _rng(texture: RoomTexture) -> np.random.Generator:
     return np.random.default_rng([texture.seed, sum(map(ord, texture.kind))])
 
 
-def landscape(size: int, texture: Texture) -> Image:
+def landscape(size: int, texture: RoomTexture) -> Image:
     """Returns sky, hills and a sun in the texture's colours: sky low, sky high, near, far."""
     rng = _rng(texture)
     low, high, near, far = (np.asarray(c, np.float32) for c in _four(texture))
@@ -46,7 +46,7 @@ def landscape(size: int, texture: Texture) -> Image:
     return image * (0.9 + 0.2 * grain(size, texture.seed)[..., None])
 
 
-def desktop(size: int, texture: Texture) -> Image:
+def desktop(size: int, texture: RoomTexture) -> Image:
     """Returns a computer's screen: a backdrop, windows with text and a bar of icons."""
     rng = _rng(texture)
     image = landscape(size, texture)
@@ -74,7 +74,7 @@ def desktop(size: int, texture: Texture) -> Image:
     return image
 
 
-def phone(size: int, texture: Texture) -> Image:
+def phone(size: int, texture: RoomTexture) -> Image:
     """Returns a telephone's screen: icons in rows over a backdrop, or a chat."""
     rng = _rng(texture)
     image = landscape(size, texture)
@@ -96,7 +96,7 @@ def phone(size: int, texture: Texture) -> Image:
     return image
 
 
-def broadcast(size: int, texture: Texture) -> Image:
+def broadcast(size: int, texture: RoomTexture) -> Image:
     """Returns a television's picture: a landscape, a face or a test card, with a caption."""
     rng = _rng(texture)
     style = int(rng.integers(3))
@@ -127,7 +127,7 @@ def broadcast(size: int, texture: Texture) -> Image:
     return image
 
 
-def page(size: int, texture: Texture) -> Image:
+def page(size: int, texture: RoomTexture) -> Image:
     """Returns a printed page: lines of text, now and then a picture; colours: paper, ink."""
     rng = _rng(texture)
     paper, ink = (np.asarray(c, np.float32) for c in texture.colours[:2])
@@ -143,7 +143,7 @@ def page(size: int, texture: Texture) -> Image:
     return image
 
 
-def cover(size: int, texture: Texture) -> Image:
+def cover(size: int, texture: RoomTexture) -> Image:
     """Returns a book's cover: a cloth, a title, a figure; colours: cloth, figure, letters."""
     rng = _rng(texture)
     cloth, figure, letters = (np.asarray(c, np.float32) for c in _four(texture)[:3])
@@ -165,7 +165,7 @@ def cover(size: int, texture: Texture) -> Image:
     return image
 
 
-def keyboard(size: int, texture: Texture) -> Image:
+def keyboard(size: int, texture: RoomTexture) -> Image:
     """Returns rows of keys above a touch pad; colours: casing, keys, letters."""
     casing, keys, letters = (np.asarray(c, np.float32) for c in _four(texture)[:3])
     image = _canvas(size, casing)
@@ -186,7 +186,7 @@ def keyboard(size: int, texture: Texture) -> Image:
     return image
 
 
-def clock(size: int, texture: Texture) -> Image:
+def clock(size: int, texture: RoomTexture) -> Image:
     """Returns an appliance's panel: digits above rows of buttons; colours: panel, keys, digits."""
     rng = _rng(texture)
     panel, keys, digits = (np.asarray(c, np.float32) for c in _four(texture)[:3])
@@ -214,7 +214,7 @@ def clock(size: int, texture: Texture) -> Image:
     return image
 
 
-def mesh_window(size: int, texture: Texture) -> Image:
+def mesh_window(size: int, texture: RoomTexture) -> Image:
     """Returns a dark pane with a screen of fine holes; colours: pane, holes."""
     pane, holes = (np.asarray(c, np.float32) for c in texture.colours[:2])
     x, y = axes(size)
@@ -224,7 +224,7 @@ def mesh_window(size: int, texture: Texture) -> Image:
     return np.where(border, pane, pane * (1 - share) + holes * share)
 
 
-def parcel(size: int, texture: Texture) -> Image:
+def parcel(size: int, texture: RoomTexture) -> Image:
     """Returns cardboard with a band of tape and a printed mark; colours: dark, light, print."""
     rng = _rng(texture)
     dark, light, ink = (np.asarray(c, np.float32) for c in _four(texture)[:3])
@@ -239,7 +239,7 @@ def parcel(size: int, texture: Texture) -> Image:
     return image
 
 
-def _four(texture: Texture) -> list[tuple[float, float, float]]:
+def _four(texture: RoomTexture) -> list[tuple[float, float, float]]:
     """Returns four colours, the last repeated."""
     return [*texture.colours, *[texture.colours[-1]] * 4][:4]
 
@@ -255,7 +255,7 @@ _SEGMENTS = (
 )
 _DIGITS = ("012345", "12", "01346", "01236", "1256", "02356", "023456", "012", "0123456", "012356")
 
-PICTURES: dict[str, Callable[[int, Texture], Image]] = {
+PICTURES: dict[str, Callable[[int, RoomTexture], Image]] = {
     "broadcast": broadcast,
     "clock": clock,
     "cover": cover,

@@ -1,4 +1,4 @@
-"""What stands in a room and cannot be acted on: parts of textured mesh, tops to stand things on."""
+"""Furniture and clutter that cannot be acted on: textured meshes, tops to stand things on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.sim.meshes import Mesh, bevelled_box, lathe, moved, tiled
-from interverse.worlds.rooms.item import Rgb, Surface, Texture
+from interverse.worlds.rooms.item import Rgb, RoomTexture, Surface
 
 Floats = NDArray[np.float64]
 RIM = 0.03  # nothing stands nearer to the edge of a top, m
@@ -128,9 +128,9 @@ VIVID: tuple[Rgb, ...] = (
 
 def textured(
     rng: np.random.Generator, kind: str, colour: Rgb, *, scale: float = 1.0, contrast: float = 0.72
-) -> Texture:
+) -> RoomTexture:
     """Returns a texture that runs from a darker to a lighter shade of a colour."""
-    return Texture(
+    return RoomTexture(
         kind=kind,
         colours=(shade(colour, contrast), colour, shade(colour, 1.12)),
         seed=int(rng.integers(6)),

@@ -20,7 +20,7 @@ from interverse.worlds.rooms.clutter import CLUTTER, painting
 from interverse.worlds.rooms.fixtures import curtains, door, draw_sky, rug, window
 from interverse.worlds.rooms.furniture import FURNITURE
 from interverse.worlds.rooms.item import Item
-from interverse.worlds.rooms.kinds import KINDS, Kind
+from interverse.worlds.rooms.kinds import KINDS, RoomKind
 from interverse.worlds.rooms.objects import build_item
 from interverse.worlds.rooms.placing import (
     Bounds,
@@ -191,7 +191,7 @@ def place_item(room: Room, index: int, cls: str, instance: int) -> Pose | None:
 # ---------------------------------------------------------------------------- steps of a plan
 
 
-def _wanted(rng: Rng, kind: Kind, objects: int) -> list[tuple[str, int]]:
+def _wanted(rng: Rng, kind: RoomKind, objects: int) -> list[tuple[str, int]]:
     """Returns classes and instances of the items to place, each class once."""
     least = min(FEWEST, objects)
     count = int(rng.integers(least, objects + 1))

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from interverse.worlds.rooms.item import Rgb, Surface, Texture
+from interverse.worlds.rooms.item import Rgb, RoomTexture, Surface
 
 VARIANTS = 6
 """Seeds a texture may have: few, so that its noise is drawn once a process."""
@@ -91,13 +91,13 @@ def flat(colour: Rgb, specular: float = 0.3, shininess: float = 0.4) -> Surface:
 def wood(rng: np.random.Generator) -> Surface:
     """Returns a varnished wood; its grain runs along the first texture coordinate."""
     colours = choose(rng, WOODS)
-    texture = Texture(kind="wood", colours=colours, seed=variant(rng))
+    texture = RoomTexture(kind="wood", colours=colours, seed=variant(rng))
     return Surface(texture=texture, specular=0.25, shininess=0.35)
 
 
 def metal(rng: np.random.Generator, kinds: Sequence[int] = (0, 1, 2, 3, 4)) -> Surface:
     """Returns a brushed metal: steel 0, iron 1, brass 2, copper 3, blackened 4."""
-    texture = Texture(kind="brushed", colours=METALS[choose(rng, kinds)], seed=variant(rng))
+    texture = RoomTexture(kind="brushed", colours=METALS[choose(rng, kinds)], seed=variant(rng))
     return Surface(texture=texture, specular=0.8, shininess=0.7)
 
 
@@ -109,7 +109,7 @@ def plastic(rng: np.random.Generator, colour: Rgb | None = None) -> Surface:
 def paint(rng: np.random.Generator, colours: Sequence[Rgb] = PAINTS) -> Surface:
     """Returns a lacquer with slight unevenness."""
     colour = choose(rng, colours)
-    texture = Texture(kind="plain", colours=(shade(colour, 0.94), colour), seed=variant(rng))
+    texture = RoomTexture(kind="plain", colours=(shade(colour, 0.94), colour), seed=variant(rng))
     return Surface(texture=texture, specular=0.35, shininess=0.5)
 
 
@@ -119,7 +119,9 @@ def cloth(rng: np.random.Generator, colour: Rgb | None = None) -> Surface:
     kind = choose(rng, ("weave", "weave", "stripes", "checks", "dots", "floral", "columns"))
     other = choose(rng, (shade(colour, 0.55), (0.93, 0.91, 0.86), vivid(rng, 0.4, 0.7)))
     colours = (shade(colour, 0.75), colour) if kind == "weave" else (colour, other)
-    texture = Texture(kind=kind, colours=colours, seed=variant(rng), scale=choose(rng, (1.0, 2.0)))
+    texture = RoomTexture(
+        kind=kind, colours=colours, seed=variant(rng), scale=choose(rng, (1.0, 2.0))
+    )
     return Surface(texture=texture, specular=0.02, shininess=0.1)
 
 
@@ -133,14 +135,16 @@ def glaze(rng: np.random.Generator) -> Surface:
         colours = (shade(base, 0.95), base)
     elif kind == "bands":
         colours = (base, base, other, base, base)
-    texture = Texture(kind=kind, colours=colours, seed=variant(rng), scale=choose(rng, (1.0, 2.0)))
+    texture = RoomTexture(
+        kind=kind, colours=colours, seed=variant(rng), scale=choose(rng, (1.0, 2.0))
+    )
     return Surface(texture=texture, specular=0.6, shininess=0.75)
 
 
 def enamel(rng: np.random.Generator) -> Surface:
     """Returns a cooking vessel's outside: enamel of any colour."""
     colour = vivid(rng, 0.7, 0.65)
-    texture = Texture(kind="plain", colours=(shade(colour, 0.8), colour), seed=variant(rng))
+    texture = RoomTexture(kind="plain", colours=(shade(colour, 0.8), colour), seed=variant(rng))
     return Surface(texture=texture, specular=0.7, shininess=0.8)
 
 
@@ -149,13 +153,13 @@ def leather(rng: np.random.Generator) -> Surface:
     colour = choose(
         rng, ((0.35, 0.20, 0.11), (0.12, 0.11, 0.11), (0.55, 0.36, 0.2), (0.4, 0.1, 0.1))
     )
-    texture = Texture(kind="leather", colours=(shade(colour, 0.6), colour), seed=variant(rng))
+    texture = RoomTexture(kind="leather", colours=(shade(colour, 0.6), colour), seed=variant(rng))
     return Surface(texture=texture, specular=0.3, shininess=0.3)
 
 
 def picture(kind: str, colours: Sequence[Rgb], seed: int, emission: float = 0.0) -> Surface:
     """Returns a screen, a page or a cover."""
-    texture = Texture(kind=kind, colours=tuple(colours), seed=seed)
+    texture = RoomTexture(kind=kind, colours=tuple(colours), seed=seed)
     return Surface(texture=texture, specular=0.3, shininess=0.6, emission=emission)
 
 
@@ -177,9 +181,9 @@ def soiled(surface: Surface) -> Surface:
     """Returns the surface under dirt: stains, and no shine."""
     red, green, blue, alpha = surface.rgba
     texture = surface.texture
-    if not isinstance(texture, Texture):
+    if not isinstance(texture, RoomTexture):
         colour = (red, green, blue)
-        texture = Texture(kind="plain", colours=(shade(colour, 0.95), colour))
+        texture = RoomTexture(kind="plain", colours=(shade(colour, 0.95), colour))
         surface = replace(surface, rgba=(1.0, 1.0, 1.0, alpha))
     return replace(surface, texture=texture.over("dirt"), specular=0.1, shininess=0.2)
 
@@ -192,9 +196,9 @@ def cracked(surface: Surface) -> Surface:
 def crazed(surface: Surface) -> Surface:
     """Returns the surface under cracks, its light unchanged."""
     texture = surface.texture
-    if not isinstance(texture, Texture):
+    if not isinstance(texture, RoomTexture):
         red, green, blue, alpha = surface.rgba
-        texture = Texture(kind="plain", colours=((red, green, blue), (red, green, blue)))
+        texture = RoomTexture(kind="plain", colours=((red, green, blue), (red, green, blue)))
         surface = replace(surface, rgba=(1.0, 1.0, 1.0, alpha))
     return replace(surface, texture=texture.over("cracks"))
 

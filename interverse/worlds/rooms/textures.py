@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import UnknownNameError, unknown
-from interverse.worlds.rooms.item import MixedTexture, Rgb, Texture
+from interverse.worlds.rooms.item import MixedTexture, Rgb, RoomTexture
 from interverse.worlds.rooms.noise import Field, axes, fractal, grain, smooth
 from interverse.worlds.rooms.pictures import PICTURES
 
-Image = NDArray[np.float32]
+Image = NDArray[np.floating[Any]]
 
 
 @functools.lru_cache(maxsize=1024)
-def pixels(texture: Texture | MixedTexture, size: int = 128) -> NDArray[np.uint8]:
+def pixels(texture: RoomTexture | MixedTexture, size: int = 128) -> NDArray[np.uint8]:
     """Returns the texture's picture (size, size, 3), read-only, drawn once a process.
 
-    >>> pixels(Texture(kind="plain", colours=((0.2, 0.4, 0.6), (0.2, 0.4, 0.6))), 8)[0, 0]
+    >>> pixels(RoomTexture(kind="plain", colours=((0.2, 0.4, 0.6), (0.2, 0.4, 0.6))), 8)[0, 0]
     array([ 51, 102, 153], dtype=uint8)
     """
     if isinstance(texture, MixedTexture):
@@ -58,7 +59,7 @@ def _mixed(texture: MixedTexture, size: int) -> NDArray[np.uint8]:
     return out
 
 
-def ramp(field: Field, colours: tuple[Rgb, ...]) -> Image:
+def ramp(field: NDArray[np.floating[Any]], colours: tuple[Rgb, ...]) -> Image:
     """Returns colours (row, column, 3) run through evenly as the field goes from 0 to 1."""
     table = np.asarray(colours, dtype=np.float32)
     place = np.clip(field, 0, 1) * (len(table) - 1)
@@ -67,16 +68,16 @@ def ramp(field: Field, colours: tuple[Rgb, ...]) -> Image:
     return table[low] * (1 - share) + table[np.minimum(low + 1, len(table) - 1)] * share
 
 
-def _plain(size: int, texture: Texture) -> Field:
+def _plain(size: int, texture: RoomTexture) -> Field:
     return fractal(size, 4, texture.seed, 3)
 
 
-def _speckle(size: int, texture: Texture) -> Field:
+def _speckle(size: int, texture: RoomTexture) -> Field:
     spots = smooth(size, size // 4, size // 4, texture.seed)
     return np.where(spots > 0.78, 1.0, 0.25 * fractal(size, 6, texture.seed, 3)).astype(np.float32)
 
 
-def _wood(size: int, texture: Texture) -> Field:
+def _wood(size: int, texture: RoomTexture) -> Field:
     cells = max(int(4 * texture.scale), 2)
     bend = fractal(size, cells, texture.seed, 3, stretch=4)
     _, y = axes(size)
@@ -85,12 +86,12 @@ def _wood(size: int, texture: Texture) -> Field:
     return 0.5 * rings + 0.25 * fibre + 0.25 * bend
 
 
-def _brushed(size: int, texture: Texture) -> Field:
+def _brushed(size: int, texture: RoomTexture) -> Field:
     lines = smooth(size, size, 3, texture.seed) + smooth(size, size // 2, 6, texture.seed + 1)
     return 0.3 * lines + 0.4 * fractal(size, 3, texture.seed, 2)
 
 
-def _weave(size: int, texture: Texture) -> Field:
+def _weave(size: int, texture: RoomTexture) -> Field:
     count = int(16 * texture.scale)
     x, y = axes(size)
     across = np.abs(np.sin(np.pi * count * x))
@@ -102,7 +103,7 @@ def _weave(size: int, texture: Texture) -> Field:
     )
 
 
-def _wicker(size: int, texture: Texture) -> Field:
+def _wicker(size: int, texture: RoomTexture) -> Field:
     count = int(8 * texture.scale)
     x, y = axes(size)
     shift = (y * count).astype(int) % 2
@@ -111,25 +112,25 @@ def _wicker(size: int, texture: Texture) -> Field:
     return np.clip(0.15 + 0.75 * strand * rows + 0.2 * grain(size, texture.seed) * rows, 0, 1)
 
 
-def _stripes(size: int, texture: Texture) -> Field:
+def _stripes(size: int, texture: RoomTexture) -> Field:
     count = max(int(6 * texture.scale), 1)
     _, y = axes(size)
     return ((y * count) % 1 > 0.5) * 0.9 + 0.1 * fractal(size, 8, texture.seed, 2)
 
 
-def _columns(size: int, texture: Texture) -> Field:
+def _columns(size: int, texture: RoomTexture) -> Field:
     count = max(int(6 * texture.scale), 1)
     x, _ = axes(size)
     return ((x * count) % 1 > 0.5) * 0.9 + 0.1 * fractal(size, 8, texture.seed, 2)
 
 
-def _checks(size: int, texture: Texture) -> Field:
+def _checks(size: int, texture: RoomTexture) -> Field:
     count = max(int(4 * texture.scale), 1)
     x, y = axes(size)
     return 0.45 * ((x * count) % 1 > 0.5) + 0.45 * ((y * count) % 1 > 0.5) + 0.1 * grain(size, 1)
 
 
-def _dots(size: int, texture: Texture) -> Field:
+def _dots(size: int, texture: RoomTexture) -> Field:
     count = max(int(6 * texture.scale), 1)
     x, y = axes(size)
     row = (y * count).astype(int)
@@ -137,7 +138,7 @@ def _dots(size: int, texture: Texture) -> Field:
     return np.clip(8 * (0.32 - np.sqrt(u * u + v * v)), 0, 1)
 
 
-def _floral(size: int, texture: Texture) -> Field:
+def _floral(size: int, texture: RoomTexture) -> Field:
     count = max(int(3 * texture.scale), 1)
     x, y = axes(size)
     row = (y * count).astype(int)
@@ -148,29 +149,29 @@ def _floral(size: int, texture: Texture) -> Field:
     return np.where(heart, 0.5, np.where(radius < petals, 1.0, 0.0)).astype(np.float32)
 
 
-def _marble(size: int, texture: Texture) -> Field:
+def _marble(size: int, texture: RoomTexture) -> Field:
     bend = fractal(size, 3, texture.seed, 5)
     veins = np.abs(np.sin(np.pi * (3 * texture.scale * bend + 2 * axes(size)[0])))
     return 1 - veins**0.35
 
 
-def _leather(size: int, texture: Texture) -> Field:
+def _leather(size: int, texture: RoomTexture) -> Field:
     folds = smooth(size, size // 5, size // 5, texture.seed)
     return 0.6 * np.abs(2 * folds - 1) + 0.4 * fractal(size, 4, texture.seed, 3)
 
 
-def _iron(size: int, texture: Texture) -> Field:
+def _iron(size: int, texture: RoomTexture) -> Field:
     return 0.5 * grain(size, texture.seed) + 0.5 * fractal(size, 8, texture.seed, 4)
 
 
-def _cardboard(size: int, texture: Texture) -> Field:
+def _cardboard(size: int, texture: RoomTexture) -> Field:
     flutes = 0.5 + 0.5 * np.sin(2 * np.pi * 32 * axes(size)[0])
     return (
         0.25 * flutes + 0.45 * fractal(size, 4, texture.seed, 4) + 0.3 * grain(size, texture.seed)
     )
 
 
-def _bands(size: int, texture: Texture) -> Field:
+def _bands(size: int, texture: RoomTexture) -> Field:
     """Painted rings: the colours one above the other, with a hand's unevenness."""
     _, y = axes(size)
     wobble = 0.02 * (fractal(size, 6, texture.seed, 2) - 0.5)
@@ -179,14 +180,14 @@ def _bands(size: int, texture: Texture) -> Field:
     return np.floor(turns * count) / max(count - 1, 1)
 
 
-def _swatch(size: int, texture: Texture) -> Field:
+def _swatch(size: int, texture: RoomTexture) -> Field:
     """The colours side by side, for meshes that pick one each."""
     count = len(texture.colours)
     columns = np.floor(axes(size)[0] * count) / max(count - 1, 1)
     return columns.astype(np.float32)
 
 
-PATTERNS: dict[str, Callable[[int, Texture], Field]] = {
+PATTERNS: dict[str, Callable[[int, RoomTexture], Field]] = {
     "bands": _bands,
     "brushed": _brushed,
     "cardboard": _cardboard,

@@ -18,7 +18,7 @@ from interverse.scm import with_defaults
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
 from interverse.worlds.rooms.actions import VERBS, act, act_to, graded_target
-from interverse.worlds.rooms.camera import View
+from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
@@ -34,6 +34,7 @@ from interverse.worlds.rooms.room import plan_room
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
+    CONFOUNDER,
     LIGHT,
     TARGET,
     causal_graph,
@@ -53,6 +54,7 @@ from interverse.worlds.world import (
 
 _LENGTH = 2  # steps until truncation: an episode is over after one, so it is never truncated
 _RENDERED = 336
+_COLOURS: tuple[Part, ...] = ("rgb",)
 
 
 @final
@@ -96,7 +98,7 @@ class Rooms(World):
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Draws rooms and all that follows; given states come last."""
         refused: dict[int, str] = {}
-        numbers = draw_numbers(noise, self.options.objects)
+        numbers = draw_numbers(noise, self.options)
         for i, world in enumerate(worlds.tolist()):
             mine = {name: value[i] for name, value in numbers.items()}
             held = {name: value[i] for name, value in given.items()}
@@ -134,7 +136,8 @@ class Rooms(World):
             mine = {name: value[i] for name, value in values.items()}
             row = self._row(world)
             other = {name for name, value in mine.items() if not np.array_equal(value, row[name])}
-            new = [s for s in self._slots if {"room/seed", name_of(s, "class")} & other]
+            common = {"room/seed", *CONFOUNDER}
+            new = [s for s in self._slots if (common | {name_of(s, "class")}) & other]
             problem = self._impose(row, mine, redraw=new)
             if problem is None:
                 self._write(row, world)
@@ -193,6 +196,10 @@ class Rooms(World):
 
     # ------------------------------------------------------------------- reading
 
+    def hidden(self, world: int) -> Row:
+        """Returns a world's row, for whoever acts as its confounder says."""
+        return self._row(world)
+
     def present(self, world: int) -> list[int]:
         """Returns the items that are in a room now, by their index in it."""
         return [index for index, thing in enumerate(things_of(self._row(world))) if thing]
@@ -206,13 +213,14 @@ class Rooms(World):
         reserve(self.num_worlds)
         for world in np.flatnonzero(self._stale).tolist():
             frame = self.frame(world, self.options.image_size, ("rgb", "items"))
+            assert frame.rgb is not None  # asked for
             self._image[world] = frame.rgb
             self._mask[world] = self.slots(world, frame) + 1
             self._stale[world] = False
         return {"image": self._image.copy(), "mask": self._mask.copy()}
 
     def frame(
-        self, world: int, size: int, parts: Collection[Part] = ("rgb",), *, fast: bool = False
+        self, world: int, size: int, parts: Collection[Part] = _COLOURS, *, fast: bool = False
     ) -> Frame:
         """Returns a picture of a world.
 
@@ -241,6 +249,7 @@ class Rooms(World):
         order = self._state["order"][world]
         table = np.full(len(order) + 1, -1, np.int16)
         table[order] = np.arange(len(order))
+        assert frame.items is not None  # asked for
         return table[frame.items]
 
     def _shot(self, row: Row) -> Shot:
@@ -249,7 +258,7 @@ class Rooms(World):
         return Shot(
             things=things_of(row),
             states=self._states(row),
-            view=View(place, float(yaw), float(pitch), float(fov)),
+            view=RoomView(place, float(yaw), float(pitch), float(fov)),
             light=(color, float(bright), float(time)),
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from interverse.worlds.rooms.actions import CLASS_NAMES
 from interverse.worlds.rooms.camera import View, aim, choose_view, stands_free
-from interverse.worlds.rooms.item import Texture
+from interverse.worlds.rooms.item import RoomTexture
 from interverse.worlds.rooms.kinds import KINDS
 from interverse.worlds.rooms.lights import draw_light, sky_color
 from interverse.worlds.rooms.materials import BUILDING, pixels
@@ -160,7 +160,7 @@ def test_light_stays_in_its_ranges_and_the_sky_darkens():
 
 @pytest.mark.parametrize("kind", sorted(BUILDING))
 def test_building_textures_repeat_and_are_not_flat(kind):
-    texture = Texture(kind=kind, colours=((0.2, 0.3, 0.4), (0.8, 0.7, 0.6)), seed=2)
+    texture = RoomTexture(kind=kind, colours=((0.2, 0.3, 0.4), (0.8, 0.7, 0.6)), seed=2)
     image = pixels(texture)
     pixels.cache_clear()
     assert image.shape == (256, 256, 3)

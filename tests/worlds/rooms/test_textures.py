@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interverse.errors import UnknownNameError
-from interverse.worlds.rooms.item import Surface, Texture
+from interverse.worlds.rooms.item import RoomTexture, Surface
 from interverse.worlds.rooms.surfaces import VARIANTS, cracked, soiled
 from interverse.worlds.rooms.textures import KINDS, OVERLAYS, pixels
 
@@ -14,7 +14,7 @@ PERIODIC = ("brushed", "iron", "leather", "plain", "wood")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_draws_a_picture_that_is_not_of_one_colour(kind):
-    picture = pixels(Texture(kind=kind, colours=FOUR, seed=1), 64)
+    picture = pixels(RoomTexture(kind=kind, colours=FOUR, seed=1), 64)
     assert picture.shape == (64, 64, 3)
     assert picture.dtype == np.uint8
     assert not picture.flags.writeable
@@ -23,18 +23,18 @@ def test_every_kind_draws_a_picture_that_is_not_of_one_colour(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_texture_is_the_same_each_time_and_follows_its_colours(kind):
-    texture = Texture(kind=kind, colours=FOUR, seed=2)
+    texture = RoomTexture(kind=kind, colours=FOUR, seed=2)
     first = pixels(texture, 64)
     pixels.cache_clear()
     np.testing.assert_array_equal(first, pixels(texture, 64))
-    other = Texture(kind=kind, colours=FOUR[::-1], seed=2)
+    other = RoomTexture(kind=kind, colours=FOUR[::-1], seed=2)
     if kind != "broadcast":  # a test card has colours of its own
         assert (pixels(other, 64) != first).any()
 
 
 @pytest.mark.parametrize("kind", PERIODIC)
 def test_patterns_of_materials_join_at_their_borders(kind):
-    picture = pixels(Texture(kind=kind, colours=FOUR[:2], seed=3), 128).astype(float)
+    picture = pixels(RoomTexture(kind=kind, colours=FOUR[:2], seed=3), 128).astype(float)
     for axis in (0, 1):
         inside = np.abs(np.diff(picture, axis=axis)).mean()
         seam = np.abs(picture.take(0, axis=axis) - picture.take(-1, axis=axis)).mean()
@@ -43,7 +43,7 @@ def test_patterns_of_materials_join_at_their_borders(kind):
 
 @pytest.mark.parametrize("seed", range(VARIANTS))
 def test_dirt_covers_much_and_cracks_cover_some(seed):
-    clean = Surface(texture=Texture(kind="plain", colours=((0.9, 0.9, 0.9),) * 2, seed=seed))
+    clean = Surface(texture=RoomTexture(kind="plain", colours=((0.9, 0.9, 0.9),) * 2, seed=seed))
     before = pixels(clean.texture).astype(float)
     dirty = np.abs(pixels(soiled(clean).texture) - before).max(axis=-1) > 20
     assert 0.3 < dirty.mean() < 0.95
@@ -61,7 +61,7 @@ def test_surfaces_without_a_texture_get_dirty_and_crack_in_their_own_colour():
 
 def test_unknown_kinds_and_overlays_are_refused():
     with pytest.raises(UnknownNameError, match=r"unknown texture 'woodd'.*'wood'"):
-        pixels(Texture(kind="woodd", colours=FOUR))
+        pixels(RoomTexture(kind="woodd", colours=FOUR))
     with pytest.raises(UnknownNameError, match=r"unknown overlay 'rust'.*cracks, dirt"):
-        pixels(Texture(kind="wood", colours=FOUR, overlays=("rust",)))
+        pixels(RoomTexture(kind="wood", colours=FOUR, overlays=("rust",)))
     assert sorted(OVERLAYS) == ["cracks", "dirt"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.meshes import Mesh, frame, merge, moved, painted, sheet, tube
-from interverse.worlds.rooms.item import Item, Joint, Part, Surface
+from interverse.worlds.rooms.item import Item, Part, RoomJoint, Surface
 from interverse.worlds.rooms.objects.joinery import bar, finished
 from interverse.worlds.rooms.surfaces import (
     chance,
@@ -80,7 +80,7 @@ def _tilting(rng: np.random.Generator, width: float, height: float, skin: Surfac
     parts = []
     for number in range(count):
         z = -height / 2 + (number + 0.5) * pitch
-        joint = Joint(kind="hinge", origin=(0, -OUT, z), axis=(1, 0, 0), travel=travel)
+        joint = RoomJoint(kind="hinge", origin=(0, -OUT, z), axis=(1, 0, 0), travel=travel)
         parts.append(
             Part(name=f"slat{number}", mesh=moved(slat, (0, -OUT, z)), surface=skin, joint=joint)
         )
@@ -98,7 +98,7 @@ def _rising(rng: np.random.Generator, width: float, height: float, skin: Surface
         z = -height / 2 + (number + 0.5) * pitch
         above = count - 1 - number
         rise = share * above * (pitch - stack)
-        joint = Joint(kind="slide", origin=(0, 0, 0), axis=(0, 0, 1), travel=rise)
+        joint = RoomJoint(kind="slide", origin=(0, 0, 0), axis=(0, 0, 1), travel=rise)
         y = -OUT - 0.0012 * above
         parts.append(
             Part(name=f"slat{number}", mesh=moved(slat, (0, y, z)), surface=skin, joint=joint)
@@ -114,7 +114,7 @@ def _upright(rng: np.random.Generator, width: float, height: float, skin: Surfac
     parts = []
     for number in range(count):
         x = -width / 2 + (number + 0.5) * pitch
-        joint = Joint(kind="hinge", origin=(x, -OUT, 0), axis=(0, 0, 1), travel=travel)
+        joint = RoomJoint(kind="hinge", origin=(x, -OUT, 0), axis=(0, 0, 1), travel=travel)
         y = -OUT - 0.004 * (number % 2)
         parts.append(
             Part(name=f"slat{number}", mesh=moved(board, (x, y, 0)), surface=skin, joint=joint)
@@ -132,7 +132,9 @@ def _roman(rng: np.random.Generator, width: float, height: float, _: Surface) ->
     for number in range(count):
         above = count - 1 - number
         z = -height / 2 + (number + 0.5) * pitch
-        joint = Joint(kind="slide", origin=(0, 0, 0), axis=(0, 0, 1), travel=above * pitch * 1.02)
+        joint = RoomJoint(
+            kind="slide", origin=(0, 0, 0), axis=(0, 0, 1), travel=above * pitch * 1.02
+        )
         y = -OUT + 0.006 * above * 0.9 - 0.02
         parts.append(
             Part(name=f"fold{number}", mesh=moved(fold, (0, y, z)), surface=fabric, joint=joint)

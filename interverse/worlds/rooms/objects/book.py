@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.meshes import Mesh, lifted, merge, painted, tiled
-from interverse.worlds.rooms.item import Item, Joint, Part, Rgb, Surface
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomJoint, Surface
 from interverse.worlds.rooms.objects.joinery import bar, finished
 from interverse.worlds.rooms.surfaces import (
     chance,
@@ -35,7 +35,7 @@ def build(rng: np.random.Generator) -> Item:
     block = flat(paper, 0.05, 0.1)
     middle = BOARD + (thick - 2 * BOARD) * uniform(rng, 0.51, 0.62)
     travel = np.pi * uniform(rng, 0.98, 1.1)
-    hinge = Joint(kind="hinge", origin=(-x, 0, middle), axis=(0, -1, 0), travel=travel)
+    hinge = RoomJoint(kind="hinge", origin=(-x, 0, middle), axis=(0, -1, 0), travel=travel)
     back = bar((-x, -y, 0), (x, y, BOARD), 0.0012)
     spine = bar((-x - 0.003, -y, 0), (-x + 0.0015, y, thick), 0.0012)
     front = painted(bar((-x, -y, thick - BOARD), (x, y, thick), 0.0012), 0, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.meshes import Mesh, merge, painted, soft_box
-from interverse.worlds.rooms.item import Item, Joint, Part, Rgb, Surface, Texture, Triple
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomJoint, RoomTexture, Surface, Triple
 from interverse.worlds.rooms.objects.joinery import Tinted, bar, finished, tinted
 from interverse.worlds.rooms.surfaces import chance, choose, flat, shade, uniform, variant, vivid
 
@@ -28,8 +28,10 @@ def build(rng: np.random.Generator) -> Item:
     size = (uniform(rng, 0.26, 0.55), uniform(rng, 0.22, 0.42), uniform(rng, 0.16, 0.42))
     colour = choose(rng, (*CARDS, vivid(rng, 0.4, 0.7)))
     dark = shade(colour, 0.8)
-    printed = Texture(kind="parcel", colours=(dark, colour, choose(rng, INKS)), seed=variant(rng))
-    plain = Texture(kind="cardboard", colours=(dark, colour), seed=variant(rng))
+    printed = RoomTexture(
+        kind="parcel", colours=(dark, colour, choose(rng, INKS)), seed=variant(rng)
+    )
+    plain = RoomTexture(kind="cardboard", colours=(dark, colour), seed=variant(rng))
     outside, card = (Surface(texture=t, specular=0.05, shininess=0.1) for t in (printed, plain))
     x, y = size[0] / 2, size[1] / 2
     parts = [
@@ -67,7 +69,7 @@ def _flaps(rng: np.random.Generator, size: Triple, card: Surface, tape: Surface)
     }
     parts = []
     for name, (mesh, origin, axis) in slabs.items():
-        joint = Joint(kind="hinge", origin=origin, axis=axis, travel=uniform(rng, 2.4, 3.1))
+        joint = RoomJoint(kind="hinge", origin=origin, axis=axis, travel=uniform(rng, 2.4, 3.1))
         parts.append(Part(name=name, mesh=mesh, surface=card, joint=joint))
     if chance(rng, 0.7):
         for name, sign in (("front", -1), ("back", 1)):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from interverse.sim.meshes import Mesh, lathe, merge, moved, scaled, tube
-from interverse.worlds.rooms.item import Item, Part, Rgb, Surface, Texture, Triple
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomTexture, Surface, Triple
 from interverse.worlds.rooms.objects.joinery import finished
 from interverse.worlds.rooms.surfaces import (
     choose,
@@ -40,7 +40,7 @@ def build(rng: np.random.Generator) -> Item:
     """Returns a candle, or a few."""
     made = choose(rng, (_pillars, _pillars, _stick, _jar))(rng)
     colour = choose(rng, (*WAXES, vivid(rng, 0.55, 0.75)))
-    texture = Texture(kind="plain", colours=(shade(colour, 0.88), colour), seed=variant(rng))
+    texture = RoomTexture(kind="plain", colours=(shade(colour, 0.88), colour), seed=variant(rng))
     wax = Surface(texture=texture, specular=0.3, shininess=0.4)
     lit = Surface(texture=texture, rgba=(1.0, 0.82, 0.55, 1.0), specular=0.2, emission=0.75)
     size = uniform(rng, 0.85, 1.25)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from interverse.sim.meshes import Mesh, lathe, merge, moved, rotated, tube
-from interverse.worlds.rooms.item import Item, Part, Rgb, Surface
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomTexture, Surface
 from interverse.worlds.rooms.objects.joinery import finished
 from interverse.worlds.rooms.surfaces import chance, choose, flat, metal, mix, uniform, vivid, wood
 
@@ -47,7 +47,7 @@ def _skin(rng: np.random.Generator) -> Surface:
 
 def _lit(skin: Surface, colour: Rgb) -> Surface:
     """Returns the shade with light through it: half its own colour, half the lamp's."""
-    own = skin.rgba[:3] if skin.texture is None else skin.texture.colours[-1]
+    own = skin.texture.colours[-1] if isinstance(skin.texture, RoomTexture) else skin.rgba[:3]
     return Surface(rgba=(*mix(own, colour, 0.65), 1.0), specular=0.0, emission=0.55)
 
 

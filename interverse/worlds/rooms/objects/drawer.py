@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from interverse.sim.meshes import Mesh, merge, moved, rotated, soft_box
-from interverse.worlds.rooms.item import Item, Joint, Part, Surface, Triple
+from interverse.worlds.rooms.item import Item, Part, RoomJoint, Surface, Triple
 from interverse.worlds.rooms.objects.joinery import (
     Front,
     Tinted,
@@ -118,7 +118,7 @@ def _drawer(
     fittings, tray = look
     slab, pull = _face(front, fittings)
     travel = depth * uniform(rng, 0.75, 0.95)
-    slide = Joint(kind="slide", origin=(0, 0, 0), axis=(0, -1, 0), travel=travel)
+    slide = RoomJoint(kind="slide", origin=(0, 0, 0), axis=(0, -1, 0), travel=travel)
     return [
         Part(name=name, mesh=slab, surface=fittings.skin, joint=slide),
         Part(name=f"{name}_tray", mesh=_tray(front, depth), surface=tray, parent=name),

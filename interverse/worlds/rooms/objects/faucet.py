@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from interverse.sim.meshes import Mesh, grid, lathe, merge, moved, rotated, superellipse, tube
-from interverse.worlds.rooms.item import Item, Part, Surface, Texture
+from interverse.worlds.rooms.item import Item, Part, RoomTexture, Surface
 from interverse.worlds.rooms.objects.joinery import finished
 from interverse.worlds.rooms.surfaces import choose, flat, glaze, metal, uniform, variant
 
@@ -71,7 +71,7 @@ def build(rng: np.random.Generator) -> Item:
 
 def _china(rng: np.random.Generator) -> Surface:
     white = flat((0.95, 0.95, 0.94), 0.7, 0.8)
-    marble = Texture(
+    marble = RoomTexture(
         kind="marble", colours=((0.85, 0.83, 0.8), (0.35, 0.33, 0.32)), seed=variant(rng)
     )
     stone = Surface(texture=marble, specular=0.5, shininess=0.6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.meshes import Mesh, lathe, merge, moved, tube
-from interverse.worlds.rooms.item import Item, Part, Rgb, Surface, Texture
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomTexture, Surface
 from interverse.worlds.rooms.objects.joinery import finished
 from interverse.worlds.rooms.surfaces import (
     chance,
@@ -45,7 +45,7 @@ def build(rng: np.random.Generator) -> Item:
 def _cloth(rng: np.random.Generator) -> Surface:
     colour = choose(rng, (*CLOTHS, vivid(rng, 0.45, 0.75)))
     kind, colours = choose(rng, ("weave", "columns", "plain")), (shade(colour, 0.85), colour)
-    texture = Texture(kind=kind, colours=colours, seed=variant(rng), scale=2.0)
+    texture = RoomTexture(kind=kind, colours=colours, seed=variant(rng), scale=2.0)
     return Surface(texture=texture, specular=0.05, shininess=0.1)
 
 

@@ -20,7 +20,7 @@ from interverse.sim.meshes import (
     tiled,
     tube,
 )
-from interverse.worlds.rooms.item import Item, Joint, Part, Rgb, Surface, Texture, Triple
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomJoint, RoomTexture, Surface, Triple
 from interverse.worlds.rooms.objects.joinery import Tinted, finished, tinted
 from interverse.worlds.rooms.surfaces import (
     chance,
@@ -68,7 +68,7 @@ def _skin(rng: np.random.Generator) -> Surface:
         return cloth(rng)
     tone = choose(rng, STRAWS)
     tones = (shade(tone, 0.3), tone, shade(tone, 1.1))
-    texture = Texture(kind="wicker", colours=tones, seed=variant(rng))
+    texture = RoomTexture(kind="wicker", colours=tones, seed=variant(rng))
     return Surface(texture=texture, specular=0.1, shininess=0.2)
 
 
@@ -82,7 +82,7 @@ def _lid(
     cover = tiled(lifted(extrude(shape, 0.022, bevel=0.007), height + 0.001), 3.0)
     knob = scaled(soft_box((1, 1, 1), 0.4, 1), (0.07, 0.025, 0.03))
     origin, travel = (0, deep, height + 0.004), uniform(rng, 2.0, 2.4)
-    hinge = Joint(kind="hinge", origin=origin, axis=(-1, 0, 0), travel=travel)
+    hinge = RoomJoint(kind="hinge", origin=origin, axis=(-1, 0, 0), travel=travel)
     knob = moved(knob, (0, -deep * 0.7, height + 0.032))
     return [
         Part(name="lid", mesh=cover, surface=own, joint=hinge),

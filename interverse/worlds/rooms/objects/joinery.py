@@ -1,4 +1,4 @@
-"""What many objects are made of: boards, carcasses, doors, handles, legs, jars."""
+"""Joinery of many objects: boards, carcasses, doors, handles, legs, jars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from interverse.sim.meshes import (
     tiled,
     tube,
 )
-from interverse.worlds.rooms.item import Item, Joint, Part, Rgb, Stand, Surface, Texture, Triple
+from interverse.worlds.rooms.item import (
+    Item,
+    Part,
+    Rgb,
+    RoomJoint,
+    RoomTexture,
+    Stand,
+    Surface,
+    Triple,
+)
 from interverse.worlds.rooms.objects.traits import TRAITS
 from interverse.worlds.rooms.surfaces import choose, uniform, vivid
 
@@ -95,11 +104,11 @@ def lining(size: Sequence[float], wall: float, *, front: float = 0.0, floor: flo
     return moved(mesh, (0.0, (front - wall) / 2, 0.0))
 
 
-def hinged(place: Front, thickness: float, travel: float, *, left: bool) -> Joint:
+def hinged(place: Front, thickness: float, travel: float, *, left: bool) -> RoomJoint:
     """Returns an upright hinge on one side of a front, behind a door of a thickness."""
     x = place.left if left else place.right
     origin = (x, place.face + thickness, 0.0)
-    return Joint(kind="hinge", origin=origin, axis=(0, 0, -1 if left else 1), travel=travel)
+    return RoomJoint(kind="hinge", origin=origin, axis=(0, 0, -1 if left else 1), travel=travel)
 
 
 def grip(rng: np.random.Generator, length: float, reach: float = 0.03) -> Mesh:
@@ -194,7 +203,7 @@ def tinted(name: str, pieces: Sequence[Tinted], **placing: Any) -> Part:
     The colours lie side by side in one small texture, so that many things are one geom.
     """
     colours = tuple(dict.fromkeys(colour for _, colour in pieces))
-    texture = Texture(kind="swatch", colours=colours)
+    texture = RoomTexture(kind="swatch", colours=colours)
     meshes = []
     for mesh, colour in pieces:
         place = (colours.index(colour) + 0.5) / len(colours)

@@ -13,7 +13,7 @@ from interverse.sim.meshes import (
     tiled,
     tube,
 )
-from interverse.worlds.rooms.item import Item, Joint, Part, Rgb, Surface
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomJoint, Surface
 from interverse.worlds.rooms.objects.joinery import bar, finished
 from interverse.worlds.rooms.objects.screen import screen
 from interverse.worlds.rooms.surfaces import (
@@ -70,7 +70,7 @@ def _lid(
     x, y, base = half
     thick = uniform(rng, 0.006, 0.01)
     origin = (0, y - 0.006, base + 0.003)
-    hinge = Joint(kind="hinge", origin=origin, axis=(-1, 0, 0), travel=uniform(rng, 2.2, 2.5))
+    hinge = RoomJoint(kind="hinge", origin=origin, axis=(-1, 0, 0), travel=uniform(rng, 2.2, 2.5))
     top = lifted(extrude(outline, thick, bevel=0.002), base + 0.002)
     rim = bar((-x + 0.003, -y + 0.003, base + 0.0012), (x - 0.003, y - 0.012, base + 0.003), 5e-4)
     pane = bar((-x + 0.01, -y + 0.012, base + 4e-4), (x - 0.01, y - 0.025, base + 0.002), 4e-4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.meshes import Mesh, lathe, merge, painted, rotated, tube
-from interverse.worlds.rooms.item import Item, Part, Surface, Texture
+from interverse.worlds.rooms.item import Item, Part, RoomTexture, Surface
 from interverse.worlds.rooms.objects.crockery import leftovers
 from interverse.worlds.rooms.objects.joinery import bar, finished
 from interverse.worlds.rooms.surfaces import (
@@ -54,7 +54,7 @@ def _outside(rng: np.random.Generator) -> Surface:
 
 
 def _nonstick(rng: np.random.Generator) -> Surface:
-    texture = Texture(
+    texture = RoomTexture(
         kind="iron", colours=((0.05, 0.05, 0.055), (0.19, 0.19, 0.2)), seed=variant(rng)
     )
     return Surface(texture=texture, specular=0.5, shininess=0.4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.sim.meshes import Mesh, lathe, merge, moved, painted, rotated, tube
-from interverse.worlds.rooms.item import Item, Part, Rgb, Surface, Texture, Triple
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomTexture, Surface, Triple
 from interverse.worlds.rooms.objects.joinery import (
     Front,
     Tinted,
@@ -71,7 +71,7 @@ def build(rng: np.random.Generator) -> Item:
 def _steel(rng: np.random.Generator) -> Surface:
     colour = choose(rng, STEELS)
     colours = (shade(colour, 0.75), shade(colour, 1.15))
-    texture = Texture(kind="iron", colours=colours, seed=variant(rng))
+    texture = RoomTexture(kind="iron", colours=colours, seed=variant(rng))
     return Surface(texture=texture, specular=0.5, shininess=0.4)
 
 

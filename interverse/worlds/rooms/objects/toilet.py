@@ -17,7 +17,7 @@ from interverse.sim.meshes import (
     soft_box,
     superellipse,
 )
-from interverse.worlds.rooms.item import Item, Joint, Part, Rgb, Surface, Triple
+from interverse.worlds.rooms.item import Item, Part, Rgb, RoomJoint, Surface, Triple
 from interverse.worlds.rooms.objects.joinery import finished
 from interverse.worlds.rooms.surfaces import chance, choose, flat, metal, uniform, vivid, wood
 
@@ -94,7 +94,7 @@ def _cover(rng: np.random.Generator, rim: Rim, china: Surface) -> list[Part]:
     shape = superellipse(rim.half * 1.02, rim.length * 1.02, rim.power, POINTS)
     lid = lifted(extrude(shape, SEAT + 0.004, bevel=0.006), rim.height + SEAT + 0.002)
     origin = (0, rim.length * 0.93, rim.height + SEAT)
-    hinge = Joint(kind="hinge", origin=origin, axis=(-1, 0, 0), travel=uniform(rng, 1.78, 1.88))
+    hinge = RoomJoint(kind="hinge", origin=origin, axis=(-1, 0, 0), travel=uniform(rng, 1.78, 1.88))
     return [
         Part(name="seat", mesh=seat, surface=skin),
         Part(name="lid", mesh=lid, surface=skin, joint=hinge),
