@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "evaluate",
         "score a policy under protocols",
     ),
+    "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
     "explain": (
         "interverse.cli.explain",
         "Explain",
@@ -61,6 +62,11 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
+            "causalworld": (
+                "interverse.cli.reproduce_causalworld",
+                "ReproduceCausalWorld",
+                "reproduce_causalworld",
+            ),
             "causaltriplet": (
                 "interverse.cli.reproduce_triplet",
                 "ReproduceTriplet",

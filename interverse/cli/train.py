@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -48,7 +49,8 @@ class Train:
     num_envs: int | None = None
     """ppo, sac, td3: worlds in the batch; the preset's by default."""
     device: str | None = None
-    """Pictures: where networks and replay buffer live: cpu or cuda."""
+    """Pictures: where networks and replay buffer live: cpu or cuda. ppo on a TriFinger task: cuda
+    trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
     actors: int | None = None
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
@@ -67,8 +69,19 @@ class Train:
 
 def train(config: Train) -> Path:
     """Trains and says where the policy is."""
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
     pixels = config.algorithm in get_args(PixelAlgorithm)
-    folder = _train_pixels(config) if pixels else _train_sb3(config)
+    on_device = not pixels and config.device not in (None, "cpu")
+    if on_device:
+        folder = _train_on_device(config)
+    else:
+        folder = _train_pixels(config) if pixels else _train_sb3(config)
     console = Console()
     console.print(str(folder), soft_wrap=True)
     hint = f"Next: interverse evaluate {config.out}"
@@ -82,6 +95,34 @@ def _train_pixels(config: Train) -> Path:
 
     given = _given(config, PixelTrain)
     return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
+
+
+_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+
+
+def _train_on_device(config: Train) -> Path:
+    """Trains PPO on thousands of worlds of a device, with a line of progress now and then."""
+    from interverse.learning.train import DeviceTrain, train_on_device  # loads Torch
+
+    for item in fields(config):
+        given = getattr(config, item.name)
+        if item.name not in _DEVICE_FLAGS and given != item.default:
+            raise InvalidValueError(
+                explain(
+                    f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
+                    allowed=", ".join(_DEVICE_FLAGS),
+                )
+            )
+    values = {
+        "num_worlds" if name == "num_envs" else name: getattr(config, name)
+        for name in _DEVICE_FLAGS
+        if name != "option" and getattr(config, name) is not None
+    }
+    options = {"skip_frame": 3, **parse_pairs(config.option)}
+    log = Console(stderr=True)
+    return train_on_device(
+        DeviceTrain(**values, options=options), report=lambda row: log.print(json.dumps(row))
+    )
 
 
 def _train_sb3(config: Train) -> Path:

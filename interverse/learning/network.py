@@ -7,6 +7,7 @@ both are folded into the first layer on export, and the file is a plain multilay
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -28,7 +29,7 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
     pairs = [(layout[g].start, layout[b].start) for b, g in zip(blocks, goals, strict=False)]
     if tips is not None:
         pairs += [(tips + 3 * f, layout[b].start) for b in blocks for f in range(3)]
-    pairs += [(layout[a].start, layout[b].start) for a, b in zip(blocks, blocks[1:], strict=False)]
+    pairs += [(layout[a].start, layout[b].start) for a, b in itertools.pairwise(blocks)]
     columns = []
     for one, other in pairs:
         for axis in range(3):
@@ -41,6 +42,11 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
 @final
 class ActorCritic(torch.nn.Module):
     """A Gaussian policy and a value, on normalised features of an observation."""
+
+    features: Tensor
+    mean: Tensor
+    variance: Tensor
+    seen: Tensor
 
     def __init__(self, features: Tensor, actions: int, hidden: tuple[int, ...]) -> None:
         super().__init__()
@@ -84,7 +90,7 @@ class ActorCritic(torch.nn.Module):
         spread = self.variance * self.seen + variance * count
         self.variance.copy_((spread + gap**2 * self.seen * count / total) / total)
         self.mean.add_(gap * count / total)
-        self.seen.copy_(total.clip(max=2e7))
+        self.seen.copy_(torch.clamp(total, max=2e7))
 
     def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
         """Returns the mean action as a policy of two plain files."""

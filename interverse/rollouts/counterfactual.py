@@ -11,7 +11,7 @@ from interverse.errors import InvalidValueError, explain
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention
-from interverse.worlds.rooms.pair import Pair
+from interverse.worlds.rooms import Pair
 
 
 @overload

@@ -10,9 +10,15 @@ import numpy as np
 from interverse.envs import make
 from interverse.errors import InterventionError, InvalidValueError, explain
 from interverse.scm import Do, Intervention, as_intervention
-from interverse.worlds.rooms.pair import Origin, Pair
-from interverse.worlds.rooms.pairs import Draft, act_and_draw, generate_pairs, redrawn
-from interverse.worlds.rooms.variables import ACTION
+from interverse.worlds.rooms import (
+    ACTION,
+    Draft,
+    Origin,
+    Pair,
+    act_and_draw,
+    generate_pairs,
+    redrawn,
+)
 
 _ONE = np.array([0])
 

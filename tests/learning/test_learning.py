@@ -16,7 +16,7 @@ from interverse.protocols.select import select_protocols
 torch = pytest.importorskip("torch")
 
 from interverse.learning.arena import DeviceArena  # noqa: E402
-from interverse.learning.evaluation import play, starts_of, tables  # noqa: E402
+from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import curriculum_starts, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
@@ -103,9 +103,9 @@ def test_protocols_on_a_device_have_a_row_each() -> None:
         name, num_worlds=len(starts), device="torch", starts=starts, groups=1, options=options
     )
     scores = play(lambda seen: torch.zeros(len(seen), 9), arena)
-    table = tables(scores, protocols, 2)
-    assert list(table) == ["P0", "P1", "P2"]
-    assert all(row["episodes"] == 2 for row in table.values())
+    rows = episode_rows(scores, protocols, starts, task=name)
+    assert [row["protocol"] for row in rows] == ["P0", "P0", "P1", "P1", "P2", "P2"]
+    assert all("last_fractional_success" in row for row in rows)
 
 
 def test_other_tasks_say_so() -> None:

@@ -125,7 +125,7 @@ def test_a_world_that_breaks_down_is_marked_and_put_back() -> None:
 @pytest.mark.slow
 def test_contacts_without_room_raise() -> None:
     _, warp = pair(contacts=1, constraints=2)
-    warp.set_pose("box", np.arange(3), position=np.array([[0.0, 0.0, 0.05]] * 3))
+    warp.set_pose("box", np.arange(3), position=np.array([[0.0, 0.0, 0.045]] * 3))
     with pytest.raises(CapacityError, match="Raise"):
         warp.step(np.arange(3), 5)
 

@@ -34,7 +34,7 @@ from interverse.data.store import file_bytes, locked, write_bytes
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units
-from interverse.worlds.rooms.pair import Pair, Rejection
+from interverse.worlds.rooms import Pair, Rejection
 
 _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
 

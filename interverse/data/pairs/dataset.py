@@ -28,7 +28,7 @@ from interverse.data.pairs.splits import Labels, PairSplit, SplitConfig, split_p
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.graph import CausalGraph
-from interverse.worlds.rooms.pair import Address, Origin, Pair
+from interverse.worlds.rooms import Address, Origin, Pair
 
 Rows = Any  # a slice, a mask, an index array or None for all
 _BY_ROW = (

@@ -1,4 +1,4 @@
-"""What a folder of pairs says about itself: `index.json`, written last, names every shard."""
+"""The index of a folder of pairs: `index.json`, written last, names every file of a house."""
 
 from __future__ import annotations
 

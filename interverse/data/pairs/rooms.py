@@ -1,4 +1,4 @@
-"""Where collected pairs come from: the worlds of rooms."""
+"""Rooms as a source of pairs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from interverse.envs.build import build_world
 from interverse.errors import InvalidValueError, explain
 from interverse.worlds import WORLDS
-from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS
-from interverse.worlds.rooms.pair import Pair, Rejection
-from interverse.worlds.rooms.pairs import generate_pairs
+from interverse.worlds.rooms import CLASS_NAMES, VERBS, Pair, Rejection, generate_pairs
 
 if TYPE_CHECKING:
     from interverse.data.pairs.collect import CollectPairs

@@ -24,7 +24,7 @@ from interverse.data.pairs.values import PairLayout
 from interverse.data.store import atomic, opened, read_small
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.files.json_text import parse_json
-from interverse.worlds.rooms.pair import Pair, Rejection
+from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"
 _SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")

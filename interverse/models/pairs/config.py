@@ -1,4 +1,4 @@
-"""What a recognition model is and how it trains: the settings, checked together."""
+"""Settings of a recognition model and of its training, checked together."""
 
 from __future__ import annotations
 

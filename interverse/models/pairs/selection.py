@@ -1,4 +1,4 @@
-"""Which epoch's accuracy is reported: four rules, side by side.
+"""Rules of epoch selection: four, side by side.
 
 The published tables fit `best_each` (Table 4, most of 2 and 3) or `best_id` (slots): rules that
 look at the test sets. `best_valid` and `last` do not.

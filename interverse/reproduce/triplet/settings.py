@@ -1,4 +1,4 @@
-"""What to reproduce. `interverse reproduce --benchmark causaltriplet` is made from this."""
+"""Settings of `interverse reproduce --benchmark causaltriplet`."""
 
 from __future__ import annotations
 

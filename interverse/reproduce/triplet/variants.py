@@ -1,4 +1,4 @@
-"""What is trained: the rows of the tables and the points of the sweeps, each named once."""
+"""Variants to train: the rows of the tables and the points of the sweeps, each named once."""
 
 from __future__ import annotations
 

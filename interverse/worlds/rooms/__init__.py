@@ -1,1 +1,45 @@
-"""rooms/multi-v1 and rooms/single-v1: furnished rooms before and after one action on an object."""
+"""rooms/multi-v1 and rooms/single-v1: furnished rooms before and after one action on an object.
+
+The names below are for code outside this folder; those that draw are loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
+
+if TYPE_CHECKING:
+    from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS
+    from interverse.worlds.rooms.pairs import Draft, act_and_draw, generate_pairs, redrawn
+    from interverse.worlds.rooms.variables import ACTION
+
+__all__ = [
+    "ACTION",
+    "CLASS_NAMES",
+    "VERBS",
+    "Address",
+    "Draft",
+    "Origin",
+    "Pair",
+    "Rejection",
+    "act_and_draw",
+    "generate_pairs",
+    "redrawn",
+]
+_LATER = {
+    "ACTION": "variables",
+    "CLASS_NAMES": "actions",
+    "VERBS": "actions",
+    "Draft": "pairs",
+    "act_and_draw": "pairs",
+    "generate_pairs": "pairs",
+    "redrawn": "pairs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__} has no attribute {name!r}")

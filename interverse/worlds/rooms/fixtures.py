@@ -1,4 +1,4 @@
-"""What is fixed to a room: windows with the sky behind, curtains, doors; and rugs."""
+"""Fixtures of a room: windows with the sky behind, curtains, doors; and rugs."""
 
 from __future__ import annotations
 

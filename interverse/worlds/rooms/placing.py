@@ -1,4 +1,4 @@
-"""Where things may stand: boxes that must not meet, walls to stand along, tops to stand on."""
+"""Places of things: boxes that must not meet, walls to stand along, tops to stand on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a room and cannot be acted on: parts of textured mesh, tops to stand things on."""
+"""Furniture and clutter that cannot be acted on: textured meshes, tops to stand things on."""
 
 from __future__ import annotations
 

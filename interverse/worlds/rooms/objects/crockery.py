@@ -1,4 +1,4 @@
-"""What bowls, plates and mugs share: a glazed vessel that gets dirty and breaks."""
+"""Crockery: glazed vessels that get dirty and break, for bowls, plates and mugs."""
 
 from __future__ import annotations
 

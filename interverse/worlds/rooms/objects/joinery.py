@@ -1,4 +1,4 @@
-"""What many objects are made of: boards, carcasses, doors, handles, legs, jars."""
+"""Joinery of many objects: boards, carcasses, doors, handles, legs, jars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What laptops, telephones and televisions share: a pane that is dark, lit, cracked or both."""
+"""Screens of laptops, telephones and televisions: panes that are dark, lit, cracked or both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which state each class of objects has."""
+"""States that each class of objects has."""
 
 from __future__ import annotations
 
