@@ -18,6 +18,7 @@ from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:
     from interverse.data import load_dataset
+    from interverse.data.pairs.scoring import score_pairs
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.attribution import attribute
     from interverse.protocols.evaluate import evaluate
@@ -45,6 +46,7 @@ _LAZY = {
     "make_vec": "interverse.envs",
     "register": "interverse.envs",
     "rollout": "interverse.rollouts",
+    "score_pairs": "interverse.data.pairs.scoring",
 }
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "register",
     "report",
     "rollout",
+    "score_pairs",
 ]
 
 
