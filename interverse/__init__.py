@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from interverse import _gl_wish  # noqa: F401 - before anything imports MuJoCo
 from interverse._version import __version__
 from interverse.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from interverse.data import load_dataset
     from interverse.data.pairs.scoring import score_pairs
     from interverse.envs import Snapshot, make, make_vec, register
-    from interverse.protocols.attribution import attribute
     from interverse.protocols.evaluate import evaluate
+    from interverse.reports.attribution import attribute
     from interverse.reports.page import report
     from interverse.results import Results
     from interverse.rollouts import Episode, counterfactual, rollout
@@ -37,7 +38,7 @@ _LAZY = {
     "Snapshot": "interverse.envs",
     "Variable": "interverse.scm",
     "Results": "interverse.results",
-    "attribute": "interverse.protocols.attribution",
+    "attribute": "interverse.reports.attribution",
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
     "report": "interverse.reports.page",

@@ -101,3 +101,25 @@ def test_a_bad_seed_is_refused(bad):
 def test_names_of_all_variables_have_different_words():
     names = [f"{a}_{i}/{b}" for a in ("block", "goal", "object") for i in range(50) for b in "xyz"]
     assert len({name_word(n) for n in names}) == len(names)
+
+
+def test_uniform_numbers_are_made_of_53_bits_of_the_words():
+    """The formula of Matsumoto and Nishimura's genrand_res53, in whole numbers."""
+    some = noise()
+    words = some.words(["block_0/mass"], 6)[:, 0].tolist()
+    found = some.uniforms(["block_0/mass"], 3)[:, 0].tolist()
+    for row, drawn in zip(words, found, strict=True):
+        wanted = [(row[i] // 2**5 * 67108864 + row[i + 1] // 2**6) / 2**53 for i in (0, 2, 4)]
+        assert drawn == wanted
+
+
+def test_uniform_numbers_stay_what_they_are():
+    """Golden values: seeds, episodes and steps of three worlds."""
+    three = Noise(np.array([0, 7, 2**40 + 3]), np.array([0, 2, 1]), np.array([0, 5, 9]))
+    found = three.uniforms(["block_0/mass"], 2)[:, 0].tolist()
+    assert [[number.hex() for number in row] for row in found] == [
+        ["0x1.d86188f6e363cp-2", "0x1.9add49e58fce7p-1"],
+        ["0x1.6eaa49370e142p-1", "0x1.617b59f0575a0p-4"],
+        ["0x1.09fdc6446e4f0p-1", "0x1.297fb7f1ec77ep-1"],
+    ]
+    assert three.integers("k", 1000).tolist() == [318, 740, 708]

@@ -15,6 +15,7 @@ from interverse.worlds.control.compat import suite
 from interverse.worlds.control.domains import DOMAINS
 
 _SIZE, _STEPS, _REPEATS, _WORLDS = 84, 6, 4, 8
+_STATE_STEPS = 40
 _STOCK = "dm_control env.step and physics.render"
 _LOOKS = (11, 12, 13, 14)  # drawn once before, so that their pictures are painted
 
@@ -42,7 +43,36 @@ def control() -> list[Row]:
             )
         )
     more = _switch("cheetah_run"), _construction("cheetah_run"), _batch("walker_walk")
-    return [*rows, *more]
+    states = [_states(d, worlds) for d in ("cartpole", "reacher", "walker") for worlds in (1, 16)]
+    return [*rows, *more, *states]
+
+
+def _states(domain: str, worlds: int) -> Row:
+    """Returns the CPU time of a step with state observations over the stock suite's."""
+    task = DOMAINS[domain].tasks[0]
+    venv = make_vec(f"control/{domain}_{task}-v1", worlds, observation="state", dynamics_seed=0)
+    venv.reset(seed=0)
+    stock = suite.load(domain, task, task_kwargs={"random": 0})
+    stock.reset()
+    shape = (_STATE_STEPS, worlds, *venv.single_action_space.shape)  # type: ignore[misc]
+    actions = np.random.default_rng(0).uniform(-1.0, 1.0, shape).astype(np.float32)
+
+    def theirs() -> None:
+        for row in actions:
+            for action in row:
+                stock.step(action)
+
+    ours, stock_s = best_pair(_ours(venv, actions), theirs, repeats=_REPEATS)
+    venv.close()
+    return Row(
+        name=f"control/{domain}_{task}-v1, state observations, {worlds} worlds",
+        metric="CPU time of a step over dm_control's",
+        value=ours / stock_s,
+        unit="x",
+        ratio=ours / stock_s,
+        baseline="dm_control env.step",
+        target=f"at most {1.2 if worlds == 1 else 0.7}",
+    )
 
 
 def _steps(domain: str, quality: str) -> Row:

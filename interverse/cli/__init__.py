@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "describe",
         "a world's variables and graph",
     ),
+    "diff": ("interverse.cli.diff", "Diff", "diff", "what differs between two results"),
     "doctor": ("interverse.cli.doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
     "evaluate": (
         "interverse.cli.evaluate",
@@ -34,6 +35,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "evaluate",
         "score a policy under protocols",
     ),
+    "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
     "explain": (
         "interverse.cli.explain",
         "Explain",
@@ -50,6 +52,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "published tables, made again",
     ),
     "train": ("interverse.cli.train", "Train", "train", "a baseline, on states or on pictures"),
+    "verify": ("interverse.cli.verify", "Verify", "verify", "check results, play a sample again"),
     "view": ("interverse.cli.view", "View", "view", "a world in the browser, with sliders"),
 }
 
@@ -59,6 +62,11 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
+            "causalworld": (
+                "interverse.cli.reproduce_causalworld",
+                "ReproduceCausalWorld",
+                "reproduce_causalworld",
+            ),
             "causaltriplet": (
                 "interverse.cli.reproduce_triplet",
                 "ReproduceTriplet",

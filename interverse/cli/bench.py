@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rich.table import Table
 
 from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
+from interverse.errors import InvalidValueError, explain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,8 @@ class Bench:
 
     only: tuple[str, ...] = ()
     """Which benchmarks; all by default."""
+    device: str = "cpu"
+    """Where: cpu runs every benchmark but `device`; cuda, or warp for a trial, runs that alone."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
     out: Path | None = None
@@ -30,8 +35,7 @@ def bench(config: Bench) -> list[Row]:
     """Runs the benchmarks and writes their rows."""
     console = Console(stderr=True)
     rows: list[Row] = []
-    for name in config.only or tuple(BENCHMARKS):
-        run = BENCHMARKS.load(name)
+    for name, run in _chosen(config).items():
         with console.status(f"measuring {name}"):
             rows += run()
     text = json.dumps([row.to_json() for row in rows], indent=1)
@@ -51,3 +55,15 @@ def bench(config: Bench) -> list[Row]:
         table.add_row(f"{row.name}.{row.metric}", value, ratio, row.baseline, row.target)
     Console().print(table)
     return rows
+
+
+def _chosen(config: Bench) -> dict[str, Callable[[], list[Row]]]:
+    """Returns what to run, by name."""
+    if config.device != "cpu":
+        if config.only not in ((), ("device",)):
+            raise InvalidValueError(
+                explain(f"only {', '.join(config.only)} on {config.device}", allowed="device")
+            )
+        return {"device": functools.partial(BENCHMARKS.load("device"), config.device)}
+    names = config.only or tuple(name for name in BENCHMARKS if name != "device")
+    return {name: BENCHMARKS.load(name) for name in names}

@@ -159,6 +159,7 @@ def _variable_table(variables: Mapping[str, Variable]) -> Table:
         defaults = {_number(g.default) for g in group}
         default = defaults.pop() if len(defaults) == 1 else "varies"
         doc = v.doc + (" (read only)" if v.read_only else "")
+        doc += f" (inert: {v.inert})" if v.inert else ""
         cells = (v.kind, v.unit, default, _range(v.space_a), _range(v.space_b), doc)
         table.add_row(name, *(Text(cell) for cell in cells))
     return table
@@ -170,7 +171,7 @@ def _alike(variables: Iterable[Variable]) -> list[list[Variable]]:
     for v in variables:
         doc = _NUMBER.sub("#", v.doc)
         bounds = (_range(v.space_a), _range(v.space_b))
-        key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc)
+        key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc, v.inert)
         groups.setdefault(key, []).append(v)
     return list(groups.values())
 

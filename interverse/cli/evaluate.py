@@ -2,79 +2,114 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+import os
+import re
 import sys
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
+import tyro
 from rich.console import Console
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
+from interverse.rollouts.policy_world import PolicyWorld, policy_world
+
+# What is written otherwise on a command line than in Python; all else is the signature's.
+_WRITTEN: dict[str, tuple[Any, Any]] = {
+    "policy": (str, "random"),
+    "task": (str | None, None),
+    "protocols": (str, "all"),
+    "out": (Path | None, None),
+    "metrics": (tuple[str, ...], ()),
+}
+_OWN: tuple[tuple[str, Any, Any, str], ...] = (
+    (
+        "run",
+        Annotated[str | None, tyro.conf.Positional],
+        None,
+        "the folder of a training run: its policy, in the world it was trained in",
+    ),
+    (
+        "option",
+        tuple[str, ...],
+        (),
+        "options of the world, as NAME=VALUE (JSON values), such as skip_frame=3",
+    ),
+    ("json", bool, False, "write the mean scores as one JSON document to standard output"),
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluate:
-    """Scores a policy under protocols; started again, it goes on where it stopped."""
-
-    task: str
-    """A world's id, such as trifinger/pushing-v1."""
-    policy: str = "random"
-    """"random", "scripted", an exported policy's folder, or a zip of Stable-Baselines 2 or 3."""
-    protocols: str = "all"
-    """"all", "legacy", names separated by commas, or a range such as P0-P11."""
-    episodes: int = 200
-    """Episodes per protocol and seed."""
-    seed: int = 0
-    """The first seed."""
-    seeds: int = 1
-    """How many seeds, counted on from the first."""
-    workers: int = 1
-    """How many units of 50 episodes run at a time; it never changes a score."""
-    cluster: str | None = None
-    """A Ray cluster to run them on: local, auto or HOST:PORT; without, this machine's processes."""
-    out: Path | None = None
-    """A folder for the results; `interverse report` reads it."""
-    experiment: str | None = None
-    """The name the rows carry; the policy's by default."""
-    metrics: tuple[str, ...] = ()
-    """Further scores: last20_legacy, peak_success, time_to_success."""
-    option: tuple[str, ...] = field(default=())
-    """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
-    json: bool = False
-    """Write the mean scores as one JSON document to standard output."""
+def _config() -> Any:
+    """Returns the dataclass of the flags: the arguments of `evaluate`, with its words on each."""
+    hints, told = get_type_hints(run), argument_help(run)
+    rows: list[tuple[str, Any, Any, str]] = []
+    for name, given in inspect.signature(run).parameters.items():
+        if given.kind is given.VAR_KEYWORD or name == "progress":
+            continue
+        kind, default = _WRITTEN.get(name, (hints[name], given.default))
+        rows.append((name, kind, MISSING if default is given.empty else default, told[name]))
+    made = [
+        (name, Annotated[kind, tyro.conf.arg(help=_sentence(text))], field(default=default))
+        for name, kind, default, text in (*rows, *_OWN)
+    ]
+    config = make_dataclass("Evaluate", made, frozen=True, kw_only=True)
+    config.__module__ = __name__
+    config.__doc__ = "Scores a policy under protocols; started again, it goes on where it stopped."
+    return config
 
 
-def evaluate(config: Evaluate) -> Results:
-    """Runs the evaluation and writes its table."""
+def argument_help(function: Any) -> dict[str, str]:
+    """Returns what a function's docstring says of each argument, by name."""
+    text = inspect.getdoc(function) or ""
+    section = re.split(r"\n\n", text.partition("Args:\n")[2], maxsplit=1)[0]
+    found = re.findall(r"^    (\*{0,2}\w+): (.*(?:\n     .*)*)", section, flags=re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in found}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+Evaluate = _config()
+
+
+def evaluate(config: Any) -> Results:
+    """Runs the evaluation that an `Evaluate` asks for and writes its table."""
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    as_json, options = given.pop("json"), parse_pairs(given.pop("option"))
+    known = known_policy(given.pop("run") or config.policy, config.task)
+    given |= {"policy": known.policy, "task": known.task}
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
-        results = run(
-            config.policy,
-            config.task,
-            config.protocols,
-            episodes=config.episodes,
-            seed=config.seed,
-            seeds=config.seeds,
-            workers=config.workers,
-            cluster=config.cluster,
-            out=config.out,
-            experiment=config.experiment,
-            metrics=config.metrics,
-            progress=True,
-            **parse_pairs(config.option),
-        )
-    if config.json:
+        results = run(**given, progress=True, **options)
+    if as_json:
         sys.stdout.write(json.dumps(summary(results), indent=1) + "\n")
     else:
         Console().print(results.table())
         if config.out is not None:
             Console().print(f"Results in {config.out}. Next: interverse report {config.out}")
     return results
+
+
+def known_policy(given: str, task: str | None) -> PolicyWorld:
+    """Returns a policy by name or folder with its world; a `task` given replaces its own."""
+    if os.sep in given and not Path(given).exists():
+        raise InvalidValueError(
+            explain(f"there is no {given}", fix="Name the folder of a run or of a policy")
+        )
+    known = policy_world(given)
+    if task is None and known.task is None:
+        raise InvalidValueError(
+            explain(f"{given} does not say which world it is for", fix="Pass --task, an id")
+        )
+    return replace(known, task=task or known.task)
 
 
 def summary(results: Results) -> list[dict[str, Any]]:

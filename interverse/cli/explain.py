@@ -7,17 +7,13 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import parse_pairs
-from interverse.errors import InvalidValueError
-from interverse.errors import explain as told
-from interverse.protocols.attribution import Attribution, attribute
-
-_CARD = "policy.json"
+from interverse.cli.evaluate import known_policy, parse_pairs
+from interverse.reports.attribution import Attribution, attribute
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +49,17 @@ class Explain:
 
 def explain(config: Explain) -> Attribution:
     """Runs it, writes table, file and plot."""
-    policy, task, options = _world_of(config)
+    known = known_policy(config.run, config.task)
     with redirect_stdout(sys.stderr):  # a policy may print
         found = attribute(
-            policy,
-            task,
+            known.policy,
+            str(known.task),
             _factors(config.factors),
             episodes=config.episodes,
             seed=config.seed,
             pairs=config.pairs,
             metric=config.metric,
-            **{**options, **parse_pairs(config.option)},
+            **known.with_options(parse_pairs(config.option)),
         )
     out = config.out
     if out is None and Path(config.run).is_dir():
@@ -87,30 +83,6 @@ def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:
         name, equals, patterns = word.partition("=")
         out[name] = patterns.split(",") if equals else [name]
     return out or None
-
-
-def _world_of(config: Explain) -> tuple[str, str, dict[str, Any]]:
-    """Returns the policy, and the task and options it was trained with unless others are given."""
-    folder = Path(config.run)
-    known: dict[str, Any] = {}
-    policy = config.run
-    for place in (folder / "policy", folder):
-        if (place / _CARD).is_file():
-            trained = json.loads((place / _CARD).read_text()).get("trained", {})
-            asked = trained.get("config", {})
-            known = {
-                "task": asked.get("task"),
-                **(trained.get("options") or asked.get("options") or {}),
-            }
-            policy = str(place)
-            break
-    task = config.task or known.pop("task", None)
-    known.pop("task", None)
-    if task is None:
-        raise InvalidValueError(
-            told(f"{config.run} does not say which world it is for", fix="Pass --task, an id")
-        )
-    return policy, task, known
 
 
 def _write(found: Attribution, out: Path) -> list[Path]:

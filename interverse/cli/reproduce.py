@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 class Reproduce(Settings):
     """What the library's `Settings` say, and how to print."""
 
-    benchmark: Literal["causalmbrl", "causaltriplet", "dmcr"] = "causalmbrl"
+    benchmark: Literal["causalmbrl", "causaltriplet", "causalworld", "dmcr"] = "causalmbrl"
     """Whose tables. The others have flags of their own: add --benchmark dmcr, say, to --help."""
     json: bool = False
     """Write the comparison as one JSON document to standard output."""

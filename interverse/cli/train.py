@@ -13,7 +13,6 @@ from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.errors import InvalidValueError, explain
-from interverse.files.json_text import read_json_object
 from interverse.scm.variable import SpaceName
 
 
@@ -50,11 +49,14 @@ class Train:
     num_envs: int | None = None
     """ppo, sac, td3: worlds in the batch; the preset's by default."""
     device: str | None = None
-    """Pictures: where networks and replay buffer live: cpu or cuda."""
+    """Pictures: where networks and replay buffer live: cpu or cuda. ppo on a TriFinger task: cuda
+    trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
     actors: int | None = None
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
     """Pictures: float32, tf32 or bf16; the last two are for a GPU."""
+    overlap: bool = False
+    """Pictures: let actors step while the networks learn from what came before."""
     evaluate_every: int | None = None
     """Pictures: decisions between evaluations with the mean action."""
     evaluate_episodes: int | None = None
@@ -67,12 +69,22 @@ class Train:
 
 def train(config: Train) -> Path:
     """Trains and says where the policy is."""
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
     pixels = config.algorithm in get_args(PixelAlgorithm)
-    folder = _train_pixels(config) if pixels else _train_sb3(config)
+    on_device = not pixels and config.device not in (None, "cpu")
+    if on_device:
+        folder = _train_on_device(config)
+    else:
+        folder = _train_pixels(config) if pixels else _train_sb3(config)
     console = Console()
     console.print(str(folder), soft_wrap=True)
-    words = _option_words(folder) if pixels else ""
-    hint = f"Next: interverse evaluate --task {config.task} --policy {folder}{words}"
+    hint = f"Next: interverse evaluate {config.out}"
     console.print(hint, style="dim", soft_wrap=True)
     return folder
 
@@ -83,6 +95,34 @@ def _train_pixels(config: Train) -> Path:
 
     given = _given(config, PixelTrain)
     return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
+
+
+_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+
+
+def _train_on_device(config: Train) -> Path:
+    """Trains PPO on thousands of worlds of a device, with a line of progress now and then."""
+    from interverse.learning.train import DeviceTrain, train_on_device  # loads Torch
+
+    for item in fields(config):
+        given = getattr(config, item.name)
+        if item.name not in _DEVICE_FLAGS and given != item.default:
+            raise InvalidValueError(
+                explain(
+                    f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
+                    allowed=", ".join(_DEVICE_FLAGS),
+                )
+            )
+    values = {
+        "num_worlds" if name == "num_envs" else name: getattr(config, name)
+        for name in _DEVICE_FLAGS
+        if name != "option" and getattr(config, name) is not None
+    }
+    options = {"skip_frame": 3, **parse_pairs(config.option)}
+    log = Console(stderr=True)
+    return train_on_device(
+        DeviceTrain(**values, options=options), report=lambda row: log.print(json.dumps(row))
+    )
 
 
 def _train_sb3(config: Train) -> Path:
@@ -108,10 +148,3 @@ def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
     given.pop("option", None)
     given.pop("hyper", None)
     return given | {"options": parse_pairs(config.option)}
-
-
-def _option_words(folder: Path) -> str:
-    """Returns the options that an evaluation needs to show the policy what it knows."""
-    options = read_json_object(folder / "policy.json")["trained"]["options"]
-    pairs = (f"{name}={json.dumps(value)}" for name, value in sorted(options.items()))
-    return " --option " + " ".join(pairs) if options else ""

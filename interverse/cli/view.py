@@ -9,8 +9,10 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import parse_pairs
+from interverse.cli.evaluate import known_policy, parse_pairs
+from interverse.rollouts.policy import is_path
 from interverse.viewer.session import Session
+from interverse.worlds import WORLDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +20,8 @@ class View:
     """Opens a world in the browser: every variable is a slider, and each slider is a do."""
 
     id: Annotated[str, tyro.conf.Positional]
-    """A registered id, such as trifinger/pushing-v1; `interverse list` shows all."""
+    """A registered id, such as trifinger/pushing-v1, or the folder of a training run: its policy
+    then plays in the world it was trained in."""
     port: int = 8080
     """The port of the page; choose another if it is taken."""
     host: str = "127.0.0.1"
@@ -39,15 +42,17 @@ def view(config: View) -> None:
 
     check_port(config.host, config.port)
     options, console = parse_pairs(config.option), Console()
+    id, policy = config.id, config.policy
+    if config.id not in WORLDS and is_path(config.id):
+        known = known_policy(config.id, None)
+        id, policy, options = str(known.task), str(known.policy), known.with_options(options)
     with contextlib.ExitStack() as closing:
         try:
-            session = Session(config.id, seed=config.seed, policy=config.policy, **options)
+            session = Session(id, seed=config.seed, policy=policy, **options)
             closing.callback(session.close)
             viewer = Viewer(session, host=config.host, port=config.port)
             closing.callback(viewer.close)
-            console.print(
-                f"{config.id}: open {viewer.url} in a browser; Ctrl-C stops", soft_wrap=True
-            )
+            console.print(f"{id}: open {viewer.url} in a browser; Ctrl-C stops", soft_wrap=True)
             viewer.run(config.seconds)
         except KeyboardInterrupt:
             console.print("stopped")

@@ -217,13 +217,8 @@ class Driver:
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n = self._box, len(self.steps)
-        if (
-            box is not None
-            and type(actions) is np.ndarray
-            and actions.shape == (n, *box.shape)
-            and actions.dtype.kind == "f"
-            and np.isfinite(actions).all()
-        ):
+        usual = box is not None and type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if usual and actions.shape == (n, *box.shape) and np.isfinite(actions).all():
             return np.clip(actions, box.low, box.high)
         world = self.world
         return check_actions(actions, world.action_space, n, clip=world.clips_actions)
@@ -285,6 +280,8 @@ class Driver:
         if not np.all(self.running[index]):
             raise ResetNeededError(explain("do before reset", fix="Call reset() first"))
         rows = self._resolve(given, index, self._noise(index))
+        if not len(index):
+            return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
         before = {name: self.host_values[name] for name in self._rules.reach(rows)}
         changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
         reasons = self._rules.outside(rows, index, changed, check=check)

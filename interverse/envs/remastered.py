@@ -25,7 +25,6 @@ from interverse.envs.make import make, make_vec
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import check_seed, generator
 from interverse.worlds import WORLDS
-from interverse.worlds.control.dynamics import dynamics_variables
 
 Benchmark = Literal[
     "classic",
@@ -163,8 +162,8 @@ def split_options(  # noqa: PLR0913 - each is a choice of its own
     levels = levels if name in _DYNAMICS_VARY else None
     chosen["dynamics_seed"] = _ends(STARTS[split], levels, levels_seed, "remastered/dynamics")
     if name in _DYNAMICS_VARY:
-        domain = WORLDS[task_id(id)].options["domain"]
-        chosen["vary_dynamics"] = tuple(v.name for v in dynamics_variables(domain))
+        entry = WORLDS[task_id(id)]
+        chosen["vary_dynamics"] = entry.load().options_type(**entry.options).dynamics_names
     return chosen
 
 
@@ -201,10 +200,10 @@ def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> N
         raise UnknownNameError(unknown("benchmark", name, get_args(Benchmark)))
     if split not in LOOKS:
         raise UnknownNameError(unknown("split", split, LOOKS))
-    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool)
+    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool) and num_levels > 0
     needed = name.startswith("visual")
-    if not (whole and num_levels > 0) and (needed or num_levels is not None):
-        fix = "Say how many looks to train on" if num_levels is None else None
+    if not whole and (needed or num_levels is not None):
+        fix = "Say how many looks to train on" if num_levels is None else ""
         raise InvalidValueError(
             explain(f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix)
         )

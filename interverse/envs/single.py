@@ -56,13 +56,9 @@ class WorldEnv(gym.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
         moment = self.driver.step(_lead(action), _ALL)
-        return (
-            first(moment.observation),
-            float(moment.reward[0]),
-            bool(moment.terminated[0]),
-            bool(moment.truncated[0]),
-            _info(moment.info),
-        )
+        terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
+        seen, reward = first(moment.observation), float(moment.reward[0])
+        return seen, reward, terminated, truncated, _info(moment.info)
 
     @property
     def world(self) -> Any:

@@ -37,17 +37,18 @@ def open_hdf5(path: str | os.PathLike[str], *, lazy: tuple[str, ...] = ()) -> It
     if not source.is_file():
         raise FileNotFoundError(explain(f"there is no file {source}"))
     with h5py.File(source, "r") as file:
-        _Check(source).group(file, lazy=lazy)
+        _Check(source, file).group(file, lazy=lazy)
         yield file
 
 
 class _Check:
     """Goes through a file once and adds up what it would take in memory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, root: h5py.File) -> None:
         self._name = path.name
         self._stored = path.stat().st_size
         self._count = self._unfolded = 0
+        self._places = {h5py.h5o.get_info(root.id).addr}
 
     def group(self, group: Any, depth: int = 0, lazy: tuple[str, ...] = ()) -> None:
         self._attributes(group)
@@ -59,6 +60,10 @@ class _Check:
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
                 self._refuse(f"a link {name!r} to elsewhere")
             item = group[name]
+            place = h5py.h5o.get_info(item.id).addr
+            if place in self._places:
+                self._refuse(f"two names for one object, {name!r}")
+            self._places.add(place)
             if isinstance(item, h5py.Group):
                 self.group(item, depth + 1)
             elif isinstance(item, h5py.Dataset):

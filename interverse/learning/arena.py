@@ -20,13 +20,14 @@ from interverse.errors import InvalidValueError, explain
 from interverse.learning.starts import Starts
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
-from interverse.worlds.trifinger.drag import add_drag, drag_law
-from interverse.worlds.trifinger.overlap import aabb_score, bounds
-from interverse.worlds.trifinger.physics import JOINTS
+from interverse.sim.arrays import from_mujoco, rotate
+from interverse.sim.recorded import Recorded
+from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
+from interverse.worlds.trifinger.rewards import aabb_score, bounds
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
-from interverse.worlds.trifinger.rotation import from_mujoco, rotate
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
+from interverse.worlds.trifinger.variables import JOINTS
 
 Tensor = torch.Tensor
 
@@ -38,6 +39,9 @@ _HELD = (  # what a start sets and no step changes, by its name in the store
     "goal/position",
     "goal/size",
     "link/mass",
+    "obstacle/orientation",
+    "obstacle/position",
+    "obstacle/size",
     "robot/height",
 )
 _MUST_BE_ZERO = ("robot/action_delay", "robot/observation_noise")
@@ -54,6 +58,7 @@ class ArenaView:
         goals: places of the goals, (N, G, 3), m.
         sizes: of the blocks, (N, B, 3), m.
         fraction: fractional success, (N,).
+        observation: the structured observation, as `iv.make` gives it, float32.
     """
 
     tips: Tensor
@@ -62,6 +67,7 @@ class ArenaView:
     goals: Tensor
     sizes: Tensor
     fraction: Tensor
+    observation: Tensor
 
 
 @final
@@ -88,8 +94,8 @@ class DeviceArena:
             groups: how many groups of worlds start one after the other.
             options: of the world, as for `make`.
         """
-        settings = dict(options or {})
-        env = make(task, **settings)
+        settings = {"contact": "convex", **(options or {})}
+        env: Any = make(task, **settings)
         world = env.unwrapped.world
         if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
             raise InvalidValueError(
@@ -99,11 +105,11 @@ class DeviceArena:
                 )
             )
         self.task, self.num_worlds, self.max_steps = world.task.name, num_worlds, world.max_steps
-        self.options, self._seconds = world.options, world._rules.seconds
-        self.layout = world._senses.layout
-        types = world.task.types(world.scene)
+        self.options, self._seconds = world.options, world._seconds
+        self.layout = world._observer.layout
+        types = {kind: numbers for kind, _, numbers in world.task.observed(world.scene)}
         self._exact_drag = world.options.drag == "exact"
-        self.engine = make_engine(
+        self.engine: Any = make_engine(
             EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
         )
         env.close()
@@ -115,7 +121,10 @@ class DeviceArena:
             torch.as_tensor(a, device=self.device, dtype=kind)
             for a in (self.layout.low, self.layout.high)
         )
-        self._kinds = [torch.as_tensor(t, device=self.device, dtype=kind) for t in types[:2]]
+        self._kinds = {
+            name: torch.as_tensor(numbers, device=self.device, dtype=kind)
+            for name, numbers in types.items()
+        }
         self._floor = torch.tensor((0.0, 0.0, DATUM), device=self.device, dtype=kind)
         self._least, self._most = (
             torch.as_tensor(b, device=self.device, dtype=kind)
@@ -132,9 +141,11 @@ class DeviceArena:
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
+        self._law = self._drag_law()
+        self._push = Recorded(self._add_drag, self.device)
+        self._look = Recorded(self._see, self.device)
         for k, group in enumerate(self._groups):
             self._begin(group, k * self.max_steps // count)
-        self._law: Any = None
 
     def _set_starts(self, starts: Starts) -> None:
         for name in _MUST_BE_ZERO:
@@ -143,10 +154,11 @@ class DeviceArena:
         kind = self._qpos.dtype
         wanted = {f"store/{name}" for name in _HELD}
         self._count = len(starts)
+        self._physical = [name for name in starts.rows if not name.startswith("store/")]
         self._starts = {
             name: torch.as_tensor(rows, device=self.device, dtype=kind)
             for name, rows in starts.rows.items()
-            if name in wanted or not name.startswith("store/")
+            if name in wanted or name in self._physical
         }
 
     # ------------------------------------------------------------------ episodes
@@ -162,7 +174,9 @@ class DeviceArena:
         rows = (self._next + np.arange(len(worlds))) % self._count
         self._next = int(self._next + len(worlds)) % self._count
         picked = torch.as_tensor(rows, device=self.device)
-        state = {n: v[picked] for n, v in self._starts.items() if not n.startswith("store/")}
+        state: dict[str, Any] = {
+            name: part[picked] for name, part in self._starts.items() if name in self._physical
+        }
         if self.device.type == "cpu":
             state = {name: part.numpy() for name, part in state.items()}
         self.engine.load(state, worlds)
@@ -171,7 +185,9 @@ class DeviceArena:
             held[part] = self._starts[f"store/{name}"][picked]
         self.clock[worlds] = clock
         self._clock[part] = clock
-        self._law = None
+        law = self._drag_law()
+        self._law.links.copy_(law.links)
+        self._law.blocks.copy_(law.blocks)
 
     def begin_ended(self) -> None:
         """Starts new episodes in the worlds whose episodes have ended."""
@@ -214,53 +230,52 @@ class DeviceArena:
         """Returns the least and the greatest joint command, rad."""
         return self._least.tolist(), self._most.tolist()
 
-    def _push(self) -> None:
-        if self._law is None:
-            mass, size = self._held["block/mass"], self._held["block/size"]
-            self._law = drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
+    def _drag_law(self) -> DragLaw:
+        mass, size = self._held["block/mass"], self._held["block/size"]
+        return drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
+
+    def _add_drag(self) -> None:
         add_drag(self._law, self._qpos, self._qvel, self._force)
 
     # -------------------------------------------------------------------- seeing
 
     def view(self) -> ArenaView:
-        """Returns what is there now."""
+        """Returns what is there now; it stays as it is when time goes on."""
+        return ArenaView(*(part.clone() for part in self._look()))
+
+    def _see(self) -> tuple[Tensor, ...]:
+        """Returns the parts of a view."""
         held, pose = self._held, self._poses()
         turns, size = from_mujoco(pose[..., 3:]), held["block/size"]
         places = pose[..., :3] - self._floor
+        tips = tip_positions(self._qpos[:, :9], held["robot/height"])
         goals = bounds(held["goal/position"], held["goal/orientation"], held["goal/size"])
-        return ArenaView(
-            tips=tip_positions(self._qpos[:, :9], held["robot/height"]).reshape(-1, 3, 3),
-            blocks=places,
-            turns=turns,
-            goals=held["goal/position"],
-            sizes=size,
-            fraction=aabb_score(bounds(places, turns, size), goals),
-        )
+        fraction = aabb_score(bounds(places, turns, size), goals)
+        seen = self._observation(tips, places, turns)
+        tips = tips.reshape(-1, 3, 3)
+        return tips, places, turns, held["goal/position"], size, fraction, seen
 
     def _poses(self) -> Tensor:
         return self._qpos[:, 9:].reshape(self.num_worlds, -1, 7)
 
-    def observe(self, view: ArenaView) -> Tensor:
-        """Returns the structured observation of every world, as `iv.make` gives it, float32."""
+    def _observation(self, tips: Tensor, places: Tensor, turns: Tensor) -> Tensor:
+        """Returns the structured observation of every world."""
         n, held = self.num_worlds, self._held
         motion = self._qvel[:, 9:].reshape(n, -1, 6)
         left = self._seconds - self._clock * self.options.step_time
-        blocks = [
-            view.sizes,
-            view.blocks,
-            view.turns,
-            motion[..., :3],
-            rotate(view.turns, motion[..., 3:]),
-        ]
+        spin = rotate(turns, motion[..., 3:])
+        blocks = [held["block/size"], places, turns, motion[..., :3], spin]
         goals = [held["goal/size"], held["goal/position"], held["goal/orientation"]]
+        fixed = [held["obstacle/size"], held["obstacle/position"], held["obstacle/orientation"]]
         raw = torch.cat(
             [
                 left[:, None],
                 self._qpos[:, :9],
                 self._qvel[:, :9],
-                view.tips.reshape(n, 9),
-                self._numbers(self._kinds[0], blocks),
-                self._numbers(self._kinds[1], goals),
+                tips,
+                *self._numbers("block", blocks),
+                *self._numbers("goal", goals),
+                *self._numbers("obstacle", fixed),
             ],
             dim=1,
         )[:, self._order]
@@ -268,9 +283,12 @@ class DeviceArena:
             raw = 2.0 * (raw - self._low) / (self._high - self._low) - 1.0
         return raw.to(torch.float32)
 
-    def _numbers(self, kinds: Tensor, parts: list[Tensor]) -> Tensor:
-        first = kinds[None, :, None].expand(self.num_worlds, -1, 1)
-        return torch.cat([first, *parts], dim=-1).reshape(self.num_worlds, -1)
+    def _numbers(self, name: str, parts: list[Tensor]) -> list[Tensor]:
+        """Returns the numbers of all objects of a kind, side by side; none where none is seen."""
+        if name not in self._kinds:
+            return []
+        kinds = self._kinds[name][None, :, None].expand(self.num_worlds, -1, 1)
+        return [torch.cat([kinds, *parts], dim=-1).reshape(self.num_worlds, -1)]
 
     @staticmethod
     def solved(view: ArenaView) -> Tensor:

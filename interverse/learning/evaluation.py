@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from interverse.learning.arena import DeviceArena
-from interverse.learning.starts import Starts, merge, protocol_starts
+from interverse.learning.starts import REFUSED, Starts, merge, protocol_starts
 from interverse.protocols.protocol import Protocol
 
 Tensor = torch.Tensor
@@ -60,7 +60,7 @@ def play(policy: Policy, arena: DeviceArena) -> dict[str, np.ndarray]:
     view = arena.view()
     total, late = torch.zeros_like(view.fraction), torch.zeros_like(view.fraction)
     for step in range(arena.max_steps):
-        arena.step(policy(arena.observe(view)))
+        arena.step(policy(view.observation))
         view = arena.view()
         fraction = torch.nan_to_num(view.fraction)
         total += fraction
@@ -74,18 +74,29 @@ def play(policy: Policy, arena: DeviceArena) -> dict[str, np.ndarray]:
     return {name: values.double().cpu().numpy() for name, values in scores.items()}
 
 
-def tables(
-    scores: Mapping[str, np.ndarray], protocols: Sequence[Protocol], episodes: int
-) -> dict[str, Row]:
-    """Returns mean, standard error and count of each score, by protocol."""
-    out: dict[str, Row] = {}
+def episode_rows(
+    scores: Mapping[str, np.ndarray],
+    protocols: Sequence[Protocol],
+    starts: Starts,
+    *,
+    task: str,
+    seed: int = 0,
+) -> list[Row]:
+    """Returns one results row per episode, as `iv.evaluate` has them, without the drawn values.
+
+    Args:
+        scores: what `play` returned for the starts of `starts_of`.
+        protocols: the same, in the same order.
+        starts: the same; refused episodes have no scores.
+        task: a world's id.
+        seed: of all.
+    """
+    rows, episodes = [], len(starts) // len(protocols)
+    refused = starts.rows[REFUSED]
     for k, protocol in enumerate(protocols):
-        part = slice(k * episodes, (k + 1) * episodes)
-        row: Row = {"episodes": episodes}
-        for name, values in scores.items():
-            mine = values[part]
-            row[name] = round(float(mine.mean()), 4)
-            row[f"{name}_error"] = round(float(mine.std(ddof=1) / np.sqrt(len(mine))), 4)
-        row["solved"] = round(float((scores["last_fractional_success"][part] > 0.9).mean()), 4)
-        out[protocol.name] = row
-    return out
+        for number in range(episodes):
+            row: Row = {"task": task, "protocol": protocol.name, "seed": seed, "episode": number}
+            at = k * episodes + number
+            found = {name: float(values[at]) for name, values in scores.items()}
+            rows.append(row | {"refused": bool(refused[at])} | ({} if refused[at] else found))
+    return rows

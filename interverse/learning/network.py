@@ -7,6 +7,7 @@ both are folded into the first layer on export, and the file is a plain multilay
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -28,7 +29,7 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
     pairs = [(layout[g].start, layout[b].start) for b, g in zip(blocks, goals, strict=False)]
     if tips is not None:
         pairs += [(tips + 3 * f, layout[b].start) for b in blocks for f in range(3)]
-    pairs += [(layout[a].start, layout[b].start) for a, b in zip(blocks, blocks[1:], strict=False)]
+    pairs += [(layout[a].start, layout[b].start) for a, b in itertools.pairwise(blocks)]
     columns = []
     for one, other in pairs:
         for axis in range(3):
@@ -41,6 +42,11 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
 @final
 class ActorCritic(torch.nn.Module):
     """A Gaussian policy and a value, on normalised features of an observation."""
+
+    features: Tensor
+    mean: Tensor
+    variance: Tensor
+    seen: Tensor
 
     def __init__(self, features: Tensor, actions: int, hidden: tuple[int, ...]) -> None:
         super().__init__()
@@ -56,7 +62,11 @@ class ActorCritic(torch.nn.Module):
     def prepare(self, observation: Tensor) -> Tensor:
         """Returns the normalised features of observations."""
         raw = self.raw(observation)
-        return (raw - self.mean) * torch.rsqrt(self.variance + 1e-6)
+        return (raw - self.mean) * self.scale()
+
+    def scale(self) -> Tensor:
+        """Returns the factors of features; one that never varied is not looked at."""
+        return torch.where(self.variance > 1e-7, torch.rsqrt(self.variance + 1e-6), 0.0)
 
     def raw(self, observation: Tensor) -> Tensor:
         """Returns the features before normalisation."""
@@ -80,13 +90,12 @@ class ActorCritic(torch.nn.Module):
         spread = self.variance * self.seen + variance * count
         self.variance.copy_((spread + gap**2 * self.seen * count / total) / total)
         self.mean.add_(gap * count / total)
-        self.seen.copy_(total.clip(max=2e7))
+        self.seen.copy_(torch.clamp(total, max=2e7))
 
     def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
         """Returns the mean action as a policy of two plain files."""
         layers = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
-        scale = torch.rsqrt(self.variance + 1e-6).double()
-        first = layers[0].weight.double() * scale
+        first = layers[0].weight.double() * self.scale().double()
         weights = {
             "0.weight": (first @ self.features.double().T).float(),
             "0.bias": (layers[0].bias.double() - first @ self.mean.double()).float(),

@@ -81,7 +81,7 @@ class DevicePpo:
 
     def _rest(self) -> None:
         """Makes the untrained mean action the resting pose."""
-        last = self.network.actor[-1]
+        last: Any = self.network.actor[-1]
         torch.nn.init.normal_(last.weight, 0.0, 0.01)
         rest = self.arena.rest_action()
         with torch.no_grad():
@@ -112,8 +112,8 @@ class DevicePpo:
         std = network.log_std.exp()
         view = self.arena.view()
         for t in range(self.settings.horizon):
-            raw = network.raw(self.arena.observe(view))
-            x = (raw - network.mean) * torch.rsqrt(network.variance + 1e-6)
+            raw = network.raw(view.observation)
+            x = (raw - network.mean) * network.scale()
             mean = network.actor(x)
             action = mean + std * torch.randn_like(mean)
             buffer.features[t], buffer.actions[t] = x, action
@@ -122,7 +122,7 @@ class DevicePpo:
             if t % 6 == 0:
                 seen.append(raw)
             view = self._advance(t, view, action)
-        last = network.prepare(self.arena.observe(view))
+        last = network.prepare(view.observation)
         buffer.values[self.settings.horizon] = network.critic(last)[:, 0]
         self.steps += self.settings.horizon * self.arena.num_worlds
         return torch.cat(seen)
@@ -139,7 +139,7 @@ class DevicePpo:
         ended = arena.ended
         if ended is None:
             return now
-        final = self.network.prepare(arena.observe(now)[ended])
+        final = self.network.prepare(now.observation[ended])
         buffer.rewards[t, ended] += settings.gamma * self.network.critic(final)[:, 0]
         buffer.ended[t, ended] = 1.0
         fraction, count = now.fraction[ended], float(ended.stop - ended.start)

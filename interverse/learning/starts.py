@@ -20,6 +20,7 @@ from interverse.sim.elements import template
 
 Rows = dict[str, NDArray[Any]]
 
+REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
 _MODEL = "model/"  # prefix of model fields in a saved world
 _AT_A_TIME = 1024  # worlds in the batch that draws
 
@@ -57,7 +58,7 @@ def curriculum_starts(
         seed: of the first; start i has seed + i.
         options: of the world; its space is A unless it says otherwise.
     """
-    settings = {"space": "A", **options}
+    settings = {"space": "A", "contact": "convex", **options}
     parts = []
     for first, size in _pieces(count):
         venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
@@ -88,7 +89,7 @@ def protocol_starts(
         seed: of all of them.
         options: of the world.
     """
-    settings = {**options, **protocol.options}
+    settings = {"contact": "convex", **options, **protocol.options}
     parts = []
     for first, size in _pieces(len(numbers)):
         mine = numbers[first : first + size]
@@ -98,9 +99,9 @@ def protocol_starts(
             given = protocol.start(mine)
             begin = {"episode": mine.tolist(), **({"do": given} if given else {})}
             venv.reset(seed=[seed] * size, options=begin)
-            if 0 in protocol.at:
-                protocol.apply(driver, np.arange(size))
-            parts.append(_plain(venv.unwrapped.world.save(np.arange(size))))
+            refused = protocol.apply(driver, np.arange(size)) if 0 in protocol.at else {}
+            rows = _plain(venv.unwrapped.world.save(np.arange(size)))
+            parts.append(rows | {REFUSED: np.isin(np.arange(size), list(refused))})
         finally:
             venv.close()
     return _merged(parts, task, settings)
@@ -127,7 +128,7 @@ def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Sta
         task: a world's id.
         options: of the world.
     """
-    env = make(task, **options)
+    env: Any = make(task, **{"contact": "convex", **options})
     try:
         model = env.unwrapped.world._physics.model
         return Starts(_joined([part.rows for part in parts], model))

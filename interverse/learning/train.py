@@ -1,4 +1,4 @@
-"""`interverse train --device cuda`: PPO on a device, with checkpoints, resume and an exported policy."""
+"""Training on a device: PPO with checkpoints, resume and an exported policy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DeviceTrain:
         curriculum: CausalWorld's 0, 1 or 2, drawn from space A.
         steps: in all. seconds: the most this call may take, 0 for no limit.
         num_worlds: side by side. starts: how many different episode starts are drawn.
-        seed: of everything. skip_frame: substeps a step, as the published policies have 3.
+        seed: of everything. options: of the world; by default 3 substeps a step, as published.
         checkpoint_every: updates between checkpoints. settings: of PPO.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
     """
@@ -47,14 +47,14 @@ class DeviceTrain:
     num_worlds: int = 8192
     starts: int = 16384
     seed: int = 0
-    skip_frame: int = 3
+    options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
     checkpoint_every: int = 50
     shaping: str = "progress"
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        for name in ("steps", "num_worlds", "starts", "skip_frame", "checkpoint_every"):
+        for name in ("steps", "num_worlds", "starts", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
@@ -76,21 +76,20 @@ def train_on_device(
         starts: episode starts drawn before; None draws them here.
         report: told of the progress, as a row of the learning curve.
     """
-    options = {"skip_frame": config.skip_frame}
     if starts is None:
         starts = curriculum_starts(
             config.task,
             paper_curriculum(config.curriculum),
             1 if config.curriculum == 0 else config.starts,
             seed=config.seed << 32,
-            options=options,
+            options=config.options,
         )
     arena = DeviceArena(
         config.task,
         num_worlds=config.num_worlds,
         device=config.device,
         starts=starts,
-        options=options,
+        options=config.options,
     )
     try:
         return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)

@@ -38,6 +38,7 @@ from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
 from interverse.rollouts.policy_files import pack_policy
+from interverse.rollouts.policy_world import policy_world
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 
@@ -86,13 +87,15 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     `version`, or a folder of its own every time.
 
     Args:
-        policy: what acts; see `interverse.rollouts.as_policy`.
+        policy: what acts; see `interverse.rollouts.as_policy`. A trained one brings the options of
+            its world; `options` may change what it does not depend on.
         task: a world's id.
         protocols: "P0-P11", "P3", "all", protocols of your own, or a list of these.
         episodes: how many per protocol and seed.
         seed: the first seed; `seeds` counts on from it.
         seeds: how many seeds.
-        workers: how many units run at a time; more than one needs a policy that can be pickled.
+        workers: how many units run at a time; more than one sends the policy to other
+            processes.
         out: a folder for the results; None keeps them in memory.
         experiment: the name the rows carry; the policy's by default.
         metrics: further scores of an episode's steps: functions of `Steps`, `Metric`s, or names of
@@ -105,6 +108,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         allow_other_code: go on with a folder that other code or libraries began.
         **options: options of the world, as for `make`.
     """
+    trained = policy_world(policy)
+    policy, options = trained.policy, trained.with_options(options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)

@@ -19,7 +19,7 @@ from interverse.rng import Noise
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
 
-_NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,100}")  # it is part of file names
+_NAME = re.compile(r"[^\\\x00-\x1f]{1,100}")  # it is part of file names
 ATTEMPTS = 6  # a draw and five redraws, as in CausalWorld
 Regions = Mapping[str, SpaceName]
 Ranges = Mapping[str, Mapping[int, tuple[float, float]]]  # pattern -> component -> low, high
@@ -60,11 +60,12 @@ class Protocol:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+        plain = isinstance(self.name, str) and _NAME.fullmatch(self.name)
+        if not plain or any(part in ("", ".", "..") for part in self.name.split("/")):
             raise InvalidValueError(
                 explain(
                     f"a protocol is named {self.name!r}",
-                    allowed="1 to 100 characters of a file's name: no slash, no leading dot",
+                    allowed="1 to 100 characters, no path: a variable's name, but no leading slash",
                 )
             )
         for name in ("variables", "grid", "options", "ranges"):  # copies, and they pickle

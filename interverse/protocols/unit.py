@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from interverse.rollouts.seats import Seated
 from interverse.worlds.world import World
 
 ROWS = 50
+_PLAIN = " !#$&'()+,;=@[]{}~"  # characters of file names, as they are
 
 
 @final
@@ -42,8 +44,8 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """A file name for its results."""
-        return f"{self.protocol.name}-seed{self.seed}-unit{self.number:04d}"
+        """A file name for its results, also where the protocol is named like a variable."""
+        return f"{quote(self.protocol.name, safe=_PLAIN)}-seed{self.seed}-unit{self.number:04d}"
 
 
 def run_unit(unit: Unit, policy: PolicyLike) -> list[dict[str, Any]]:

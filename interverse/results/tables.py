@@ -28,7 +28,8 @@ _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _NOTES = {
-    "episode": "mean [95% bootstrap interval over the scored episodes]",
+    "episode": "mean [95% interval over the scored episodes: bootstrap, or Wilson's where every "
+    "score is 0 or 1]",
     "seed": "mean [95% bootstrap interval over seeds]",
 }
 _REPEATS = "repeats are step for step an episode that is there already, and count for nothing"
@@ -72,7 +73,9 @@ def aggregates(results: Results, metric: str) -> TextTable:
             continue
         address = f"{experiment}|{task}|{metric}"
         cells = [
-            _estimate(matrix, statistic, interval_rng(f"{address}|{name}"))
+            _wilson(matrix)
+            if name == "mean" and are_successes(metric, matrix)
+            else _estimate(matrix, statistic, interval_rng(f"{address}|{name}"))
             for name, statistic in _AGGREGATES.items()
         ]
         cells.append(_gap(results, task, metric, matrix, interval_rng(f"{address}|{_GAP}")))
@@ -237,9 +240,30 @@ def estimates(
     """Returns (experiment, task, protocol) -> the mean score with its interval."""
     values, seeds = results.scores(metric), results.column("seed")
     return {
-        key: _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
+        key: _wilson(values[at])
+        if unit == "episode" and are_successes(metric, values[at])
+        else _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
         for key, at in groups(results).items()
     }
+
+
+def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
+    """Returns whether scores are successes and failures alone: 0 or 1 each, of a share."""
+    known = values[~np.isnan(values)]
+    share = metric == "success" or is_share(metric)
+    return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
+
+
+def _wilson(values: NDArray[np.float64]) -> Estimate:
+    """Returns the share of successes with Wilson's interval.
+
+    Draws from eight successes of eight are all successes, so a bootstrap would claim certainty.
+    """
+    from scipy.stats import binomtest  # slow to load
+
+    known = values[~np.isnan(values)]
+    found = binomtest(int(known.sum()), known.size).proportion_ci(method="wilson")
+    return Estimate(float(known.mean()), float(found.low), float(found.high))
 
 
 def _mean_interval(

@@ -11,16 +11,19 @@ import logging
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar, final
+
+import cloudpickle
 
 from interverse.errors import InterverseError, InvalidValueError, explain
 from interverse.rollouts.pool import LostError, Pool
@@ -131,12 +134,14 @@ class Processes:
 
     def start(self, unit: Any) -> Future[Any]:
         """Starts a unit, in new processes if the old ones are gone."""
-        try:
-            ticket = self._pool.submit(_call, unit)
-        except BrokenProcessPool:
-            self._shut()
-            self._open()
-            ticket = self._pool.submit(_call, unit)
+        work = sendable(unit, "a unit of work")
+        with _hidden_main():
+            try:
+                ticket = self._pool.submit(_call, work)
+            except BrokenProcessPool:
+                self._shut()
+                self._open()
+                ticket = self._pool.submit(_call, work)
         self._running.add(ticket)
         return ticket
 
@@ -165,16 +170,35 @@ class Processes:
 
 
 def sendable(given: Any, what: str) -> bytes:
-    """Returns the pickle of what other processes need, or raises with what it is."""
+    """Returns the pickle of what other processes need, or raises with what it is.
+
+    What a script or a notebook defines travels by value: no process imports the script again.
+    """
     try:
-        return pickle.dumps(given)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        return cloudpickle.dumps(given)
+    except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:
         raise InvalidValueError(
             explain(
                 f"{what} cannot be sent to other processes: {error}",
-                fix="Define it at module level, or pass workers=1",
+                fix="Leave out what is open here (files, locks, connections), or pass workers=1",
             )
         ) from error
+
+
+@contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Lets processes start without importing the script that runs here.
+
+    A script without `if __name__ == "__main__":` would start itself again in each of them.
+    """
+    main = sys.modules["__main__"].__dict__
+    held: dict[str, Any] = {n: main[n] for n in ("__file__", "__spec__") if n in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main |= held
 
 
 _SENT: list[bytes] = []  # in a worker's process alone: the function, and what its units share
@@ -196,9 +220,9 @@ def _end_with(leash: Connection) -> None:
 
 @cache
 def _work() -> tuple[Callable[..., Any], Any]:
-    return pickle.loads(_SENT[0])
+    return cloudpickle.loads(_SENT[0])
 
 
-def _call(unit: Any) -> Any:
+def _call(unit: bytes) -> Any:
     function, shared = _work()
-    return function(unit, shared)
+    return function(cloudpickle.loads(unit), shared)

@@ -7,7 +7,7 @@ bounds. Loading runs no code from the files: nothing is unpickled.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
@@ -78,10 +78,7 @@ class ExportedPolicy:
         check_seen(seen.shape, len(self.weights["obs.mean"]))
         with torch.no_grad():
             x = torch.as_tensor(seen, dtype=torch.float32)
-            if self.card.clip is not None:
-                x = torch.nan_to_num(x).clip(-self.card.clip, self.card.clip)
-            x = (x - self.weights["obs.mean"]) / self.weights["obs.std"]
-            return self.forward(x).numpy()
+            return self.forward(self.prepare(x)).numpy()
 
     def _flat(self, observations: Any) -> np.ndarray[Any, Any]:
         """Returns what the first layer sees: a flat observation, or the card's parts of a dict."""
@@ -99,10 +96,26 @@ class ExportedPolicy:
         parts = [np.asarray(observations[name]) for name in self.card.inputs]
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
+    def on(self, device: Any) -> Callable[[Any], Any]:
+        """Returns the policy as a function of tensors on a Torch device, without host copies."""
+        moved = ExportedPolicy(self.card, {k: v.to(device) for k, v in self.weights.items()})
+
+        def act(seen: Any) -> Any:
+            with torch.no_grad():
+                return moved.forward(moved.prepare(seen.to(torch.float32)))
+
+        return act
+
+    def prepare(self, x: Any) -> Any:
+        """Returns observations limited and normalised."""
+        if self.card.clip is not None:
+            x = torch.nan_to_num(x).clip(-self.card.clip, self.card.clip)
+        return (x - self.weights["obs.mean"]) / self.weights["obs.std"]
+
     def forward(self, x: Any) -> Any:
         """Returns actions for normalised observations."""
         x = self.output(x)
-        low, high = (torch.tensor(b, dtype=torch.float32) for b in (self.card.low, self.card.high))
+        low, high = (x.new_tensor(b) for b in (self.card.low, self.card.high))
         if self.card.squash:
             return low + 0.5 * (torch.tanh(x) + 1.0) * (high - low)
         return torch.clamp(x, low, high)

@@ -41,9 +41,20 @@ class CausalGraph(nx.DiGraph):
 
     @classmethod
     def build(
-        cls, names: Iterable[str], edges: Iterable[Edge], constraints: Iterable[Edge] = ()
+        cls,
+        names: Iterable[str],
+        edges: Iterable[Edge],
+        constraints: Iterable[Edge] = (),
+        inert: Mapping[Edge, str] | None = None,
     ) -> CausalGraph:
-        """Returns the graph; an edge to or from an undeclared variable raises."""
+        """Returns the graph; an edge to or from an undeclared variable raises.
+
+        Args:
+            names: the variables.
+            edges: causes and their effects.
+            constraints: pairs of variables that describe one thing.
+            inert: edges that are there in principle and never act, with the reason.
+        """
         graph = cls()
         graph.add_nodes_from(names)
         known = set(graph.nodes)
@@ -57,6 +68,8 @@ class CausalGraph(nx.DiGraph):
                     )
                 )
             graph.add_edge(parent, child, constraint=(parent, child) in both_ways)
+        for (parent, child), reason in (inert or {}).items():
+            graph.add_edge(parent, child, constraint=False, inert=reason)
         return graph
 
     def parents(self, name: str) -> set[str]:

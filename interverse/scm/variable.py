@@ -58,6 +58,8 @@ class Variable:
     doc: str = ""
     read_only: bool = False
     bindings: tuple[Binding, ...] = field(default=())
+    inert: str = ""
+    """Why nothing that can be observed follows from it; empty for a variable that acts."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -126,6 +128,7 @@ class Variable:
             **spaces,
             "read_only": self.read_only,
             "doc": self.doc,
+            "inert": self.inert,
         }
 
 

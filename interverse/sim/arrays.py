@@ -6,6 +6,7 @@ first: `to_mujoco` and `from_mujoco` reorder.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -32,11 +33,20 @@ def namespace(*arrays: Array) -> Any:
 
 
 def like(values: Any, array: Array) -> Array:
-    """Returns constants in the kind and precision of another array, on its device."""
+    """Returns constants in the kind and precision of another array, on its device.
+
+    Tuples are turned into arrays once and shared: nobody may write to them.
+    """
+    if isinstance(values, tuple):
+        return _constant(values, namespace(array), array.dtype, device(array))
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=array.dtype)
-    xp = array_namespace(array)
-    return xp.asarray(values, dtype=array.dtype, device=device(array))
+    return array_namespace(array).asarray(values, dtype=array.dtype, device=device(array))
+
+
+@functools.lru_cache(maxsize=256)
+def _constant(values: tuple[Any, ...], xp: Any, dtype: Any, where: Any) -> Array:
+    return xp.asarray(values, dtype=dtype, device=where)
 
 
 def copy_of(array: Array) -> Array:
@@ -98,16 +108,14 @@ def batch_ids(worlds: NDArray[np.int64], num_worlds: int) -> NDArray[np.int32] |
 
 def as_rows(values: Any, count: int, width: int, name: str) -> NDArray[np.float64]:
     """Returns values as (count, width), or as (count, 1) to broadcast; other widths raise."""
-    if count == 0:
-        return np.empty((0, width))
-    rows = np.asarray(values, dtype=np.float64).reshape(count, -1)
-    if 1 < rows.shape[1] < width and width % rows.shape[1] == 0:
-        rows = np.tile(rows, width // rows.shape[1])  # several elements, the same values each
-    if rows.shape[1] not in (1, width):
-        raise InvalidValueError(
-            explain(f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1")
-        )
-    return rows
+    rows = np.asarray(values, dtype=np.float64).reshape(count, -1 if count else width)
+    if rows.shape[1] in (1, width):
+        return rows
+    if width % rows.shape[1] == 0:
+        return np.tile(rows, width // rows.shape[1])  # several elements, the same values each
+    raise InvalidValueError(
+        explain(f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1")
+    )
 
 
 def host_view(array: Array) -> Array:
@@ -169,14 +177,13 @@ def cross(a: Array, b: Array) -> Array:
 
 def matrix(q: Array) -> Array:
     """Returns the rotation matrices of quaternions, (..., 3, 3); their columns are the axes."""
-    xp = namespace(q)
-    x, y, z, w = (q[..., i] for i in range(4))
-    xx, yy, zz = x * x, y * y, z * z
-    xy, xz, yz, xw, yw, zw = x * y, x * z, y * z, x * w, y * w, z * w
+    x, y, z, w = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    xw, yw, zw = x * w, y * w, z * w
     first = [1 - 2 * (yy + zz), 2 * (xy - zw), 2 * (xz + yw)]
     second = [2 * (xy + zw), 1 - 2 * (xx + zz), 2 * (yz - xw)]
     third = [2 * (xz - yw), 2 * (yz + xw), 1 - 2 * (xx + yy)]
-    return xp.reshape(xp.stack([*first, *second, *third], axis=-1), (*q.shape[:-1], 3, 3))
+    return namespace(q).stack([*first, *second, *third], axis=-1).reshape(*q.shape[:-1], 3, 3)
 
 
 def from_rotation_vector(vector: Array) -> Array:

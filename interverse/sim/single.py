@@ -37,6 +37,17 @@ def place_cameras(model: Any, data: Any) -> None:
     mujoco.mj_camlight(model, data)
 
 
+def advance(model: Any, data: Any, substeps: int) -> None:
+    """Steps as dm_control does, with places and velocities brought up to date at the end."""
+    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+        mujoco.mj_step(model, data, substeps)
+    else:
+        mujoco.mj_step2(model, data)
+        if substeps > 1:
+            mujoco.mj_step(model, data, substeps - 1)
+    mujoco.mj_step1(model, data)
+
+
 def save_moment(model: Any, data: Any) -> NDArray[np.float64]:
     """Returns all that integration starts from, and the sensors' last readings."""
     state = np.empty(mujoco.mj_stateSize(model, _SIGNATURE))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
+from interverse.sim.arrays import cross, inverse, rotate, unit
 from interverse.sim.elements import (
     Bodies,
     element_ids,
@@ -43,7 +44,6 @@ from interverse.sim.engine import (
     State,
 )
 from interverse.sim.render import Camera
-from interverse.sim.rotation import cross, inverse, rotate, unit
 from interverse.sim.shapes import Shape, Shapes
 from interverse.sim.warp_device import find_device, load_warp, quiet
 from interverse.sim.warp_fields import WarpFields, as_tensor_rows, wp_to_torch
@@ -74,6 +74,8 @@ _MOVED = ("time", "qpos", "qvel", "act", "qacc_warmstart")  # what a step change
 @final
 class WarpEngine(Engine):
     """N worlds of a scene in MuJoCo Warp."""
+
+    dtype = "float32"
 
     def __init__(
         self, scene: Scene, *, num_worlds: int, device: str = "cuda", threads: int = 0
@@ -234,6 +236,10 @@ class WarpEngine(Engine):
                     mujoco_warp.step(self._warp_model, self._data)
                 self._graph = capture.graph
 
+    def bare_step(self) -> None:
+        """Advances every world by one time step and looks after nothing; for measurements."""
+        self._substep()
+
     def _forget_graph(self) -> None:
         self._graph = None
 
@@ -245,7 +251,7 @@ class WarpEngine(Engine):
             ("contacts", self.contacts, kind.BROADPHASE | kind.NARROWPHASE | kind.CCD),
             ("constraints", self.constraints, kind.NEFC | kind.NJMAX_NNZ),
         )
-        flags = self._overflowed.cpu().numpy()
+        flags = np.array(self._overflowed.cpu())  # a copy, for it is cleared at once
         self._overflowed.zero_()
         self._overflow.zero_()
         for name, room, bits in too_many:
@@ -263,9 +269,9 @@ class WarpEngine(Engine):
 
     def asarray(self, values: Any) -> Array:
         """Returns values as a tensor on this engine's device."""
-        if isinstance(values, torch.Tensor):
-            return values.to(self._where)
-        return torch.as_tensor(np.array(values), device=self._where)
+        tensor = values if isinstance(values, torch.Tensor) else torch.as_tensor(np.array(values))
+        real = torch.float32 if tensor.is_floating_point() else tensor.dtype
+        return tensor.to(self._where, real)
 
     def positions(self, bodies: Names) -> Array:
         """Returns the places of body frames, (N, bodies, 3)."""

@@ -6,6 +6,8 @@ import contextlib
 import functools
 import importlib
 import logging
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -21,8 +23,8 @@ def load_warp() -> tuple[Any, Any]:
     try:
         warp = importlib.import_module("warp")
         warp.config.log_level = logging.ERROR
-        with quiet():
-            warp.init()
+        with quiet(), _no_errors_shown():
+            warp.init()  # it writes to standard error itself where there is no CUDA driver
             return warp, importlib.import_module("mujoco_warp")
     except ImportError as error:
         raise missing_extra("mujoco-warp", "gpu") from error
@@ -52,3 +54,18 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@contextlib.contextmanager
+def _no_errors_shown() -> Iterator[None]:
+    """Sends what native code writes to standard error nowhere."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

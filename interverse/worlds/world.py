@@ -31,6 +31,7 @@ State = dict[str, Array]  # everything that makes later steps what they are, by 
 Observation = Any  # an array (N, ...) or a dict of them
 
 NONE_REFUSED: Refusals = {}
+DEVICES = ("cpu", "torch", "cuda", "warp")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,8 @@ class WorldOptions:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Other default values by variable: the world as if it had been declared that way."""
     device: str = "cpu"
-    """Where arrays live: "cpu" (NumPy), "torch" (Torch on the CPU) or "cuda"."""
+    """Where arrays live: "cpu" (NumPy), "torch" (Torch on the CPU), "cuda", or "warp" (MuJoCo Warp
+    on the CPU: slow, for tests of what a GPU will do)."""
     threads: int = 0
     """Threads of the simulator; 0 takes every core. It never changes a result."""
     max_steps: int | None = None
@@ -51,8 +53,8 @@ class WorldOptions:
     def __post_init__(self) -> None:
         if self.space not in SPACE_NAMES:
             raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
-        if self.device != "torch" and self.device.partition(":")[0] not in ("cpu", "cuda"):
-            raise UnknownNameError(unknown("device", self.device, ("cpu", "torch", "cuda")))
+        if self.device.partition(":")[0] not in DEVICES:
+            raise UnknownNameError(unknown("device", self.device, DEVICES))
         for name in ("threads", "max_steps"):
             value = getattr(self, name)
             least = 0 if name == "threads" else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interverse.bench import BENCHMARKS
-from interverse.bench.control import _batch, _construction, _steps, _switch
+from interverse.bench.control import _batch, _construction, _states, _steps, _switch
 
 
 @pytest.mark.slow
@@ -21,3 +21,4 @@ def test_rows_have_a_value_and_a_baseline():
     assert switch.ratio > 0.5
     assert 0.0 < made.value < 10_000.0
     assert _batch("pendulum_swingup").value > 1.0
+    assert _states("pendulum", 2).value > 0.0

@@ -117,6 +117,15 @@ def test_a_value_is_held_against_its_cause_even_if_it_is_the_present_one():
     assert env.values["block_0/cartesian_position"][2] == pytest.approx(0.035)
 
 
+def test_a_value_is_handed_on_where_its_cause_changes():
+    env = started(PUSHING)
+    rules = env.driver._rules
+    changed = {"block_0/size": np.array([True]), "block_0/cartesian_position": np.array([False])}
+    assert rules._held("block_0/cartesian_position", changed).tolist() == [True]
+    alone = {"block_0/cartesian_position": np.array([False])}
+    assert rules._held("block_0/cartesian_position", alone).tolist() == [False]
+
+
 def test_picking_says_that_its_goal_stands_above_the_middle():
     env = started("trifinger/picking-v1")
     place = env.variables["goal_0/cylindrical_position"]

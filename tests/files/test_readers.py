@@ -1,4 +1,4 @@
-"""The readers: bombs, links to elsewhere, pickles and torn files are typed errors, in little memory."""
+"""The readers: bombs, links to elsewhere, pickles and torn files are typed errors."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from interverse.files.zip_archive import open_zip
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.select import select_protocols
 from interverse.rollouts import Episode
-
-GIB = 2**30
 
 
 def npy_header(shape, dtype="<f8"):
@@ -95,18 +93,20 @@ def npz(**members):
 
 def zipped_zeros(size):
     held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("a.npy", "w", force_zip64=True) as file:
-            file.write(npy_header((size // 8,)))
-            for _ in range(size // 2**20):
-                file.write(bytes(2**20))
+    with (
+        zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("a.npy", "w", force_zip64=True) as file,
+    ):
+        file.write(npy_header((size // 8,)))
+        for _ in range(size // 2**20):
+            file.write(bytes(2**20))
     return held.getvalue()
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        zipped_zeros(400 * 2**20),
+        zipped_zeros(260 * 2**20),
         npz(a=npy_header((10**12,)) + bytes(80)),
         npz(a=npy_header((-1,)) + bytes(80)),
         npz(a=npy_header((1,), "|O") + b"cos\nsystem\n(S'true'\ntR."),
@@ -146,13 +146,10 @@ def test_json_of_a_sane_depth_is_read():
 
 def test_parquet_bombs_are_refused(tmp_path):
     path = tmp_path / "a.parquet"
-    tall = pa.table({"a": pa.array(np.zeros(1_000_000))})
-    with pq.ParquetWriter(path, tall.schema, compression="zstd") as writer:
-        for _ in range(25):
-            writer.write_table(tall)
+    pq.write_table(pa.table({"a": pa.array(np.zeros(21_000_000, dtype=bool))}), path)
     with pytest.raises(FileFormatError):
         read_parquet(path)
-    long = pa.table({"a": pa.array(["x" * 1_000_000] * 1000).dictionary_encode()})
+    long = pa.table({"a": pa.array(["x" * 1_000_000] * 300).dictionary_encode()})
     pq.write_table(long.cast(pa.schema({"a": pa.string()})), path, compression="zstd")
     with pytest.raises(FileFormatError):
         read_parquet(path)
@@ -189,11 +186,11 @@ def test_a_huge_policy_card_is_refused_at_once(tmp_path):
 
 
 def test_bombs_take_little_memory(tmp_path):
-    """All bombs in one process of its own; 500 MB would be more than the libraries and a bomb."""
+    """All bombs in one process of its own."""
     hdf5_bomb(tmp_path / "bomb.h5")
-    (tmp_path / "bomb.npz").write_bytes(zipped_zeros(2 * GIB))
+    (tmp_path / "bomb.npz").write_bytes(zipped_zeros(600 * 2**20))
     code = f"""
-import pathlib, resource
+import pathlib
 from interverse.errors import FileFormatError
 from interverse.envs import Snapshot
 from interverse.rollouts import Episode
@@ -209,7 +206,8 @@ for read in (
     except FileFormatError:
         continue
     raise SystemExit("read")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+status = pathlib.Path("/proc/self/status").read_text()
+print(status.partition("VmHWM:")[2].split()[0])
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
@@ -218,7 +216,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert int(done.stdout) < 500 * 1024  # kB
 
 
-@pytest.mark.parametrize("name", ["../../../x", "a/b", "", ".hidden", "a\\b", "a\nb", "x" * 101])
+@pytest.mark.parametrize(
+    "name", ["../../../x", "/a", "a//b", "", "..", "a/../b", "a\\b", "a\nb", "x" * 101]
+)
 def test_a_protocol_cannot_be_named_like_a_path(name):
     with pytest.raises(InvalidValueError, match="protocol is named"):
         Protocol(name=name)

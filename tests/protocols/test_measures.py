@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -121,5 +123,6 @@ def test_mistakes(metrics, error, match):
 
 
 def test_a_metric_that_cannot_be_sent_needs_one_worker():
+    lock = threading.Lock()
     with pytest.raises(InvalidValueError, match="a metric cannot be sent"):
-        iv.evaluate("random", metrics=[lambda s: 0.0], workers=2, **SETTINGS)
+        iv.evaluate("random", metrics=[lambda s: float(lock.locked())], workers=2, **SETTINGS)

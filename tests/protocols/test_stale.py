@@ -15,6 +15,7 @@ import interverse as iv
 from interverse.errors import FileFormatError, InvalidValueError
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.measures import Metric
+from interverse.protocols.protocol import Protocol
 from interverse.results import Results
 
 SLIDER = "tutorial/slider-v1"
@@ -172,3 +173,13 @@ def test_a_corrupt_run_file_is_a_typed_error(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises((FileFormatError, InvalidValueError)):
         iv.evaluate("random", out=tmp_path, **SETTINGS)
+
+
+def test_a_protocol_named_like_a_variable_stays_in_the_folder(tmp_path):
+    protocol = Protocol(name="box/mass", variables={"box/mass": "B"})
+    settings = {**SETTINGS, "protocols": [protocol], "out": tmp_path / "e"}
+    first = iv.evaluate("random", **settings)
+    assert iv.evaluate("random", **settings).data.equals(first.data)
+    assert [file.name for file in (tmp_path / "e" / "units").iterdir()] == [
+        "box%2Fmass-seed0-unit0000.parquet"
+    ]

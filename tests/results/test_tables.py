@@ -177,3 +177,18 @@ def test_effects_leave_out_what_too_few_episodes_can_tell_apart():
     found = tables.effects(Results.from_rows(rows), "return").rows
     assert [row[2] for row in found] == ["mass"]
     assert found[0][-1].value == pytest.approx(-0.9, abs=0.1)
+
+
+@pytest.mark.parametrize("successes", [0, 3, 8])
+def test_successes_have_wilsons_interval(successes):
+    """Against statsmodels, and never certain of eight episodes."""
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    rows = [
+        {"task": "t", "protocol": "P0", "seed": 0, "episode": i, "score:success": i < successes}
+        for i in range(8)
+    ]
+    rows = [row | {"score:success": float(row["score:success"])} for row in rows]
+    found = tables.estimates(Results.from_rows(rows), "success")["policy", "t", "P0"]
+    low, high = proportion.proportion_confint(successes, 8, method="wilson")
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.high - found.low > 0.3

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from itertools import count
 
@@ -58,7 +59,7 @@ def test_a_unit_that_kills_is_given_up():
 
 def test_what_cannot_be_sent_is_told():
     with pytest.raises(InvalidValueError, match=r"cannot be sent.*workers=1"):
-        list(run_units(labour.times, range(4), lambda: 3, workers=2))
+        list(run_units(labour.times, range(4), threading.Lock(), workers=2))
 
 
 def test_without_ray_one_line_names_the_extra():

@@ -26,7 +26,7 @@ MakeEnv = Callable[[], gym.Env[Any, Any]]
 _PATIENCE = 10.0  # seconds a process may take to close
 
 
-class Steps(NamedTuple):
+class PixelSteps(NamedTuple):
     """What a step gave, per lane."""
 
     observations: NDArray[np.uint8]
@@ -89,6 +89,7 @@ class Actors:
     def __init__(self, make_env: MakeEnv, count: int) -> None:
         self.count = count
         self._lane: _Lane | None = None
+        self._begun: list[NDArray[np.float32]] = []
         self._links: list[tuple[Any, Connection]] = []
         if count == 1:
             self._lane = _Lane(make_env())
@@ -105,11 +106,24 @@ class Actors:
         """Starts an episode in every lane; lane i has seed + i."""
         return np.stack(self._all("start", [seed + i for i in range(self.count)]))
 
-    def step(self, actions: NDArray[np.float32]) -> Steps:
+    def step(self, actions: NDArray[np.float32]) -> PixelSteps:
         """Advances every lane, or starts it anew if its episode had ended."""
-        rows = zip(*self._all("step", list(actions)), strict=True)
+        self.begin(actions)
+        return self.finish()
+
+    def begin(self, actions: NDArray[np.float32]) -> None:
+        """Hands the actions out; lanes in processes step while the caller does other work."""
+        self._begun = list(actions)
+        if self._lane is None:
+            self._send("step", self._begun)
+
+    def finish(self) -> PixelSteps:
+        """Returns what the steps that were begun gave."""
+        lane = self._lane
+        answers = self._answers() if lane is None else [lane.step(self._begun[0])]
+        rows = zip(*answers, strict=True)
         observations, rewards, terminated, ages, returns = rows
-        return Steps(
+        return PixelSteps(
             np.stack(observations),
             np.array(rewards, dtype=np.float32),
             np.array(terminated),
@@ -140,8 +154,14 @@ class Actors:
     def _all(self, method: str, given: list[Any]) -> list[Any]:
         if self._lane is not None:
             return [getattr(self._lane, method)(given[0])]
+        self._send(method, given)
+        return self._answers()
+
+    def _send(self, method: str, given: list[Any]) -> None:
         for (_, link), one in zip(self._links, given, strict=True):
             link.send((method, one))
+
+    def _answers(self) -> list[Any]:
         answers = [_receive(link) for _, link in self._links]  # all, so that none stays unread
         for answer in answers:
             if isinstance(answer, _Failure):

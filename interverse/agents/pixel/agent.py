@@ -1,4 +1,4 @@
-"""What every pixel agent shares: networks, optimisers, acting, the policy's step, its state.
+"""The base of every pixel agent: networks, optimisers, acting, the policy's step, its state.
 
 An agent's own file holds its whole `update`, which ends with `follow`.
 """
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from interverse.agents.pixel.geometry import centre_crop
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import SoftNetworks, actor_loss, temperature_loss
 from interverse.errors import FileFormatError, explain
 
 
-class Batch(NamedTuple):
+class PixelBatch(NamedTuple):
     """Transitions: pictures uint8 (N, C, S, S), the rest float32."""
 
     observations: Tensor
@@ -31,9 +31,9 @@ class Batch(NamedTuple):
     ends: Tensor  # (N, 1): 1 where the episode terminated; a time limit is no end
     successors: Tensor
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> PixelBatch:
         """Returns the batch on a device, without waiting for the copy."""
-        return Batch(*(part.to(device, non_blocking=True) for part in self))
+        return PixelBatch(*(part.to(device, non_blocking=True) for part in self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,9 @@ class Agent(ABC):
     options_type: ClassVar[type[AgentOptions]] = AgentOptions
     own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
 
-    def __init__(self, hyper: Hyper, sizes: Sizes, seed: int, device: str = "cpu") -> None:
+    def __init__(
+        self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
+    ) -> None:
         self.hyper, self.sizes, self.updates = hyper, sizes, 0
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
@@ -73,10 +75,10 @@ class Agent(ABC):
         self.optimisers["critic"].add_param_group(encoder)
 
     @abstractmethod
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; returns the losses, not yet read from the device."""
 
-    def target(self, batch: Batch, successors: Tensor) -> Tensor:
+    def target(self, batch: PixelBatch, successors: Tensor) -> Tensor:
         """Returns reward plus discounted soft value; a time limit is no end."""
         value = self.networks.soft_value(successors, self.noise(len(successors)))
         return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
@@ -122,8 +124,10 @@ class Agent(ABC):
         return torch.randn(shape, generator=self.generator, device=self.device)
 
     def adam(self, *parts: nn.Module | Tensor, rate: float, **more: Any) -> torch.optim.Adam:
-        """Returns Adam over modules and single tensors."""
-        return torch.optim.Adam(list(_parameters(parts)), lr=rate, fused=True, **more)
+        """Returns Adam over modules and single tensors; on a GPU one that a graph can hold."""
+        on_gpu = self.device.type == "cuda"
+        settings = {"fused": True, "capturable": on_gpu, **more}
+        return torch.optim.Adam(list(_parameters(parts)), lr=rate, **settings)
 
     def state(self) -> dict[str, Tensor]:
         """Returns everything a checkpoint needs, by name."""
@@ -164,7 +168,8 @@ def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.O
     groups = [group for one in every for group in one.param_groups]
     for one in every:
         one.zero_grad(set_to_none=True)
-    loss.backward(inputs=[tensor for group in groups for tensor in group["params"]])
+    trained = [tensor for group in groups for tensor in group["params"]]
+    loss.backward(inputs=trained)
     for one in every:
         one.step()
 

@@ -1,4 +1,4 @@
-"""What a pixel training run is: the flags of `interverse train`, and what they add up to."""
+"""Settings of a pixel training run: the flags of `interverse train`, and what they come to."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import tyro
 
 from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.agent import Agent, AgentOptions
-from interverse.agents.pixel.networks import Sizes
+from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import (
-    Hyper,
     PixelAlgorithm,
+    PixelHyper,
     PixelPreset,
     preset,
     schedule,
@@ -35,7 +35,7 @@ class PixelTrain:
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
     algorithm: PixelAlgorithm = "sac_aug"
-    """curl, dbc, drq, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug or sac_pixels."""
+    """curl, dbc, drq, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug, sac_pixels or svea."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
     steps: int | None = None
@@ -48,6 +48,8 @@ class PixelTrain:
     """Where networks and replay buffer live: cpu or cuda."""
     precision: Precision = "float32"
     """float32, tf32 or bf16; the last two are for a GPU."""
+    overlap: bool = False
+    """Let actors step while the networks learn from what came before; the order is fixed."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
     checkpoint_every: int = 2_000
@@ -76,12 +78,14 @@ class PixelTrain:
         """Returns the fields that tell one run from another, JSON-ready."""
         record = asdict(self)
         del record["out"]
+        if not self.overlap:  # runs from before it existed go on
+            del record["overlap"]
         return json.loads(json.dumps(record, default=str))
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PixelPlan:
     """What a configuration comes to: hyper-parameters, the agent's options, the world's, length.
 
     Attributes:
@@ -90,24 +94,24 @@ class Plan:
     """
 
     kind: type[Agent]
-    hyper: Hyper
+    hyper: PixelHyper
     agent_options: AgentOptions
     world_options: Mapping[str, Any]
     training_options: Mapping[str, Any]
     steps: int
 
-    def agent(self, sizes: Sizes, seed: int, device: str) -> Agent:
+    def agent(self, sizes: PixelSizes, seed: int, device: str) -> Agent:
         """Returns a new agent."""
         if self.kind.options_type is AgentOptions:
             return self.kind(self.hyper, sizes, seed, device)
         return self.kind(self.hyper, sizes, seed, device, self.agent_options)  # type: ignore[call-arg]
 
 
-def plan(config: PixelTrain) -> Plan:
+def plan(config: PixelTrain) -> PixelPlan:
     """Returns what a configuration comes to, or raises naming what is wrong."""
     entry = AGENTS[config.algorithm]
     kind: type[Agent] = entry.load()
-    shared = {item.name for item in fields(Hyper)}
+    shared = {item.name for item in fields(PixelHyper)}
     own = {item.name for item in fields(kind.options_type)}
     for name in config.hyper:
         if name not in shared | own:
@@ -118,7 +122,7 @@ def plan(config: PixelTrain) -> Plan:
     given = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack}
     world = {**given, "frame_skip": length.frame_skip, **config.options}
     short = {} if length.episode is None else {"max_steps": length.episode}
-    return Plan(
+    return PixelPlan(
         kind=kind,
         hyper=hyper,
         agent_options=kind.options_type(

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.agents.pixel.agent import Agent, Batch, descend
+from interverse.agents.pixel.agent import Agent, PixelBatch, descend
 from interverse.agents.pixel.geometry import random_crop
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 
 
@@ -21,14 +21,16 @@ class Curl(Agent):
 
     own_trunk = True
 
-    def __init__(self, hyper: Hyper, sizes: Sizes, seed: int, device: str = "cpu") -> None:
+    def __init__(
+        self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
+    ) -> None:
         super().__init__(hyper, sizes, seed, device)
         self.extra["contrast"] = Bilinear(sizes.features, self.generator).to(self.device)
         self.optimisers["contrast"] = self.adam(
             self.networks.encoder, self.extra["contrast"], rate=hyper.encoder_rate
         )
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; o, o' and the key are cropped apart."""
         nets = self.networks
         anchors = self._crop(batch.observations)

@@ -1,4 +1,4 @@
-"""What a run has to show: episodes, evaluations and losses, as JSON and for TensorBoard."""
+"""Curves of a run: episodes, evaluations and losses, as JSON and for TensorBoard."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
-from interverse.agents.pixel.networks import Sizes, perceptron
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
+from interverse.agents.pixel.networks import PixelSizes, perceptron
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 
 _LOG_SPREAD = (-5.0, 2.0)
@@ -34,8 +34,8 @@ class Dbc(Agent):
 
     def __init__(
         self,
-        hyper: Hyper,
-        sizes: Sizes,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
         seed: int,
         device: str = "cpu",
         options: DbcOptions | None = None,
@@ -47,7 +47,7 @@ class Dbc(Agent):
         self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=hyper.encoder_rate)
         self.optimisers["model"] = self.adam(self.extra["model"], rate=hyper.critic_rate)
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
         nets, model = self.networks, self.extra["model"]
         target = self.target(batch, batch.successors)
@@ -81,7 +81,7 @@ class Guess(NamedTuple):
 class LatentModel(nn.Module):
     """Features and actions to the next features and the reward."""
 
-    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         width = sizes.features + sizes.actions
         self.layers = perceptron(width, 2 * sizes.features + 1, sizes.hidden, generator)

@@ -8,10 +8,10 @@ from typing import final
 import torch
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
+from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import augmentation
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 from interverse.errors import InvalidValueError, explain
 
@@ -42,8 +42,8 @@ class Drq(Agent):
 
     def __init__(
         self,
-        hyper: Hyper,
-        sizes: Sizes,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
         seed: int,
         device: str = "cpu",
         options: DrqOptions | None = None,
@@ -52,7 +52,7 @@ class Drq(Agent):
         self.options = DrqOptions() if options is None else options
         self._shift = augmentation("drq_no_noise")
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; the actor learns from the first shift."""
         nets, count = self.networks, len(batch.rewards)
         shifted = [self._moved(batch.successors) for _ in range(self.options.targets)]

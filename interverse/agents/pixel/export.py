@@ -21,7 +21,7 @@ def export(
     nets = agent.networks
     trunk = nets.encoder.trunk if nets.actor_trunk is None else nets.actor_trunk
     linear = [layer for layer in nets.actor.layers if isinstance(layer, nn.Linear)]
-    parts: dict[str, nn.Module] = {"trunk": trunk.linear, "norm": trunk.norm}
+    parts: dict[str, Any] = {"trunk": trunk.linear, "norm": trunk.norm}
     parts |= {f"conv.{i}": layer for i, layer in enumerate(nets.encoder.convolutions)}
     parts |= {f"actor.{i}": layer for i, layer in enumerate(linear)}
     weights: dict[str, Tensor] = {}

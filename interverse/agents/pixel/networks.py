@@ -20,7 +20,7 @@ _FIRST_STRIDE = 2
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class PixelSizes:
     """What decides the shapes of the networks.
 
     Attributes:
@@ -59,10 +59,10 @@ class Sizes:
 
 
 @final
-class Encoder(nn.Module):
+class PixelEncoder(nn.Module):
     """Pictures (N, C, S, S) on 0..255 to features (N, 50) in [-1, 1]."""
 
-    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         widths = [sizes.pictures[0], *[sizes.filters] * sizes.layers]
         self.convolutions = nn.ModuleList(
@@ -92,7 +92,7 @@ class Encoder(nn.Module):
 class Trunk(nn.Module):
     """Flat maps to features: linear, layer norm, tanh."""
 
-    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         self.linear = linear(sizes.flat, sizes.features, generator)
         self.norm = nn.LayerNorm(sizes.features)
@@ -102,7 +102,7 @@ class Trunk(nn.Module):
         return torch.tanh(self.norm(self.linear(flat)))
 
 
-class Choice(NamedTuple):
+class PixelChoice(NamedTuple):
     """What an actor does: actions in (-1, 1), their log density, and the mean action."""
 
     actions: Tensor  # (N, A)
@@ -111,14 +111,14 @@ class Choice(NamedTuple):
 
 
 @final
-class Actor(nn.Module):
+class PixelActor(nn.Module):
     """Features to a Gaussian squashed by tanh."""
 
-    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         self.layers = perceptron(sizes.features, 2 * sizes.actions, sizes.hidden, generator)
 
-    def forward(self, features: Tensor, noise: Tensor) -> Choice:
+    def forward(self, features: Tensor, noise: Tensor) -> PixelChoice:
         """Returns the actions that standard normal noise (N, A) picks."""
         mean, raw = self.layers(features).float().chunk(2, dim=1)
         low, high = LOG_STD
@@ -127,14 +127,14 @@ class Actor(nn.Module):
         # log(1 - tanh(x)^2), in a form that does not lose its digits for large x
         slope = 2.0 * (math.log(2.0) - x - functional.softplus(-2.0 * x))
         density = -0.5 * (noise**2 + math.log(2.0 * math.pi)) - log_std - slope
-        return Choice(torch.tanh(x), density.sum(1, keepdim=True), torch.tanh(mean))
+        return PixelChoice(torch.tanh(x), density.sum(1, keepdim=True), torch.tanh(mean))
 
 
 @final
 class Critics(nn.Module):
     """Features and actions to two values."""
 
-    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         width = sizes.features + sizes.actions
         self.first = perceptron(width, 1, sizes.hidden, generator)

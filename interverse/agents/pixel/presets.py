@@ -10,7 +10,16 @@ from typing import Literal, final, get_args
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 
 PixelAlgorithm = Literal[
-    "curl", "dbc", "drq", "rad", "sac_ae", "sac_aug", "sac_cj_aug", "sac_nr_aug", "sac_pixels"
+    "curl",
+    "dbc",
+    "drq",
+    "rad",
+    "sac_ae",
+    "sac_aug",
+    "sac_cj_aug",
+    "sac_nr_aug",
+    "sac_pixels",
+    "svea",
 ]
 PixelPreset = Literal["paper", "small"]
 CROPPED = ("curl", "rad")  # these see random crops of pictures 100/84 as large
@@ -18,7 +27,7 @@ CROPPED = ("curl", "rad")  # these see random crops of pictures 100/84 as large
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hyper:
+class PixelHyper:
     """What every pixel agent shares; the defaults are the paper's."""
 
     image_size: int = 84
@@ -98,8 +107,8 @@ OTHER_SCHEDULE = Schedule(100_000, 4)  # ours, for tasks the paper does not trai
 SMALL_STEPS = 4_000
 SMALL_EPISODE = 250  # control steps: a quarter of an episode, so that starts are seen more often
 
-_PAPER = Hyper()
-_SMALL = Hyper(
+_PAPER = PixelHyper()
+_SMALL = PixelHyper(
     image_size=64,
     render_size=64,
     filters=16,
@@ -117,7 +126,7 @@ _SMALL = Hyper(
 )
 
 
-def preset(algorithm: str, name: str, task: str = "") -> Hyper:
+def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
     """Returns the hyper-parameters of a pixel agent under a preset's name, for a task."""
     if algorithm not in get_args(PixelAlgorithm):
         raise UnknownNameError(unknown("pixel agent", algorithm, get_args(PixelAlgorithm)))

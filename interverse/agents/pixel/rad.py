@@ -6,7 +6,7 @@ from typing import final
 
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, Batch, descend
+from interverse.agents.pixel.agent import Agent, PixelBatch, descend
 from interverse.agents.pixel.geometry import random_crop
 from interverse.agents.pixel.soft import critic_loss
 
@@ -17,7 +17,7 @@ class Rad(Agent):
 
     own_trunk = True
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
         nets = self.networks
         target = self.target(batch, self._crop(batch.successors))

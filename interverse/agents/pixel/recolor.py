@@ -86,7 +86,8 @@ class Grayscale(Augmentation):
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         """Returns grey or unchanged pictures."""
         frames = _frames(pictures)
-        grey = sum(weight * frames[:, :, i] for i, weight in enumerate(_GREY))
+        red, green, blue = (weight * frames[:, :, i] for i, weight in enumerate(_GREY))
+        grey = red + green + blue
         chosen = (drawn[0] == 1).view(-1, 1, 1, 1, 1)
         return torch.where(chosen, grey[:, :, None], frames).view(pictures.shape)
 

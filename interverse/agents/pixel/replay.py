@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.agents.pixel.agent import Batch
+from interverse.agents.pixel.agent import PixelBatch
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.files.atomic import atomic
 from interverse.files.npz import read_npz
@@ -28,7 +28,7 @@ _TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError)
 _ROWS = ("ages", "actions", "rewards", "ends")
 
 
-class Moment(NamedTuple):
+class PixelMoment(NamedTuple):
     """One step of every lane: what was seen, done and earned."""
 
     frames: NDArray[np.uint8]  # (lanes, c, S, S), the newest frame only
@@ -94,7 +94,7 @@ class Replay:
         rest = (self._ages, self._actions, self._rewards, self._ends)
         return self._frames.nbytes + sum(array.nbytes for array in rest)
 
-    def add(self, moment: Moment) -> None:
+    def add(self, moment: PixelMoment) -> None:
         """Stores one step of every lane over the oldest."""
         slot = self.time % self.slots
         self._frames[slot] = torch.from_numpy(np.ascontiguousarray(moment.frames))
@@ -102,7 +102,7 @@ class Replay:
         self._rewards[slot], self._ends[slot] = moment.rewards, moment.ends
         self.time += 1
 
-    def sample(self, count: int, rng: np.random.Generator) -> Batch:
+    def sample(self, count: int, rng: np.random.Generator) -> PixelBatch:
         """Returns transitions drawn evenly, on the frames' device."""
         times, lanes = self._choose(count, rng)
         slots = times % self.slots
@@ -123,7 +123,7 @@ class Replay:
         )
         actions, rewards, ends = small
         now, then = frames[:, :-1].reshape(shape), frames[:, 1:].reshape(shape)
-        return Batch(now, actions, rewards, ends, then)
+        return PixelBatch(now, actions, rewards, ends, then)
 
     def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
         """Returns times and lanes of transitions whose frames are all still there."""

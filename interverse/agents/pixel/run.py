@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.agents.pixel.actors import Actors, MakeEnv
-from interverse.agents.pixel.config import PixelTrain, Plan
+from interverse.agents.pixel.config import PixelPlan, PixelTrain
 from interverse.agents.pixel.curves import Curves
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.replay import Moment, Replay
+from interverse.agents.pixel.graphed import GraphedUpdate
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.models.checkpoint import read_json, read_tensors, write_json, write_tensors
 from interverse.models.steps import autocast
@@ -32,7 +33,7 @@ _AGENT = "agent/"
 
 
 @final
-class Run:
+class PixelRun:
     """The parts of a run and how far it is.
 
     Args:
@@ -49,7 +50,7 @@ class Run:
     def __init__(
         self,
         config: PixelTrain,
-        plan: Plan,
+        plan: PixelPlan,
         make_env: MakeEnv,
         make_judge: MakeEnv | None = None,
     ) -> None:
@@ -62,7 +63,8 @@ class Run:
             raise
         channels, side = self.observation_space.shape[0], plan.hyper.image_size
         hyper, frame = plan.hyper, channels // plan.hyper.frame_stack
-        sizes = Sizes(
+        side_seen = self.observation_space.shape[1]
+        sizes = PixelSizes(
             pictures=(channels, side),
             actions=self.action_space.shape[0],
             filters=hyper.filters,
@@ -71,10 +73,11 @@ class Run:
             hidden=hyper.hidden,
         )
         self.agent = plan.agent(sizes, config.seed, config.device)
+        self._update = GraphedUpdate(self.agent)
         self._replay = Replay(
             capacity=hyper.capacity,
             lanes=config.actors,
-            frame=(frame, *self.observation_space.shape[1:]),
+            frame=(frame, side_seen, side_seen),
             actions=sizes.actions,
             stack=hyper.frame_stack,
             device=config.device,
@@ -83,7 +86,7 @@ class Run:
         self.curves = Curves(config.out)
         self._actors = Actors(make_env, config.actors)
         self._losses: dict[str, torch.Tensor] = {}
-        self._seen: NDArray[np.uint8] | None = None  # what every lane sees now
+        self._seen = np.zeros((0,), np.uint8)  # what every lane sees now, once begun
         self._ages = np.zeros(config.actors, dtype=np.int64)
 
     @property
@@ -105,15 +108,18 @@ class Run:
     def advance(self) -> None:
         """Makes one step of every actor and the updates that it earns."""
         actions = self._actions()
-        steps = self._actors.step(self._stretched(actions))
+        self._actors.begin(self._stretched(actions))
+        if self._config.overlap:  # from the steps before this one, while the actors move
+            self._learn()
+        steps = self._actors.finish()
         frames = self._seen[:, -self._replay.frame_channels :]
-        self._replay.add(Moment(frames, self._ages, actions, steps.rewards, steps.terminated))
+        self._replay.add(PixelMoment(frames, self._ages, actions, steps.rewards, steps.terminated))
         before, decided = self.step, steps.ages > 0
         self.step += int(decided.sum())
         self._seen, self._ages = steps.observations, steps.ages
         for lane in np.flatnonzero(~np.isnan(steps.returns)).tolist():
             self.curves.episode(self.step, float(steps.returns[lane]), int(steps.ages[lane]))
-        losses = self._learn()
+        losses = self._losses if self._config.overlap else self._learn()
         if losses and before // _LOG_EVERY != self.step // _LOG_EVERY:
             self.curves.losses(self.step, losses)
 
@@ -132,7 +138,7 @@ class Run:
         for _ in range(owed):
             batch = self._replay.sample(hyper.batch, self._rng).to(self.agent.device)
             with autocast(self.agent.device.type, self._config.precision):
-                self._losses |= self.agent.update(batch)  # not every update trains the actor
+                self._losses |= self._update(batch)  # not every update trains the actor
         return self._losses
 
     def _stretched(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -212,11 +218,12 @@ class Run:
         self._judge.close()
 
 
-def check_spaces(env: gym.Env[Any, Any], plan: Plan) -> tuple[gym.spaces.Box, gym.spaces.Box]:
+def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Box, gym.spaces.Box]:
     """Returns the spaces of an environment of pictures, or raises saying what it gives."""
     seen, acts, hyper = env.observation_space, env.action_space, plan.hyper
-    good = isinstance(seen, gym.spaces.Box) and seen.dtype == np.uint8 and len(seen.shape) == 3
-    if not good or seen.shape[1] != seen.shape[2] or seen.shape[0] != 3 * hyper.frame_stack:
+    shape = seen.shape if isinstance(seen, gym.spaces.Box) and seen.dtype == np.uint8 else ()
+    good = len(shape) == 3 and shape[1] == shape[2] and shape[0] == 3 * hyper.frame_stack
+    if not isinstance(seen, gym.spaces.Box) or not good:
         raise InvalidValueError(
             explain(
                 f"the observation space is {seen}",
@@ -224,10 +231,10 @@ def check_spaces(env: gym.Env[Any, Any], plan: Plan) -> tuple[gym.spaces.Box, gy
                 fix="Train on a control world, or use --algorithm ppo, sac or td3",
             )
         )
-    if seen.shape[1] < hyper.image_size:
+    if shape[1] < hyper.image_size:
         raise InvalidValueError(
             explain(
-                f"pictures of {seen.shape[1]} pixels",
+                f"pictures of {shape[1]} pixels",
                 allowed=f"{hyper.image_size} or more",
                 fix="Set the option image_size, or --hyper image_size",
             )

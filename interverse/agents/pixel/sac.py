@@ -6,7 +6,7 @@ from typing import final
 
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, Batch, descend
+from interverse.agents.pixel.agent import Agent, PixelBatch, descend
 from interverse.agents.pixel.soft import critic_loss
 
 
@@ -14,7 +14,7 @@ from interverse.agents.pixel.soft import critic_loss
 class PixelSac(Agent):
     """One encoder for actor and critics; the critics alone train it."""
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
         nets = self.networks
         target = self.target(batch, batch.successors)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
 
-from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
-from interverse.agents.pixel.networks import Sizes, linear
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
+from interverse.agents.pixel.networks import PixelSizes, linear
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 
 _BINS = 2**5  # grey levels of the picture that is to be given back
@@ -38,8 +38,8 @@ class SacAe(Agent):
 
     def __init__(
         self,
-        hyper: Hyper,
-        sizes: Sizes,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
         seed: int,
         device: str = "cpu",
         options: SacAeOptions | None = None,
@@ -47,14 +47,14 @@ class SacAe(Agent):
         super().__init__(hyper, sizes, seed, device)
         self.options = SacAeOptions() if options is None else options
         generator = torch.Generator().manual_seed(seed)
-        decoder = Decoder(sizes, generator).to(self.device)
+        decoder = PixelDecoder(sizes, generator).to(self.device)
         self.extra["decoder"] = decoder
         self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=hyper.encoder_rate)
         self.optimisers["decoder"] = self.adam(
             decoder, rate=hyper.encoder_rate, weight_decay=self.options.decoder_decay
         )
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
         nets = self.networks
         target = self.target(batch, batch.successors)
@@ -76,10 +76,10 @@ class SacAe(Agent):
 
 
 @final
-class Decoder(nn.Module):
+class PixelDecoder(nn.Module):
     """Features to a picture, the encoder's layers in reverse."""
 
-    def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         self._maps = (sizes.filters, sizes.side, sizes.side)
         self.linear = linear(sizes.features, sizes.flat, generator)

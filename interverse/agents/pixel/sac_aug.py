@@ -8,10 +8,10 @@ from typing import final
 import torch
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, AgentOptions, Batch, descend
+from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import Rule, augmentation
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 from interverse.errors import InvalidValueError, explain
 
@@ -46,8 +46,8 @@ class SacAug(Agent):
 
     def __init__(
         self,
-        hyper: Hyper,
-        sizes: Sizes,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
         seed: int,
         device: str = "cpu",
         options: SacAugOptions | None = None,
@@ -56,7 +56,7 @@ class SacAug(Agent):
         self.options = SacAugOptions() if options is None else options
         self._augment = augmentation(self.options.augmentation, self.options.rule)
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch: the first part augmented, o and o' alike, the rest as it is."""
         nets, options = self.networks, self.options
         cut = int(options.beta * len(batch.rewards))

@@ -10,7 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.agents.pixel.networks import Actor, Choice, Critics, Encoder, Sizes, Trunk
+from interverse.agents.pixel.networks import (
+    Critics,
+    PixelActor,
+    PixelChoice,
+    PixelEncoder,
+    PixelSizes,
+    Trunk,
+)
 
 
 @final
@@ -21,12 +28,12 @@ class SoftNetworks(nn.Module):
     and norm of its own, as in SAC+AE, CURL, DrQ and RAD; without, it shares the whole encoder.
     """
 
-    def __init__(self, sizes: Sizes, seed: int, *, alpha: float, own_trunk: bool) -> None:
+    def __init__(self, sizes: PixelSizes, seed: int, *, alpha: float, own_trunk: bool) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
-        self.encoder = Encoder(sizes, generator)
+        self.encoder = PixelEncoder(sizes, generator)
         self.critics = Critics(sizes, generator)
-        self.actor = Actor(sizes, generator)
+        self.actor = PixelActor(sizes, generator)
         self.actor_trunk = Trunk(sizes, generator) if own_trunk else None
         self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
@@ -55,15 +62,16 @@ class SoftNetworks(nn.Module):
 
 def critic_loss(values: tuple[Tensor, Tensor], target: Tensor) -> Tensor:
     """Returns half the mean squared error of each critic, summed."""
-    return sum(0.5 * functional.mse_loss(value, target) for value in values)
+    one, other = (0.5 * functional.mse_loss(value, target) for value in values)
+    return one + other
 
 
-def actor_loss(choice: Choice, value: Tensor, alpha: Tensor) -> Tensor:
+def actor_loss(choice: PixelChoice, value: Tensor, alpha: Tensor) -> Tensor:
     """Returns the mean of alpha log pi - Q."""
     return (alpha.detach() * choice.log_density - value).mean()
 
 
-def temperature_loss(choice: Choice, log_alpha: Tensor, target_entropy: float) -> Tensor:
+def temperature_loss(choice: PixelChoice, log_alpha: Tensor, target_entropy: float) -> Tensor:
     """Returns what moves the entropy to its target."""
     excess = -choice.log_density.detach() - target_entropy
     return (log_alpha.exp() * excess).mean()

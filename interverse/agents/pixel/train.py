@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
 from interverse.agents.pixel.actors import MakeEnv
-from interverse.agents.pixel.config import PixelTrain, Plan, plan
+from interverse.agents.pixel.config import PixelPlan, PixelTrain, plan
 from interverse.agents.pixel.export import export
-from interverse.agents.pixel.run import Run
+from interverse.agents.pixel.run import PixelRun
 from interverse.envs import make
 from interverse.errors import InvalidValueError, explain, missing_extra
 from interverse.models.checkpoint import read_json, write_json
@@ -43,13 +43,13 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
     torch.set_num_threads(config.threads)
     try:
         with matmul_precision(config.precision):
-            run = Run(config, planned, learn_in, judge_in)
+            run = PixelRun(config, planned, learn_in, judge_in)
             return _train(config, run, planned, show=progress)
     finally:
         torch.set_num_threads(threads)
 
 
-def _train(config: PixelTrain, run: Run, planned: Plan, *, show: bool) -> Path:
+def _train(config: PixelTrain, run: PixelRun, planned: PixelPlan, *, show: bool) -> Path:
     try:
         _claim(config)
         run.start()
@@ -66,7 +66,7 @@ def _train(config: PixelTrain, run: Run, planned: Plan, *, show: bool) -> Path:
         run.close()
 
 
-def _learn(config: PixelTrain, planned: Plan, run: Run, *, show: bool) -> None:
+def _learn(config: PixelTrain, planned: PixelPlan, run: PixelRun, *, show: bool) -> None:
     """Learns until the steps are made, with evaluations and checkpoints on the way."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"))
     more = (TimeRemainingColumn(), TextColumn("{task.fields[score]}"))

@@ -13,7 +13,7 @@ from interverse.results.labels import metric_label
 from interverse.results.text import Estimate
 
 if TYPE_CHECKING:
-    from interverse.protocols.attribution import Attribution
+    from interverse.reports.attribution import Attribution
 
 _ROW_INCHES = 0.34
 

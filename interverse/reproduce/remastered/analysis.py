@@ -1,4 +1,4 @@
-"""What an encoder notices: its spread over looks of one state, and where it is active."""
+"""Analysis of encoders: spread over looks of one state, and where they are active."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def encoder_spread(features: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 def features(policy: PixelPolicy, pictures: Pictures) -> NDArray[np.float32]:
     """Returns the encoder's outputs, (picture, output)."""
     with torch.no_grad():
-        parts = torch.as_tensor(pictures).split(_AT_ONCE)
+        parts = torch.split(torch.as_tensor(pictures), _AT_ONCE)
         return torch.cat([policy.features(part) for part in parts]).numpy()
 
 

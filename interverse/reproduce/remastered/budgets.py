@@ -1,4 +1,4 @@
-"""How much to spend: the published sizes, what a CPU can do in hours, or just enough to run."""
+"""Budgets: the published sizes, what a CPU can do in hours, or just enough to run."""
 
 from __future__ import annotations
 

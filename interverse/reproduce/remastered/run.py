@@ -21,7 +21,7 @@ from interverse.reproduce.remastered.pages import write_pages
 from interverse.reproduce.remastered.settings import RemasteredSettings
 from interverse.reproduce.remastered.variants import DmcrVariant, row_file
 from interverse.reproduce.rows import Record
-from interverse.rollouts.exported import CARD
+from interverse.rollouts.policy_card import CARD
 
 _PIECE = 10_000  # decisions between looks at the clock, where there is a limit
 

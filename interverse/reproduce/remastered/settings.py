@@ -1,14 +1,14 @@
-"""What to reproduce. `interverse reproduce --benchmark dmcr` is made from this."""
+"""Settings of the reproduction; `interverse reproduce --benchmark dmcr` is made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from interverse.agents.pixel.config import PixelTrain
-from interverse.agents.pixel.presets import CROPPED, schedule
+from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.steps import Precision
 from interverse.protocols.protocol import Protocol
@@ -124,7 +124,7 @@ class RemasteredSettings:
         return PixelTrain(
             task=task,
             out=self.folder(variant, seed),
-            algorithm=algorithm,
+            algorithm=cast("PixelAlgorithm", algorithm),
             preset=sizes.preset,
             steps=steps,
             evaluate_every=max(1, min(5_000, steps // 5)),

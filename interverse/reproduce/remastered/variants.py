@@ -1,4 +1,4 @@
-"""What is trained: an agent, on a task, in a look, with hyper-parameters; and what needs it."""
+"""Agents to train: on a task, in a look, with hyper-parameters; and what needs them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ CONDITIONS = {
 """Table 2's columns -> the protocol of each; Table 1 has the first and the last."""
 FIGURES = tuple(range(1, 14))
 _ENDS = ("train", "all")
+Hyper = tuple[tuple[str, float | str], ...]  # other hyper-parameters than the preset's
 LOOK_AGENTS = ("SAC+AE", "CURL", "SAC+AUG", "DrQ")
 """Figure 2's agents; the first three are the tables'."""
 _COMPARED = ("SAC+AUG", "CURL")  # its last panel: the default look against many, in Ball in Cup
@@ -52,7 +53,7 @@ class DmcrVariant:
     task: str
     method: str
     visual_seed: int = 0
-    hyper: tuple[tuple[str, float | str], ...] = ()
+    hyper: Hyper = ()
     protocols: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
@@ -111,7 +112,7 @@ def sweep_variants(figure: int, budget: DmcrBudget, task: str) -> dict[str, Dmcr
     if figure == 7:
         names = budget.augmentations or paper_augmentations()
         fixed = (("beta", 0.9), ("invariance", 1.5e-3))
-        settings = {name: (("augmentation", name), *fixed) for name in names}
+        settings: dict[str, Hyper] = {name: (("augmentation", name), *fixed) for name in names}
     elif figure == 5:
         settings = {f"{v:g}": (("beta", v),) for v in budget.sweeps[5]}
     else:

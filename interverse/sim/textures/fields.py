@@ -177,7 +177,7 @@ def mix(mask: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
-def palette(field: FloatArray, colours: Sequence[Colour]) -> FloatArray:
+def palette(field: FloatArray, colours: Sequence[Colour | FloatArray]) -> FloatArray:
     """Returns (..., 3) colours for a field in 0..1: the given ones at equal steps, mixed between.
 
     >>> palette(np.array([0.0, 0.25]), [(0, 0, 0), (1, 0.5, 0)]).tolist()

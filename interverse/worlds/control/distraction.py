@@ -1,4 +1,4 @@
-"""What moves in the picture and means nothing: camera, colours and a video behind the robot.
+"""Distractions: camera, colours and a video behind the robot that move and mean nothing.
 
 The levels are those of Distracting Control. At scale s the camera turns about the point it looks at
 and its colours drift within ranges that grow with s; `dynamic=True` lets them walk at random during

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from interverse.worlds.control.pictures import (
     Picture,
-    Pictures,
+    PictureSet,
     folder,
     folder_state,
     procedural_backgrounds,
@@ -24,7 +24,7 @@ from interverse.worlds.control.scene import PICTURE_SIZE
 class Gallery:
     """Floors and backgrounds of one source: generated ones, or a user's folder."""
 
-    def __init__(self, floors: Pictures, backgrounds: Pictures) -> None:
+    def __init__(self, floors: PictureSet, backgrounds: PictureSet) -> None:
         self._floors, self._backgrounds = floors, backgrounds
         self.floor_count, self.background_count = floors.count, backgrounds.count
         self.shelves = {"floor": shelf(floors), "background": shelf(backgrounds)}
@@ -47,7 +47,7 @@ class Gallery:
         """Returns the mean colour of a background, in 0..1."""
         return self._colour("background", self._backgrounds, index)
 
-    def _colour(self, part: str, pictures: Pictures, index: int) -> NDArray[np.float64]:
+    def _colour(self, part: str, pictures: PictureSet, index: int) -> NDArray[np.float64]:
         if (part, index) not in self._colours:
             self._colours[part, index] = np.array(pictures.mean_color(index))
         return self._colours[part, index]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from interverse.worlds.control.domains import (
 from interverse.worlds.control.gallery import Gallery
 
 FloatArray = NDArray[np.float64]
-Look = dict[str, NDArray[np.float64] | NDArray[np.int64]]  # factor -> value
+Look = dict[str, NDArray[Any]]  # factor -> value
 
 SWITCHES = ("bg", "floor", "body", "target", "reflectance", "camera", "light")
 ALPHA = (0.75, 1.0)
@@ -133,7 +133,7 @@ def draw_look(
     zero = np.zeros(TRIES, dtype=np.int64)
     tries = Noise(zero + seed, zero, np.arange(TRIES)).uniforms(names, 4)
     uniform = dict(zip(names, tries[0], strict=True))
-    look = {name: _value(name, u, domain, poles) for name, u in uniform.items()}
+    look: Look = {name: _value(name, u, domain, poles) for name, u in uniform.items()}
     chosen = {part: shelf.chosen(pictures) for part, shelf in gallery.shelves.items()}
     look |= _surfaces(uniform, chosen, textured=seed > 0)
     surround = surroundings(look, gallery)
@@ -211,8 +211,8 @@ def _value(name: str, u: FloatArray, domain: str, poles: int) -> FloatArray:
     if name == "reflectance":
         return np.array(_between(REFLECTANCE, u[0]))
     if name == "camera/position":
-        low, high = camera_range(domain, poles)
-        return low + (high - low) * u[:3]
+        near, far = camera_range(domain, poles)
+        return near + (far - near) * u[:3]
     if name == "camera/rotation":
         return turn(has, u)
     if name == "light/position" and has.lamp_range is not None:

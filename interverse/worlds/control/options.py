@@ -1,4 +1,4 @@
-"""What a control world can be made with."""
+"""Options of the control worlds."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ControlOptions(WorldOptions):
 
     def _unify(self) -> None:
         """Gives options that can be written in several ways one form: snapshots compare them."""
-        if self.vary == "all":
+        if str(self.vary) == "all":
             object.__setattr__(self, "vary", SWITCHES)
         for name in ("vary", "vary_dynamics", "distract"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))

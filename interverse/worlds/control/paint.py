@@ -24,6 +24,7 @@ from interverse.worlds.control.distraction import (
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import Gallery
 from interverse.worlds.control.looks import BACKGROUND, FLOOR, NO_PICTURE, Look, factors
+from interverse.worlds.control.pictures import Videos
 from interverse.worlds.control.scene import (
     FLOOR as FLOOR_TEXTURE,
 )
@@ -126,7 +127,11 @@ class Paint:
         drawing.choose_sky(self._skies, self._skies[own])
 
     def _frame(self, look: Look) -> NDArray[np.uint8]:
-        return self._videos.frame(int(look[VIDEO]), int(look[FRAME]), PICTURE_SIZE)
+        return self._played().frame(int(look[VIDEO]), int(look[FRAME]), PICTURE_SIZE)
+
+    def _played(self) -> Videos:
+        assert self._videos is not None, "only a surface that plays a video asks for one"
+        return self._videos
 
     def _plays(self, part: str) -> bool:
         """Returns whether a surface shows a video."""
@@ -134,7 +139,7 @@ class Paint:
 
     def _key(self, look: Look, part: str) -> Hashable:
         if self._plays(part):
-            return ("video", self._videos.digest, int(look[VIDEO]), int(look[FRAME]))
+            return ("video", self._played().digest, int(look[VIDEO]), int(look[FRAME]))
         index = int(look[f"{part}/texture"])
         if index != NO_PICTURE:
             return (part, self._gallery.digest, index)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, explain
 from interverse.rng import Noise
+from interverse.sim.drawing import Kind
 
 if TYPE_CHECKING:
     from interverse.worlds.control.world import ControlWorld
@@ -45,7 +46,7 @@ class DrawnPhysics:
             allowed = f"-1 to {model.ncam - 1}, {', '.join(known)}"
             raise InvalidValueError(explain(f"camera_id is {camera_id!r}", allowed=allowed))
         camera = None if camera_id == _FREE else int(camera_id)
-        kind = "depth" if depth else "rgb"
+        kind: Kind = "depth" if depth else "rgb"
         return np.array(stage.picture((height, width), "full", kind, camera=camera))
 
     def __getattr__(self, name: str) -> Any:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from interverse.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes
-from interverse.sim.single import load_moment, place_cameras, save_moment, settle
+from interverse.sim.single import advance, load_moment, place_cameras, save_moment, settle
+from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.dynamics import Dynamics
 from interverse.worlds.control.gallery import Gallery
@@ -49,7 +50,7 @@ class Start:
 
 
 @final
-class Stage:
+class ControlStage:
     """A single world; everything that lasts is in `values`, the physics and the past frames."""
 
     def __init__(
@@ -63,6 +64,8 @@ class Stage:
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
+        self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
+        self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
         self._paint = Paint(self.physics, options.domain, gallery, distraction)
@@ -151,7 +154,7 @@ class Stage:
         self.reward = 0.0
         for _ in range(repeats):
             self._task.before_step(action, self.physics)
-            self.physics.step(self._substeps)
+            self._advance()
             self._task.after_step(self.physics)
             self.reward += float(self._task.get_reward(self.physics))
         self.ticks += repeats
@@ -160,11 +163,18 @@ class Stage:
             self.values |= self._distraction.step(self.values, noise)
             self._write_look()
 
+    def _advance(self) -> None:
+        """One control step; what dm_control's own step does, without its checks' overhead."""
+        before = self._warnings.tobytes()
+        advance(self._model, self._data, self._substeps)
+        if self._warnings.tobytes() != before:
+            raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
+
     def mark(self) -> Mark:
         """Returns this moment, to come back to if a step fails."""
-        moment = self._moment()
-        parts = dict(self._past), dict(self._now), dict(self.values)
-        return Mark(moment, self.reward, self.ticks, *parts)
+        values = self.values if self._distraction is None else dict(self.values)
+        parts = dict(self._past), dict(self._now), values
+        return Mark(self._moment(), self.reward, self.ticks, *parts)
 
     def undo(self, mark: Mark) -> None:
         """Goes back to a marked moment of the same episode and values."""
@@ -176,10 +186,14 @@ class Stage:
 
     # ------------------------------------------------------------ observations
 
+    def seen(self) -> Mapping[str, Any]:
+        """Returns the task's own observation as the suite's code gives it."""
+        observation: Mapping[str, Any] = self._task.get_observation(self.physics)
+        return observation
+
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Returns the task's own observation: what the stock suite gives."""
-        seen = self._task.get_observation(self.physics)
-        return {name: np.atleast_1d(np.asarray(part, float)) for name, part in seen.items()}
+        return {n: np.atleast_1d(np.asarray(part, float)) for n, part in self.seen().items()}
 
     @property
     def is_drawn(self) -> bool:

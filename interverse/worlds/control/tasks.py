@@ -10,6 +10,7 @@ from typing import Any, final
 from interverse.errors import UnknownNameError, unknown
 from interverse.worlds.control.compat import quiet, suite, wrap_model
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
+from interverse.worlds.control.names import remember_names
 from interverse.worlds.control.scene import compile_domain
 
 
@@ -59,7 +60,9 @@ def _model(domain: str, poles: int) -> Any:
 
 def new_physics(made: Template) -> Any:
     """Returns dm_control's physics on a model of its own."""
-    return made.physics_type.from_model(wrap_model(copy.copy(made.model)))
+    physics = made.physics_type.from_model(wrap_model(copy.copy(made.model)))
+    remember_names(physics)
+    return physics
 
 
 def new_task(made: Template) -> Any:

@@ -32,7 +32,7 @@ LARGEST_VISUAL_SEED = 10**9
 LARGEST_DYNAMICS_SEED = 2**32 - 1
 STATE = ("qpos", "qvel")
 KIND_OF = {"floor/kind": "floor/texture", "background/kind": "background/texture"}
-Pictures = tuple[Shelf, Shelf]  # floors and backgrounds
+Shelves = tuple[Shelf, Shelf]  # floors and backgrounds
 LARGEST_STATE = 1e6  # beyond, MuJoCo gives up on a state and starts over
 _FAR = 100.0  # metres; nothing is placed beyond
 _TURNS = {"euler": (0.1, 0.1, 0.1), "tilt": (0.1, 0.0, 0.0)}  # rad, around all that is drawn
@@ -60,7 +60,7 @@ _DOCS = {
 
 @functools.cache
 def control_variables(
-    domain: str, poles: int, sizes: tuple[int, int], pictures: Pictures
+    domain: str, poles: int, sizes: tuple[int, int], pictures: Shelves
 ) -> Mapping[str, Variable]:
     """Returns the variables of a domain.
 
@@ -136,7 +136,7 @@ def control_graph(
     )
 
 
-def _look_variable(factor: Factor, domain: str, poles: int, pictures: Pictures) -> Variable:
+def _look_variable(factor: Factor, domain: str, poles: int, pictures: Shelves) -> Variable:
     held_out: Space | None = None
     if factor.name.endswith("/texture"):
         shelf = pictures[0] if factor.name.startswith("floor") else pictures[1]

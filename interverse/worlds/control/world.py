@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
@@ -30,7 +31,7 @@ from interverse.worlds.control.pictures import (
     folder_videos,
     procedural_videos,
 )
-from interverse.worlds.control.stage import Mark, Stage
+from interverse.worlds.control.stage import ControlStage, Mark
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -64,13 +65,15 @@ class ControlWorld(World):
 
     def __init__(self, num_worlds: int, options: ControlOptions) -> None:
         self.num_worlds, self.options = num_worlds, options
-        self._gallery = open_gallery(options.textures)
+        textures = options.textures
+        self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
+        self._look_info: Mapping[str, Array] | None = None  # until something of a look changes
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
         self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
-        self._stages = [Stage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
+        self._stages = [ControlStage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
         shelves = self._gallery.shelves
         pictures = shelves["floor"], shelves["background"]
@@ -101,6 +104,7 @@ class ControlWorld(World):
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: seeds, look and dynamics, the task's own draws, then given state."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen = {name: np.asarray(value)[row] for name, value in given.items()}
             stage = self._stages[world]
@@ -148,11 +152,13 @@ class ControlWorld(World):
         noise = Noise.single(seed=seed)
         for name in self.options.vary_dynamics:
             space = self.variables[name].space("A")
+            assert space is not None, "every dynamics variable has a space A"
             values[name] = space.from_uniform(noise.uniforms([name], space.draws)[0, 0])
         return values
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables; a visual seed redraws every factor that is not set beside it."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
@@ -186,8 +192,9 @@ class ControlWorld(World):
         def advance(world: int) -> None:
             stage, row = self._stages[world], rows[world]
             marks[world] = stage.mark()
+            own = noise if self._distraction is None else noise.take(np.array([row]))
             try:
-                stage.step(np.asarray(actions[row], np.float64), noise.take(np.array([row])))
+                stage.step(np.asarray(actions[row], np.float64), own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
@@ -208,16 +215,26 @@ class ControlWorld(World):
     def observe(self) -> Any:
         """Returns every world's observation."""
         kinds = self.options.kinds
+        if kinds == ("state",) and not self._is_dict:
+            return self._states()
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
         self._crew.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
 
+    def _states(self) -> NDArray[np.float64]:
+        """Returns every world's state, laid side by side as `layout` says."""
+        out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
+        for row, stage in zip(out, self._stages, strict=True):
+            for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
+                row[place] = part if np.ndim(part) < 2 else np.ravel(part)
+        return out
+
     @property
     def _is_dict(self) -> bool:
         return not isinstance(self.options.observation, str)
 
-    def _see(self, stage: Stage, kind: str) -> NDArray[Any]:
+    def _see(self, stage: ControlStage, kind: str) -> NDArray[Any]:
         if kind == "state":
             return np.concatenate([part.ravel() for part in stage.state().values()])
         if kind != "pixels":
@@ -235,7 +252,9 @@ class ControlWorld(World):
         return layout
 
     def _space(self) -> gym.spaces.Space[Any]:
-        spaces = {kind: self._kind_space(kind) for kind in self.options.kinds}
+        spaces: dict[str, gym.spaces.Space[Any]] = {
+            kind: self._kind_space(kind) for kind in self.options.kinds
+        }
         return gym.spaces.Dict(spaces) if self._is_dict else spaces[self.options.kinds[0]]
 
     def _kind_space(self, kind: str) -> gym.spaces.Box:
@@ -257,10 +276,11 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        names = ["visual_seed", "dynamics_seed"]
-        names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
-        info = {name: self.read(name) for name in names}
-        return Score(reward, np.zeros(self.num_worlds, dtype=bool), info)
+        if self._look_info is None:  # a look lasts: gathering it at every step cost most of one
+            names = ["visual_seed", "dynamics_seed"]
+            names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
+            self._look_info = {name: self.read(name) for name in names}
+        return Score(reward, np.zeros(self.num_worlds, dtype=bool), self._look_info)
 
     # --------------------------------------------------------------- snapshots
 
@@ -271,6 +291,7 @@ class ControlWorld(World):
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
+        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             self._stages[world].load({name: np.asarray(v)[row] for name, v in state.items()})
 
@@ -282,7 +303,7 @@ class ControlWorld(World):
         """Returns the solids that can be seen of one world."""
         return self._stages[world].shapes()
 
-    def stage(self, world: int) -> Stage:
+    def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
         return self._stages[world]
 
@@ -299,13 +320,14 @@ class ControlWorld(World):
 
 def _distraction(options: ControlOptions) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
-    if not options.distractions:
+    if not options.distractions or options.distraction is None:
         return None
     level = difficulty(options.distraction)
-    videos = procedural_videos() if options.videos is None else folder_videos(options.videos)
+    folder = options.videos
+    videos = procedural_videos() if folder is None else folder_videos(os.fspath(folder))
     shown = first(videos, level.videos)
     return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
-    return given if isinstance(given, tuple | list) else (given, given)  # type: ignore[return-value]
+    return given if isinstance(given, tuple | list) else (given, given)

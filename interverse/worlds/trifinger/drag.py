@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
+from array_api_compat import is_numpy_array
 
 from interverse.sim.arrays import matrix, namespace
 from interverse.worlds.trifinger.robot import LINKS, Link
@@ -103,12 +103,10 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
         out: where the forces go, in the layout of qvel; overwritten.
     """
     xp = namespace(qpos)
-    lean = xp.empty((2, len(qpos), 3), dtype=qpos.dtype, device=device(qpos))
-    lean[0] = qpos[:, 1:9:3]
-    lean[1] = lean[0] + qpos[:, 2:9:3]
+    lean = xp.stack([qpos[:, 1:9:3], qpos[:, 1:9:3] + qpos[:, 2:9:3]])
     sin, cos = xp.sin(lean), xp.cos(lean)
     if law.link_rows:
-        out[...] = _few_worlds(law, sin.tolist(), cos.tolist(), qvel.tolist())
+        _add_to_few(law, (sin.tolist(), cos.tolist()), qvel.tolist(), out)
         return
     pose = (sin[0], cos[0], sin[1], cos[1])
     rates = (qvel[:, 0:9:3], qvel[:, 1:9:3], qvel[:, 2:9:3])
@@ -119,18 +117,15 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
             out[:, 9 + i :: 6] = force
 
 
-def _few_worlds(law: DragLaw, sin: Any, cos: Any, qvel: list[list[float]]) -> list[list[float]]:
-    """Returns all forces of a world or two, (N, 9 + 6 B), by Python numbers."""
-    forces = []
+def _add_to_few(law: DragLaw, lean: Any, qvel: list[list[float]], out: Array) -> None:
+    """Writes all forces of a world or two, worked out with Python numbers."""
     for i, v in enumerate(qvel):
-        row: list[float] = []
-        for f, links in enumerate(law.link_rows[i]):
-            pose = (sin[0][i][f], cos[0][i][f], sin[1][i][f], cos[1][i][f])
-            row += _finger_drag(pose, v[3 * f : 3 * f + 3], links, math.sqrt)
+        poses = zip(*(part[i] for pair in zip(*lean, strict=True) for part in pair), strict=True)
+        fingers = zip(poses, (v[0:3], v[3:6], v[6:9]), law.link_rows[i], strict=True)
+        row = [force for finger in fingers for force in _finger_drag(*finger, math.sqrt)]
         for b, block in enumerate(law.block_rows[i]):
             row += _block_drag(v[9 + 6 * b : 15 + 6 * b], block, math.sqrt)
-        forces.append(row)
-    return forces
+        out[i] = row
 
 
 def _finger_drag(pose: Any, rates: Any, links: Any, sqrt: Callable[[Number], Number]) -> Any:
@@ -155,45 +150,31 @@ def _finger_drag(pose: Any, rates: Any, links: Any, sqrt: Callable[[Number], Num
     x, z = sin1 * _MIDDLE.com[2], cos1 * _MIDDLE.com[2]
     vx, vy, vz = b * z, -a * z, a * _SIDES[0] - b * x
     weight = middle * (1.0 + sqrt(vx * vx + vy * vy + vz * vz))
-    on_a = weight * (vz * _SIDES[0] - vy * z)
-    on_b = weight * (vx * z - vz * x)
+    on_a, on_b, on_e = weight * (vz * _SIDES[0] - vy * z), weight * (vx * z - vz * x), 0.0
 
     # the lower's and the tip's
-    on_e = 0.0
     x, z = sin1 * _ARM, cos1 * _ARM
     for mass, leg, side in ((lower, _LOWER.com[2], _SIDES[1]), (tip, _TIP.origin[2], _SIDES[2])):
-        x2, z2 = sin2 * leg, cos2 * leg
-        depth = z + z2
+        x2, z2, depth = sin2 * leg, cos2 * leg, z + cos2 * leg
         vx, vy, vz = b * z + e * z2, -a * depth, a * side - b * x - e * x2
         weight = mass * (1.0 + sqrt(vx * vx + vy * vy + vz * vz))
-        on_a = on_a + weight * (vz * side - vy * depth)
-        on_b = on_b + weight * (vx * z - vz * x)
+        on_a, on_b = on_a + weight * (vz * side - vy * depth), on_b + weight * (vx * z - vz * x)
         on_e = on_e + weight * (vx * z2 - vz * x2)
 
     # rotations, in the links' own frames
-    spin = 1.0 + sqrt(a * a + b * b)
+    spin, whirl = 1.0 + sqrt(a * a + b * b), 1.0 + sqrt(a * a + e * e)
     on_a = on_a + spin * (a * (mxx * cos1 * cos1 + mzz * sin1 * sin1) + myz * b * sin1)
-    on_b = on_b + spin * (myy * b + myz * a * sin1)
-    spin = 1.0 + sqrt(a * a + e * e)
-    on_a = on_a + spin * a * (lxx * cos2 * cos2 + lzz * sin2 * sin2)
-    on_e = on_e + spin * lyy * e
-    on_a = on_a + roll * a * (1.0 + abs(a))
+    on_a = on_a + whirl * a * (lxx * cos2 * cos2 + lzz * sin2 * sin2) + roll * a * (1.0 + abs(a))
+    on_b, on_e = on_b + spin * (myy * b + myz * a * sin1), on_e + whirl * lyy * e
     return on_a, -(on_b + on_e), -on_e  # a is minus the first rate; the second joint turns both
 
 
 def _block_drag(v: Any, block: Any, sqrt: Callable[[Number], Number]) -> Any:
     """Returns the force (world frame) and torque (block frame) on a block moving with v, six."""
-    mass, xx, yy, zz = block
-    slide = -mass * (1.0 + sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]))
-    spin = -1.0 - sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
-    return (
-        slide * v[0],
-        slide * v[1],
-        slide * v[2],
-        spin * xx * v[3],
-        spin * yy * v[4],
-        spin * zz * v[5],
-    )
+    (mass, xx, yy, zz), (a, b, c, d, e, f) = block, v
+    slide = -mass * (1.0 + sqrt(a * a + b * b + c * c))
+    spin = -1.0 - sqrt(d * d + e * e + f * f)
+    return slide * a, slide * b, slide * c, spin * xx * d, spin * yy * e, spin * zz * f
 
 
 def _entries(link: Link) -> tuple[float, float, float, float]:

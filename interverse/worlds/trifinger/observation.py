@@ -192,11 +192,12 @@ class Observer:
         self._values, self._photographer = source.values, source.photographer
         self._pictures: PictureObservations | None = None
         asarray, seconds = source.asarray, source.seconds
-        self._asarray = asarray
+        self._asarray, self._step_time = asarray, options.step_time
         groups, stored = task.groups(scene)
         more = {} if options.max_blocks is None else {"mask": scene.block_count}
         more |= {name: rows.shape[1] for name, rows in self._custom().items()}
         self.layout = layout(groups, stored, seconds=seconds, more=more)
+        self._more = bool(more)
         places = self.layout
         self._columns, self._low = asarray(places.columns), asarray(places.low)
         self._span, self._noisy = asarray(places.high - places.low), asarray(places.sensed())
@@ -215,8 +216,7 @@ class Observer:
 
     def observe(self, tips: Array) -> Any:
         """Returns every world's observation, given where the fingertips are, (N, 9)."""
-        mode = self._options.observation_mode
-        if mode == "structured":
+        if self._options.observation_mode == "structured":
             return self._numbers(tips)
         if self._pictures is None:
             camera = self._photographer()
@@ -224,7 +224,7 @@ class Observer:
         pictures = {n: self._asarray(shots) for n, shots in self._pictures.take().items()}
         return (
             pictures["pixels"]
-            if mode == "pixel"
+            if self._options.observation_mode == "pixel"
             else {
                 "structured": self._numbers(tips),
                 **pictures,
@@ -240,22 +240,21 @@ class Observer:
     def _numbers(self, tips: Array) -> Array:
         """Returns the structured observations, (N, width)."""
         store, rows, options = self._store, self._store.rows, self._options
-        left = (self._seconds - rows[CLOCK] * options.step_time)[:, None]
-        parts = [left, rows["joint_positions"], rows["joint_velocities"], tips]
-        parts += [_object_numbers(store, *objects) for objects in self._objects]
         xp = namespace(tips)
-        if options.max_blocks is not None:
-            parts.append(xp.astype(rows["block/used"], tips.dtype))
-        if options.custom_observations:
-            parts += self._custom().values()
+        left = self._seconds - xp.astype(rows[CLOCK], tips.dtype) * self._step_time
+        parts = [left[:, None], rows["joint_positions"], rows["joint_velocities"], tips]
+        parts += [_object_numbers(store, *objects) for objects in self._objects]
+        if self._more:
+            mask = (
+                () if options.max_blocks is None else (xp.astype(rows["block/used"], tips.dtype),)
+            )
+            parts += [*mask, *self._custom().values()]
         raw = xp.concat(parts, axis=1)[:, self._columns]
         spread = rows["robot/observation_noise"]
         if store.cached("noisy", ("robot/observation_noise",), lambda: bool((spread != 0).any())):
             draw = noise_of(rows[ADDRESS]).normal("observation", (self.layout.width,))
             raw = raw + spread[:, None] * self._noisy * draw
-        if not options.normalize_observations:
-            return raw
-        return 2.0 * (raw - self._low) / self._span - 1.0
+        return 2.0 * (raw - self._low) / self._span - 1.0 if options.normalize_observations else raw
 
     def _custom(self) -> dict[str, Array]:
         """Returns the observations of one's own, (N, k) each."""

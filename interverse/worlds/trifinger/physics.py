@@ -8,6 +8,7 @@ the physics.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -33,6 +34,7 @@ from interverse.worlds.trifinger.variables import JOINTS
 
 Array = Any
 PHYSICAL = ("latent", "robot", "state")  # kinds of variable that the engine follows
+_XYZW = [4, 5, 6, 3]  # of the columns of a free body's pose, which has w first
 _MASSES = ("link/mass", "block/mass", "block/size")
 
 
@@ -63,9 +65,10 @@ class Physics:
         live = self.engine.live
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits
         self._moving = [host_view(live(name)) for name in ("qpos", "qvel", "qfrc_applied")]
-        self._qpos, self._qvel = live("qpos"), live("qvel")
+        self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
+        self.watch: Callable[[Index], None] | None = None  # called before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
 
     def asarray(self, values: Any) -> Array:
@@ -89,31 +92,51 @@ class Physics:
     # ---------------------------------------------------------------------- time
 
     def step(self, store: Store, command: Array, worlds: Index, count: int) -> None:
-        """Advances some worlds by `count` substeps under a command, (n, 9)."""
-        self.engine.set_controls(JOINTS, command, worlds)
+        """Advances some worlds by `count` substeps under a command, (n, 9); reads them back."""
+        self._controls[worlds, : len(JOINTS)] = command  # the dampers behind them take none
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
-        exact = self.scene.drag == "exact"
-        if parked is None and not exact:
-            self.engine.step(worlds, count)
-            return
+        push, watch = self._push(store, worlds, parked), self.watch
+
+        def watched_push() -> None:
+            if watch is not None:
+                watch(worlds)
+            if push is not None:
+                push()
+
+        self.engine.step(worlds, count, before=push if watch is None else watched_push)
+        self._read_back(store, worlds)
+        if parked is not None:
+            self._park(store, worlds, parked)
+
+    def _park(self, store: Store, worlds: Index, parked: _Parked) -> None:
+        """Puts blocks that are not in use back to where they wait, and out of sight."""
+        self._qpos[parked.rows, parked.qpos] = parked.pose
+        self._keep_still(parked)
+        self.engine.wrote(worlds)
+        _hide(store.rows, store.index(worlds))
+
+    def _push(
+        self, store: Store, worlds: Index, parked: _Parked | None
+    ) -> Callable[[], None] | None:
+        """Returns what happens before every substep: drag, and parked blocks are kept still."""
+        if self.scene.drag != "exact":
+            return None if parked is None else functools.partial(self._keep_still, parked)
         law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
-        everyone = len(worlds) == self.engine.num_worlds
+        if parked is None and len(worlds) == self.engine.num_worlds:
+            return functools.partial(add_drag, law, *self._moving)
         qpos, qvel, applied = self._moving
-        force = applied if everyone else namespace(applied).empty_like(applied)
+        force = namespace(applied).empty_like(applied)
 
         def push() -> None:
             if parked is not None:
-                self._qvel[parked.rows, parked.qvel] = 0.0
-            if exact:
-                add_drag(law, qpos, qvel, force)
-                if not everyone:
-                    applied[worlds] = force[worlds]
+                self._keep_still(parked)
+            add_drag(law, qpos, qvel, force)
+            applied[worlds] = force[worlds]
 
-        self.engine.step(worlds, count, before=push)
-        if parked is not None:
-            self._qpos[parked.rows, parked.qpos] = parked.pose
-            self._qvel[parked.rows, parked.qvel] = 0.0
-            self.engine.wrote(worlds)
+        return push
+
+    def _keep_still(self, parked: _Parked) -> None:
+        self._qvel[parked.rows, parked.qvel] = 0.0
 
     def _parked(self, rows: Rows) -> _Parked | None:
         """Returns the blocks that are not in use, or None."""
@@ -140,23 +163,18 @@ class Physics:
         joints, rates = rows["joint_positions"], rows["joint_velocities"]
         return applied_torques(command, joints, rates, motors=self.scene.torques)
 
-    def read_back(self, store: Store, worlds: Index) -> None:
+    def _read_back(self, store: Store, worlds: Index) -> None:
         """Brings the store's state up to date with the engine, in some worlds."""
         where, rows = store.index(worlds), store.rows
-        qpos, qvel = self._qpos[where], self._qvel[where]
-        rows["joint_positions"][where] = qpos[:, :9]
-        rows["joint_velocities"][where] = qvel[:, :9]
-        if not self._blocks:
+        qpos, qvel, blocks = self._qpos[where], self._qvel[where], self._blocks
+        rows["joint_positions"][where], rows["joint_velocities"][where] = qpos[:, :9], qvel[:, :9]
+        if not blocks:
             return
-        pose = qpos[:, 9:].reshape(len(worlds), self._blocks, 7)
-        motion = qvel[:, 9:].reshape(len(worlds), self._blocks, 6)
-        turn = from_mujoco(pose[..., 3:])
+        pose, motion = qpos[:, 9:].reshape(-1, blocks, 7), qvel[:, 9:].reshape(-1, blocks, 6)
+        turn, slide, spin = pose[..., _XYZW], motion[..., :3], motion[..., 3:]
         rows["block/position"][where] = pose[..., :3] - self._datum
-        rows["block/orientation"][where] = turn
-        rows["block/linear_velocity"][where] = motion[..., :3]
-        rows["block/angular_velocity"][where] = rotate(turn, motion[..., 3:])
-        if store.cached("parked", ("block/used",), lambda: self._parked(rows)) is not None:
-            _hide(rows, where)
+        rows["block/orientation"][where], rows["block/linear_velocity"][where] = turn, slide
+        rows["block/angular_velocity"][where] = rotate(turn, spin)
 
     def close(self) -> None:
         """Releases the engine."""

@@ -63,7 +63,7 @@ class Instant:
     sizes: Array = None
     bounds: Array = None
     goals: Any = None
-    torques: Callable[[], Array] | None = None
+    torques: Callable[[], Array] = tuple  # none by default
     start_rates: Array = None
     fraction: Array = None
 
@@ -107,9 +107,7 @@ def filled_share(shared: Array, volumes: Array) -> Array:
     xp = namespace(volumes)
     if volumes.shape[-1] == 0:
         return xp.ones(volumes.shape[0], dtype=volumes.dtype, device=device(volumes))
-    filled = xp.zeros_like(volumes)
-    for b in range(shared.shape[1]):
-        filled = filled + shared[:, b]
+    filled = sum((shared[:, b] for b in range(shared.shape[1])), xp.zeros_like(volumes))
     whole = sum_last(volumes)
     none = whole == 0
     return xp.where(none, 1.0, sum_last(filled) / xp.where(none, 1.0, whole))
@@ -136,10 +134,7 @@ def product(v: Array) -> Array:
 
 def sum_last(values: Array) -> Array:
     """Returns the sum over the last axis, term by term: library sums reorder with the shape."""
-    total = values[..., 0]
-    for i in range(1, values.shape[-1]):
-        total = total + values[..., i]
-    return total
+    return sum((values[..., i] for i in range(1, values.shape[-1])), values[..., 0])
 
 
 # --- dense terms ---------------------------------------------------------------------------------
@@ -148,12 +143,10 @@ def sum_last(values: Array) -> Array:
 def pushing(before: Instant, now: Instant, goal: Targets) -> tuple[Array, ...]:
     """Returns progress of the tips to the block, of the block to the goal, and of its angle."""
     place, turn = goal.positions[:, 0], goal.orientations[:, 0]
-    was, here = before.positions[:, 0], now.positions[:, 0]
-    return (
-        tip_distance(before) - tip_distance(now),
-        _norm(place - was) - _norm(place - here),
-        angle_to(turn, before.orientations[:, 0]) - angle_to(turn, now.orientations[:, 0]),
-    )
+    reach = tip_distance(before) - tip_distance(now)
+    push = _norm(place - before.positions[:, 0]) - _norm(place - now.positions[:, 0])
+    spin = angle_to(turn, before.orientations[:, 0]) - angle_to(turn, now.orientations[:, 0])
+    return reach, push, spin
 
 
 def picking(before: Instant, now: Instant, goal: Targets, size: Array) -> tuple[Array, ...]:
@@ -274,11 +267,8 @@ def total(
         bonus_weight: its weight.
         dt: seconds a step takes.
     """
-    reward = bonus_weight * bonus
-    for term, weight in zip(terms, weights, strict=True):
-        if weight != 0:
-            reward = reward + weight * term
-    return dt * reward
+    weighed = [weight * term for term, weight in zip(terms, weights, strict=True) if weight != 0]
+    return dt * sum(weighed, bonus_weight * bonus)
 
 
 def sparse(success: Array, dt: float) -> Array:

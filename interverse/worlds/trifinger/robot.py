@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.sim.arrays import namespace
+from interverse.sim.arrays import like, namespace
 from interverse.sim.inertia import ScaledInertia
 
 Array = Any  # a NumPy array or a Torch tensor
@@ -119,7 +118,9 @@ def hinge_origins() -> np.ndarray:
     )
 
 
-_FRAMES = np.stack([np.cos(FINGER_YAWS), np.sin(FINGER_YAWS), *hinge_origins().T])
+_FRAMES = tuple(  # cos yaw, sin yaw, base x, base y of the finger frames
+    tuple(row.tolist()) for row in (np.cos(FINGER_YAWS), np.sin(FINGER_YAWS), *hinge_origins().T)
+)
 
 
 def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
@@ -130,16 +131,15 @@ def tip_positions(joints: Array, height: Array | float = HEIGHT) -> Array:
         height: world z of the hinges, m; a number or an array of shape (...).
     """
     xp = namespace(joints)
-    q0, q1, q2 = _by_finger(xp, joints)
+    q0, q1, q2 = joints[..., 0::3], joints[..., 1::3], joints[..., 2::3]
+    cos, sin, base_x, base_y = like(_FRAMES, joints)
     out = -_LENGTH * (xp.sin(q1) + xp.sin(q1 + q2))
     down = -_LENGTH * (xp.cos(q1) + xp.cos(q1 + q2))
     cos0, sin0 = xp.cos(q0), xp.sin(q0)
     side, rise = cos0 * _SIDE + sin0 * down, cos0 * down - sin0 * _SIDE
-    cos, sin, base_x, base_y = _frames(xp, joints)
-    x = cos * out - sin * side + base_x
-    y = sin * out + cos * side + base_y
-    z = rise + _column(xp, height, joints) - DATUM
-    return xp.reshape(xp.stack([x, y, z], axis=-1), joints.shape)
+    level = height if isinstance(height, float) else height[..., None]
+    x, y = cos * out - sin * side + base_x, sin * out + cos * side + base_y
+    return xp.stack([x, y, rise + level - DATUM], axis=-1).reshape(joints.shape)
 
 
 def inverse_kinematics(tips: Array, near: Array, height: Array | float = HEIGHT) -> Array:
@@ -155,12 +155,12 @@ def inverse_kinematics(tips: Array, near: Array, height: Array | float = HEIGHT)
         height: world z of the hinges, m; a number or an array of shape (...).
     """
     xp = namespace(tips, near)
-    x, y, z = _by_finger(xp, tips)
-    cos, sin, base_x, base_y = _frames(xp, tips)
+    x, y, z = _by_finger(tips)
+    cos, sin, base_x, base_y = like(_FRAMES, tips)
     x, y = x - base_x, y - base_y
     out, side = cos * x + sin * y, cos * y - sin * x
-    rise = z + DATUM - _column(xp, height, tips)
-    found = _nearest(xp, _solutions(xp, out, side, rise), xp.stack(_by_finger(xp, near)))
+    rise = z + DATUM - (height if isinstance(height, float) else height[..., None])
+    found = _nearest(xp, _solutions(xp, out, side, rise), xp.stack(_by_finger(near)))
     return xp.reshape(xp.stack([found[0], found[1], found[2]], axis=-1), tips.shape)
 
 
@@ -182,9 +182,7 @@ def _solutions(xp: Any, out: Array, side: Array, rise: Array) -> list[Array]:
 def _nearest(xp: Any, triples: list[Array], near: Array) -> Array:
     """Returns of each finger the triple within limits that is closest to `near`, (3, ...)."""
     shape = (3,) + (1,) * (near.ndim - 1)
-    low, high = (
-        xp.reshape(xp.asarray(b, dtype=near.dtype, device=device(near)), shape) for b in _LIMITS
-    )
+    low, high = (like(bound, near).reshape(shape) for bound in _LIMITS)
     best = best_cost = None
     for triple in triples:
         wrapped = _wrap(xp, triple)
@@ -205,25 +203,9 @@ def _wrap(xp: Any, angle: Array) -> Array:
     return angle - 2 * math.pi * xp.floor(angle / (2 * math.pi) + 0.5)
 
 
-def _by_finger(xp: Any, vector: Array) -> tuple[Array, Array, Array]:
+def _by_finger(vector: Array) -> tuple[Array, Array, Array]:
     """Returns the three components of a (..., 9) vector, each (..., 3) over fingers."""
-    v = xp.reshape(vector, (*vector.shape[:-1], 3, 3))
-    return v[..., 0], v[..., 1], v[..., 2]
-
-
-def _frames(xp: Any, like: Array) -> tuple[Array, Array, Array, Array]:
-    """Returns cos yaw, sin yaw, base x, base y of the finger frames, each (3,)."""
-    if is_numpy_array(like) and like.dtype == _FRAMES.dtype:
-        return tuple(_FRAMES)
-    table = xp.asarray(_FRAMES, dtype=like.dtype, device=device(like))
-    return table[0], table[1], table[2], table[3]
-
-
-def _column(xp: Any, value: Array | float, like: Array) -> Array | float:
-    """Returns a per-world value ready to broadcast over fingers; a plain number stays one."""
-    if isinstance(value, (int, float)):
-        return value
-    return xp.asarray(value, dtype=like.dtype, device=device(like))[..., None]
+    return vector[..., 0::3], vector[..., 1::3], vector[..., 2::3]
 
 
 # --- control -------------------------------------------------------------------------------------
@@ -248,6 +230,11 @@ def action_bounds(mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     else:
         low, high = _TIP_BOUNDS
     return np.array(low * 3), np.array(high * 3)
+
+
+_ACTION_BOUNDS = {
+    mode: tuple(tuple(bound.tolist()) for bound in action_bounds(mode)) for mode in get_args(Mode)
+}
 
 
 def normalise(value: Array, low: Array, high: Array) -> Array:
@@ -302,20 +289,15 @@ class RobotControl:
             raise InvalidValueError(
                 explain(f"an action has 9 entries, got shape {action.shape}", allowed="(..., 9)")
             )
-        xp = namespace(action, joints)
-        low, high = (
-            xp.asarray(b, dtype=joints.dtype, device=device(joints))
-            for b in action_bounds(self.mode)
-        )
+        xp, mode = namespace(action, joints), self.mode
+        low, high = like(_ACTION_BOUNDS[mode], joints)
         wanted = xp.astype(action, joints.dtype)
-        present = tip_positions(joints, height) if "end_effector" in self.mode else last
-        if self.mode.startswith("delta_"):
+        present = tip_positions(joints, height) if "end_effector" in mode else last
+        if mode.startswith("delta_"):
             wanted = wanted + (normalise(present, low, high) if self.normalized else present)
-        if self.normalized:
-            wanted = denormalise(wanted.clip(-1.0, 1.0), low, high)
-        else:
-            wanted = xp.minimum(xp.maximum(wanted, low), high)
-        if "end_effector" not in self.mode:
+        bounded = wanted.clip(-1.0, 1.0) if self.normalized else wanted.clip(low, high)
+        wanted = denormalise(bounded, low, high) if self.normalized else bounded
+        if "end_effector" not in mode:
             return wanted
         angles = inverse_kinematics(wanted, joints, height)
         # a tip told to stay where it is keeps its last target, or it would sag step by step

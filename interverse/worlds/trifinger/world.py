@@ -22,6 +22,7 @@ from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.arrays import copy_of, namespace, to_numpy
 from interverse.sim.shapes import Shape
+from interverse.worlds.trifinger.active_edges import ActiveEdges, contact_edges
 from interverse.worlds.trifinger.contacts import force_between, touching
 from interverse.worlds.trifinger.editing import Editor, settle
 from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
@@ -55,6 +56,14 @@ from interverse.worlds.world import Array, Index, Refusals, Score, State, World
 
 _GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
 _SIZES = ("block/size", "block/used")
+_COMMAND_KEYS = (
+    COMMANDS,
+    "joint_positions",
+    "robot/height",
+    "robot/action_delay",
+    CLOCK,
+    "robot/control_period",
+)
 
 
 @final
@@ -78,6 +87,10 @@ class TriFinger(World):
         )
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
+        self._edges: ActiveEdges | None = None
+        if options.active_edges:
+            self._edges = ActiveEdges(self._physics.engine, self.scene)
+            self._physics.watch = self._edges.sample
         self._instant: Instant | None = None
         self._photographer: Photographer | None = None
         declared = table(*declare_variables(self.task, self.scene))
@@ -101,6 +114,7 @@ class TriFinger(World):
             )
         self._weights = tuple(float(w) for w in weights) if any(weights) else ()
         self._share = task.fractional_weight if share is None else float(share)
+        self._step_time = options.step_time
         self._seconds, self.max_steps = episode_length(task, self.scene, options)
         self.reward_range = (-np.inf, np.inf)
         if options.sparse_reward:
@@ -185,8 +199,8 @@ class TriFinger(World):
     def _begin(self, worlds: Index) -> None:
         """Puts the start of an episode, before any draw, into some worlds."""
         n = len(worlds)
-        xp = namespace(next(iter(self._start.values())))
-        self.load({name: xp.repeat(rows, n, axis=0) for name, rows in self._start.items()}, worlds)
+        start = {k: namespace(rows).repeat(rows, n, axis=0) for k, rows in self._start.items()}
+        self.load(start, worlds)
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: defaults, given causes, the task's draws, then given state."""
@@ -206,6 +220,7 @@ class TriFinger(World):
                 refused = self.intervene(rows, worlds)
         store.rows[START_RATES][where] = store.rows["joint_velocities"][where]
         self._instant = None
+        self._forget_edges(worlds)
         return refused
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
@@ -251,17 +266,9 @@ class TriFinger(World):
         goals = store.cached("goals", _GOALS, lambda: goals_of(rows))
         size = store.cached("sizes", _SIZES, lambda: present(rows, "block"))
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
-        now = Instant(
-            tip_positions(rows["joint_positions"], rows["robot/height"]),
-            copy_of(rows["joint_velocities"]),
-            place,
-            turn,
-            size,
-            bounds(place, turn, size),
-            goals,
-            self._torques,
-            rows[START_RATES],
-        )
+        tips = tip_positions(rows["joint_positions"], rows["robot/height"])
+        rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
+        now = Instant(tips, rates, place, turn, size, box, goals, self._torques, rows[START_RATES])
         return replace(now, fraction=self.task.fraction(now, self.options.score))
 
     def _torques(self) -> Array:
@@ -274,34 +281,30 @@ class TriFinger(World):
         before, store, rows = self._now(), self._store, self._store.rows
         where = store.index(worlds)
         command = self._command(self._physics.asarray(actions), where)
+        self._forget_edges(worlds)
         self._physics.step(store, command, worlds, self.options.skip_frame)
-        self._physics.read_back(store, worlds)
         rows[CLOCK][where] += 1
         rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
-        self._instant = None
-        rows[REWARD][where] = self._reward(before, self._now())[where]
+        self._instant = now = self._gather()
+        rows[REWARD][where] = self._reward(before, now)[where]
 
     def _reward(self, before: Instant, now: Instant) -> Array:
         """Returns what a step earned, (N,), given its two ends."""
-        options, task = self.options, self.task
+        options, task, seconds = self.options, self.task, self._step_time
         if options.sparse_reward:
-            return sparse(task.solved(now), options.step_time)
-        mended = options.mended_reward
-        terms = task.terms(before, now, mended=mended) if self._weights else ()
-        bonus = task.bonus(now, mended=mended)
-        return total(terms, self._weights, bonus, self._share, options.step_time)
+            return sparse(task.solved(now), seconds)
+        terms = task.terms(before, now, mended=options.mended_reward) if self._weights else ()
+        bonus = task.bonus(now, mended=options.mended_reward)
+        return total(terms, self._weights, bonus, self._share, seconds)
 
     def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
         rows = self._store.rows
-        queue, delay = rows[COMMANDS][where], rows["robot/action_delay"][where]
-        joints, height = rows["joint_positions"][where], rows["robot/height"][where]
+        queue, joints, height, delay, clock, period = (rows[key][where] for key in _COMMAND_KEYS)
         fresh = self._control.command(actions, joints, queue[:, 0], height)
-        held = rows[CLOCK][where] % rows["robot/control_period"][where] != 0
         xp = namespace(queue)
-        newest = xp.where(held[:, None], queue[:, 0], fresh)
-        queue = xp.concat([newest[:, None], queue[:, :-1]], axis=1)
-        rows[COMMANDS][where] = queue
+        newest = xp.where((clock % period != 0)[:, None], queue[:, 0], fresh)
+        rows[COMMANDS][where] = queue = xp.concat([newest[:, None], queue[:, :-1]], axis=1)
         return xp.take_along_axis(queue, delay[:, None, None], axis=1)[:, 0]
 
     def observe(self) -> Any:
@@ -311,19 +314,20 @@ class TriFinger(World):
     def score(self) -> Score:
         """Returns reward, success and goals as they stand; an episode ends by time alone."""
         now, rows = self._now(), self._store.rows
-        achieved, desired = self.task.goal_arrays(now)
-        info = {
-            "success": self.task.solved(now),
-            "fractional_success": copy_of(now.fraction),
-            "achieved_goal": achieved,
-            "desired_goal": desired,
-        }
-        if self.options.info_state:
-            info |= {f"state/{name}": self.read(name) for name in self.variables}
-        if self.options.info_solution:
-            solution = self.task.solution(rows)
-            info |= {f"solution/{name}": value for name, value in solution.items()}
+        info = {"success": self.task.solved(now), "fractional_success": copy_of(now.fraction)}
+        info["achieved_goal"], info["desired_goal"] = self.task.goal_arrays(now)
+        if self.options.info_state or self.options.info_solution:
+            info |= self._more_info()
+        if self._edges is not None:
+            info["active_edges"] = self._physics.asarray(self._edges.active.copy())
         return Score(copy_of(rows[REWARD]), rows[CLOCK] < 0, info)
+
+    def _more_info(self) -> dict[str, Array]:
+        """Returns every variable, and values that solve the task, as the options ask."""
+        names = self.variables if self.options.info_state else ()
+        solution = self.task.solution(self._store.rows) if self.options.info_solution else {}
+        state = {f"state/{name}": self.read(name) for name in names}
+        return state | {f"solution/{name}": value for name, value in solution.items()}
 
     # ------------------------------------------------------------------ contacts
 
@@ -334,6 +338,15 @@ class TriFinger(World):
     def contact_force(self, a: str, b: str) -> Array:
         """Returns the force of one thing on another, (N, 3), world frame, N."""
         return force_between(self._physics.engine, self.scene, a, b)
+
+    @property
+    def contact_edges(self) -> tuple[tuple[str, str], ...]:
+        """The edges (cause, effect) that `info["active_edges"]` has a column for."""
+        return contact_edges(self.scene)
+
+    def _forget_edges(self, worlds: Index) -> None:
+        if self._edges is not None:
+            self._edges.clear(worlds)
 
     # --------------------------------------------------------------------- goals
 
@@ -398,6 +411,7 @@ class TriFinger(World):
         self._physics.engine.load(engine, worlds)
         self._store.load(state, worlds)
         self._instant = None
+        self._forget_edges(worlds)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""

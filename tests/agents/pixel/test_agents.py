@@ -8,13 +8,13 @@ import torch
 from scipy.special import logsumexp
 
 from interverse.agents.pixel import AGENTS
-from interverse.agents.pixel.agent import Batch
+from interverse.agents.pixel.agent import PixelBatch
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.dbc import Guess, bisimulation_loss, model_loss
 from interverse.agents.pixel.geometry import random_crop
-from interverse.agents.pixel.networks import Sizes
-from interverse.agents.pixel.presets import Hyper
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.sac_ae import coarse
 from interverse.errors import InvalidValueError
 from tests.agents.pixel import by_hand
@@ -22,24 +22,24 @@ from tests.agents.pixel import by_hand
 COUNT, SIZE, ACTIONS = 6, 12, 2
 CROPPED = {"curl": 15, "rad": 15}  # they see the middle of larger pictures
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
-TRUNKED = {"curl", "drq", "rad", "sac_ae"}
+TRUNKED = {"curl", "drq", "rad", "sac_ae", "svea"}
 
 
-def hyper(**more) -> Hyper:
+def hyper(**more) -> PixelHyper:
     given = {"image_size": SIZE, "render_size": 15, "layers": 2, "batch": COUNT}
-    return Hyper(**{**given, "filters": 4, "features": 8, "hidden": 16, **more})
+    return PixelHyper(**{**given, "filters": 4, "features": 8, "hidden": 16, **more})
 
 
-def still(**more) -> Hyper:
+def still(**more) -> PixelHyper:
     rates = dict.fromkeys(("encoder_rate", "critic_rate", "actor_rate", "alpha_rate"), STILL)
     return hyper(**{**rates, **more})
 
 
-def make(name: str, settings: Hyper | None = None, **options):
+def make(name: str, settings: PixelHyper | None = None, **options):
     settings = hyper() if settings is None else settings
     entry = AGENTS[name]
     kind = entry.load()
-    sizes = Sizes(
+    sizes = PixelSizes(
         pictures=(9, settings.image_size),
         actions=ACTIONS,
         filters=settings.filters,
@@ -52,7 +52,7 @@ def make(name: str, settings: Hyper | None = None, **options):
     return kind(settings, sizes, 3, "cpu", *more)
 
 
-def recorded(name: str, count: int = COUNT, *, end: bool = False) -> Batch:
+def recorded(name: str, count: int = COUNT, *, end: bool = False) -> PixelBatch:
     draw = np.random.default_rng(5)
     side = CROPPED.get(name, SIZE)
     now, then = draw.integers(0, 256, (2, count, 9, side, side), dtype=np.uint8)
@@ -60,7 +60,7 @@ def recorded(name: str, count: int = COUNT, *, end: bool = False) -> Batch:
     rewards = draw.uniform(0, 1, (count, 1)).astype(np.float32)
     ends = np.ones((count, 1)) if end else draw.integers(0, 2, (count, 1))
     parts = (now, actions, rewards, ends.astype(np.float32), then)
-    return Batch(*map(torch.from_numpy, parts))
+    return PixelBatch(*map(torch.from_numpy, parts))
 
 
 def parameters(agent) -> dict[str, torch.Tensor]:
@@ -226,6 +226,34 @@ def test_drq_by_hand():
     chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
     value = np.minimum(*by_hand.values(by_hand.encode(now[0], w), chosen, w))
     assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def test_svea_by_hand():
+    agent, batch = make("svea", still()), recorded("svea")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    seen, then = augmentation("drq_no_noise")(batch.observations, batch.successors, generator=draws)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    (changed,) = augmentation("network_randomization")(seen, generator=draws)
+    actions = batch.actions.numpy()
+    for name, pictures in (("critic", seen), ("strong", changed)):
+        expected = by_hand.critic_loss(pictures, actions, wanted, w)
+        assert float(losses[name]) == pytest.approx(expected, rel=1e-4)
+    flat = by_hand.flat_maps(seen, w, "encoder")
+    chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
+    value = np.minimum(*by_hand.values(by_hand.encode(seen, w), chosen, w))
+    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def test_svea_weighs_its_two_views():
+    grads = []
+    for weight in (0.0, 1.0, 0.2):
+        agent = make("svea", still(), strong_weight=weight)
+        agent.update(recorded("svea"))
+        parts = [*agent.networks.critics.parameters(), *agent.networks.encoder.parameters()]
+        grads.append(torch.cat([p.grad.ravel() for p in parts]))
+    weak, strong, mixed = grads
+    torch.testing.assert_close(mixed, 0.8 * weak + 0.2 * strong, rtol=1e-4, atol=1e-6)
 
 
 def test_curl_by_hand():

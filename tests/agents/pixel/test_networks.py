@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from interverse.agents.pixel.networks import Actor, Critics, Encoder, Sizes
+from interverse.agents.pixel.networks import Critics, PixelActor, PixelEncoder, PixelSizes
 from interverse.errors import InvalidValueError
 
-PAPER = Sizes(pictures=(9, 84), actions=6)
+PAPER = PixelSizes(pictures=(9, 84), actions=6)
 
 
 def generator() -> torch.Generator:
@@ -18,7 +18,7 @@ def generator() -> torch.Generator:
 
 
 def test_the_papers_encoder():
-    encoder = Encoder(PAPER, generator())
+    encoder = PixelEncoder(PAPER, generator())
     pictures = torch.randint(0, 256, (2, 9, 84, 84), dtype=torch.uint8)
     shapes = [tuple(maps.shape[1:]) for maps in encoder.maps(pictures)]
     assert shapes == [(32, 41, 41), (32, 39, 39), (32, 37, 37), (32, 35, 35)]
@@ -32,7 +32,7 @@ def test_the_papers_encoder():
 
 
 def test_convolutions_start_delta_orthogonal():
-    encoder = Encoder(PAPER, generator())
+    encoder = PixelEncoder(PAPER, generator())
     for layer in encoder.convolutions:
         weight = layer.weight.detach().clone()
         centre = weight[:, :, 1, 1].clone()
@@ -45,7 +45,7 @@ def test_convolutions_start_delta_orthogonal():
 
 
 def test_linear_layers_start_orthogonal():
-    critics = Critics(Sizes(pictures=(9, 84), actions=6, hidden=64), generator())
+    critics = Critics(PixelSizes(pictures=(9, 84), actions=6, hidden=64), generator())
     for layer in critics.first[::2]:
         weight = layer.weight.detach()
         narrow = weight if weight.shape[0] <= weight.shape[1] else weight.T
@@ -55,7 +55,7 @@ def test_linear_layers_start_orthogonal():
 
 def test_no_global_randomness():
     before = torch.random.get_rng_state()
-    first, second = (Encoder(PAPER, generator()) for _ in range(2))
+    first, second = (PixelEncoder(PAPER, generator()) for _ in range(2))
     assert torch.equal(torch.random.get_rng_state(), before)
     pairs = zip(first.parameters(), second.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
@@ -63,7 +63,7 @@ def test_no_global_randomness():
 
 def test_the_density_of_the_squashed_gaussian():
     """Against a histogram of its own draws, and SciPy's normal density."""
-    actor = Actor(Sizes(pictures=(9, 84), actions=1, hidden=8, features=4), generator())
+    actor = PixelActor(PixelSizes(pictures=(9, 84), actions=1, hidden=8, features=4), generator())
     with torch.no_grad():
         actor.layers[4].bias += torch.tensor([0.3, 0.75])
         noise = torch.randn(100_000, 1, generator=generator())
@@ -83,4 +83,4 @@ def test_the_density_of_the_squashed_gaussian():
 
 def test_pictures_too_small():
     with pytest.raises(InvalidValueError, match="at least 9 pixels"):
-        Sizes(pictures=(9, 8), actions=1)
+        PixelSizes(pictures=(9, 8), actions=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.agents.pixel.replay import Moment, Replay
+from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.errors import FileFormatError, InvalidValueError
 
 STACK = 3
@@ -30,7 +30,7 @@ class Told:
             rewards = np.array([a for *_, a in names], dtype=np.float32)
             ends = np.array([e % 2 == 1 and a == self.lengths[i] - 1 for i, e, a in names])
             ages = np.array(self.age)
-            self.replay.add(Moment(frames, ages, actions, rewards, ends))
+            self.replay.add(PixelMoment(frames, ages, actions, rewards, ends))
             for i in lanes:
                 self.age[i] += 1
                 if self.age[i] > self.lengths[i]:  # the last frame of an episode has no action

@@ -19,8 +19,8 @@ from safetensors.numpy import load_file
 from interverse.agents.pixel import run as run_module
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.geometry import centre_crop
-from interverse.agents.pixel.presets import Hyper, preset, schedule
-from interverse.agents.pixel.run import Run
+from interverse.agents.pixel.presets import PixelHyper, preset, schedule
+from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
 from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
@@ -60,24 +60,25 @@ def same(one: Path, two: Path) -> bool:
     return not different and curves == others
 
 
+@pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("algorithm", ["sac_aug", "curl"])
-def test_stopped_and_resumed_equals_unbroken(algorithm, tmp_path, monkeypatch):
+def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "curl" else TINY
-    settings = {"algorithm": algorithm, "hyper": hyper}
+    settings = {"algorithm": algorithm, "hyper": hyper, "overlap": overlap}
     monkeypatch.setattr(run_module, "_LOG_EVERY", 7)  # rows of losses right after checkpoints too
     train(config(whole, **settings), make_env=Dot)
-    original = Run.checkpoint
+    original = PixelRun.checkpoint
 
     def save_then_die(self):
         original(self)
         raise KeyboardInterrupt
 
     for _ in range(2):
-        monkeypatch.setattr(Run, "checkpoint", save_then_die)
+        monkeypatch.setattr(PixelRun, "checkpoint", save_then_die)
         with pytest.raises(KeyboardInterrupt):
             train(config(broken, **settings), make_env=Dot)
-        monkeypatch.setattr(Run, "checkpoint", original)
+        monkeypatch.setattr(PixelRun, "checkpoint", original)
     train(config(broken, **settings), make_env=Dot)
     assert same(whole, broken)
     assert json.loads((broken / "policy" / "policy.json").read_text())["trained"]["steps"] == 60
@@ -156,7 +157,7 @@ def test_the_export_acts_as_the_agent(tmp_path):
     for algorithm in ("sac_aug", "drq", "rad"):
         hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "rad" else TINY
         settings = config(tmp_path / algorithm, algorithm=algorithm, hyper=hyper, steps=25)
-        run = Run(settings, plan(settings), Dot)
+        run = PixelRun(settings, plan(settings), Dot)
         policy = PixelPolicy.load(train(settings, make_env=Dot))
         run.start()  # from the checkpoint
         seen = np.random.default_rng(0).integers(0, 256, (70, 9, SIZE, SIZE), dtype=np.uint8)
@@ -197,7 +198,7 @@ def test_a_torn_checkpoint_says_so(tmp_path, name):
 
 
 def test_the_papers_table():
-    paper = Hyper()
+    paper = PixelHyper()
     assert (paper.batch, paper.capacity, paper.warm_up) == (256, 100_000, 1000)
     assert (paper.critic_tau, paper.encoder_tau, paper.discount) == (0.01, 0.05, 0.99)
     assert preset("sac_aug", "paper") == paper
@@ -234,7 +235,7 @@ def test_the_small_preset_learns_in_short_episodes_and_is_judged_in_whole_ones(t
     assert own.training_options == own.world_options
     settings = config(tmp_path / "run", steps=30)
     judge = Dot(length=9)
-    run = Run(settings, plan(settings), partial(Dot, length=4), lambda: judge)
+    run = PixelRun(settings, plan(settings), partial(Dot, length=4), lambda: judge)
     run.start()
     while run.step < 30:
         run.advance()

@@ -16,7 +16,7 @@ from interverse.worlds.control.pictures.procedural import (
     procedural_backgrounds,
     procedural_floors,
 )
-from interverse.worlds.control.pictures.sets import Picture, Pictures, Videos
+from interverse.worlds.control.pictures.sets import Picture, PictureSet, Videos
 from interverse.worlds.control.pictures.video import (
     Drifting,
     FrameVideos,
@@ -37,7 +37,7 @@ __all__ = [
     "Folder",
     "FrameVideos",
     "Picture",
-    "Pictures",
+    "PictureSet",
     "Procedural",
     "Shelf",
     "Videos",

@@ -54,7 +54,7 @@ def brick(rng: np.random.Generator, size: int) -> FloatArray:
         size,
         rows,
         columns,
-        shifts=(step * np.arange(rows)) % 1.0,
+        shifts=np.asarray((step * np.arange(rows)) % 1.0, np.float64),
         wobble=(bend, np.roll(bend, size // 2, axis=0)),
     )
     gap = float(rng.uniform(0.004, 0.009))

@@ -1,4 +1,4 @@
-"""Which picture a number means: literal tables of kinds and how many of each there are.
+"""The catalogue of pictures: literal tables of kinds and how many of each there are.
 
 Floors keep the original's proportions (grass 117, sand 68, brick 55, concrete 55, frozen ground 24,
 ... of 383) with room made for rock, boards and tiles, which it lacks.
@@ -29,7 +29,7 @@ Painter = Callable[[np.random.Generator, int], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PictureKind:
     """One kind of picture: what paints it, how many there are, what its photos look like.
 
     A change of any pixel of a kind needs its next version: the cache keeps pictures by it.
@@ -42,33 +42,33 @@ class Kind:
     version: int = 1
 
 
-FLOORS: tuple[Kind, ...] = (
-    Kind("grass", 100, plants.grass, targets.GRASS),
-    Kind("sand", 58, earth.sand, targets.SAND),
-    Kind("brick", 48, built.brick, targets.BRICK),
-    Kind("concrete", 48, built.concrete, targets.CONCRETE),
-    Kind("frozen", 24, earth.frozen, targets.FROZEN),
-    Kind("stony_grass", 18, plants.stony_grass, targets.STONY_GRASS),
-    Kind("rock", 16, earth.rock, targets.ROCK),
-    Kind("leaves", 14, plants.leaves, targets.LEAVES),
-    Kind("moss", 12, plants.moss, targets.MOSS),
-    Kind("soil", 12, earth.soil, targets.SOIL),
-    Kind("tile", 12, built.tile, targets.TILE),
-    Kind("wood", 12, built.wood, targets.WOOD),
-    Kind("lichen", 10, plants.lichen, targets.LICHEN),
+FLOORS: tuple[PictureKind, ...] = (
+    PictureKind("grass", 100, plants.grass, targets.GRASS),
+    PictureKind("sand", 58, earth.sand, targets.SAND),
+    PictureKind("brick", 48, built.brick, targets.BRICK),
+    PictureKind("concrete", 48, built.concrete, targets.CONCRETE),
+    PictureKind("frozen", 24, earth.frozen, targets.FROZEN),
+    PictureKind("stony_grass", 18, plants.stony_grass, targets.STONY_GRASS),
+    PictureKind("rock", 16, earth.rock, targets.ROCK),
+    PictureKind("leaves", 14, plants.leaves, targets.LEAVES),
+    PictureKind("moss", 12, plants.moss, targets.MOSS),
+    PictureKind("soil", 12, earth.soil, targets.SOIL),
+    PictureKind("tile", 12, built.tile, targets.TILE),
+    PictureKind("wood", 12, built.wood, targets.WOOD),
+    PictureKind("lichen", 10, plants.lichen, targets.LICHEN),
 )
 
-BACKGROUNDS: tuple[Kind, ...] = (
-    Kind("mountains", 24, land.mountains, targets.OPEN),
-    Kind("forest", 20, woods.forest, targets.WOODS),
-    Kind("lake", 14, water.lake, targets.OPEN),
-    Kind("coast", 12, water.coast, targets.OPEN),
-    Kind("field", 12, land.field, targets.OPEN),
-    Kind("desert", 10, land.desert, targets.DESERT),
-    Kind("clouds", 8, skies.clouds, targets.CLOUDS),
-    Kind("sunset", 8, skies.sunset, targets.SUNSET),
-    Kind("city", 6, town.city, targets.TOWN, version=2),
-    Kind("night", 6, skies.night, targets.NIGHT),
-    Kind("interior", 4, town.interior, targets.TOWN, version=2),
-    Kind("road", 4, land.road, targets.OPEN),
+BACKGROUNDS: tuple[PictureKind, ...] = (
+    PictureKind("mountains", 24, land.mountains, targets.OPEN),
+    PictureKind("forest", 20, woods.forest, targets.WOODS),
+    PictureKind("lake", 14, water.lake, targets.OPEN),
+    PictureKind("coast", 12, water.coast, targets.OPEN),
+    PictureKind("field", 12, land.field, targets.OPEN),
+    PictureKind("desert", 10, land.desert, targets.DESERT),
+    PictureKind("clouds", 8, skies.clouds, targets.CLOUDS),
+    PictureKind("sunset", 8, skies.sunset, targets.SUNSET),
+    PictureKind("city", 6, town.city, targets.TOWN, version=2),
+    PictureKind("night", 6, skies.night, targets.NIGHT),
+    PictureKind("interior", 4, town.interior, targets.TOWN, version=2),
+    PictureKind("road", 4, land.road, targets.OPEN),
 )

@@ -1,4 +1,4 @@
-"""How strongly a world distracts: the levels of Distracting Control and the scales of DMC-GB.
+"""Levels of distraction: those of Distracting Control and the scales of DMC-GB.
 
 At scale s, colours lie within s of their defaults, camera angles within s quarter turns, and the
 number of videos grows; what moves during an episode walks at random with the deviations below.

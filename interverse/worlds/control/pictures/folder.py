@@ -20,7 +20,7 @@ from interverse.worlds.control.pictures.procedural import (
     procedural_backgrounds,
     procedural_floors,
 )
-from interverse.worlds.control.pictures.sets import Picture, Pictures, check_index, check_size
+from interverse.worlds.control.pictures.sets import Picture, PictureSet, check_index, check_size
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 # Names the two kinds of pictures are looked for under; the first ones are the original's.
@@ -93,7 +93,7 @@ def images(path: str | Path) -> Folder:
     return Folder(files)
 
 
-def folder(path: str | Path) -> tuple[Pictures, Pictures]:
+def folder(path: str | Path) -> tuple[PictureSet, PictureSet]:
     """Returns floors and backgrounds from a user's folder.
 
     The original's layout, `floors/` and `skies/` (or `backgrounds/`) side by side, is recognised in

@@ -7,18 +7,21 @@ default surface, which has no picture.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import final
 
 from interverse.worlds.control.pictures.catalogue import BACKGROUNDS, FLOORS
 from interverse.worlds.control.pictures.procedural import Procedural
-from interverse.worlds.control.pictures.sets import Pictures
+from interverse.worlds.control.pictures.sets import PictureSet
 
 HELD_OUT_KINDS = ("leaves", "lichen", "moss", "tile", "city", "interior", "night")
 _EVERY_GENERATED, _EVERY_OWN = 4, 3
 _CATALOGUES = {"backgrounds": BACKGROUNDS, "floors": FLOORS}
 
 
-class Shelf(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Shelf:
     """A set of pictures by number: those of A, those of B, and the kind of each."""
 
     a: tuple[int, ...]
@@ -36,7 +39,7 @@ class Shelf(NamedTuple):
         return {"A": self.a, "B": self.b}.get(space, tuple(range(self.count)))
 
 
-def shelf(pictures: Pictures) -> Shelf:
+def shelf(pictures: PictureSet) -> Shelf:
     """Returns how a set of pictures is divided.
 
     >>> floors = shelf(Procedural("floors"))

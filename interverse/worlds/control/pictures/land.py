@@ -118,10 +118,12 @@ def road(rng: np.random.Generator, size: int) -> FloatArray:
     x = (places(size)[None, :] - 0.5 - bend) / (0.42 * drop)
     here = places(size)[:, None] > horizon + 0.004
     asphalt = np.clip(0.34 + 0.03 * spectral(rng, size, 1.4), 0, 1)[..., None] * look.light
-    image = lay(image, (1 - smoothstep(np.abs(x), 0.96, 1.0)) * here, asphalt)
+    road: FloatArray = (1 - smoothstep(np.abs(x), 0.96, 1.0)) * here
+    image = lay(image, road, asphalt)
     dashes = ((1.2 / drop) % 1.0 < 0.5) & (np.abs(x) < 0.035)
     borders = (np.abs(x) > 0.86) & (np.abs(x) < 0.91)
-    return lay(image, (dashes | borders) * here * 0.9, (0.92, 0.90, 0.80))
+    paint: FloatArray = np.asarray((dashes | borders) * here * 0.9, np.float64)
+    return lay(image, paint, (0.92, 0.90, 0.80))
 
 
 def hills(rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float) -> FloatArray:

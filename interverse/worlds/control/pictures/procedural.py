@@ -15,7 +15,7 @@ from interverse.rng import generator
 from interverse.sim.textures import quantise
 from interverse.sim.textures.cache import cached
 from interverse.sim.textures.resize import resize
-from interverse.worlds.control.pictures.catalogue import BACKGROUNDS, FLOORS, Kind
+from interverse.worlds.control.pictures.catalogue import BACKGROUNDS, FLOORS, PictureKind
 from interverse.worlds.control.pictures.means import MEANS
 from interverse.worlds.control.pictures.sets import Picture, check_index, check_size
 from interverse.worlds.control.pictures.targets import finish
@@ -24,7 +24,7 @@ VERSION = 1  # of what all kinds share; a kind has its own in the catalogue
 PAINTED = 256  # pixels a side
 _IN_MEMORY = 128
 
-_KINDS: dict[str, tuple[Kind, ...]] = {"backgrounds": BACKGROUNDS, "floors": FLOORS}
+_KINDS: dict[str, tuple[PictureKind, ...]] = {"backgrounds": BACKGROUNDS, "floors": FLOORS}
 
 
 @final
@@ -90,12 +90,12 @@ def paint(name: str, index: int) -> Picture:
     return quantise(finish(rng, image, kind.target, wraps=name == "floors"))
 
 
-def _row(kind: Kind) -> tuple[str | int, ...]:
+def _row(kind: PictureKind) -> tuple[str | int, ...]:
     """Returns what tells a kind from another; the first version is not named."""
     return (kind.name, kind.count, *((kind.version,) if kind.version > 1 else ()))
 
 
-def _find(name: str, index: int) -> tuple[Kind, int]:
+def _find(name: str, index: int) -> tuple[PictureKind, int]:
     """Returns a picture's kind and its number within the kind, which is its seed."""
     for kind in _KINDS[name]:
         if index < kind.count:

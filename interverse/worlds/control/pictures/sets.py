@@ -1,4 +1,4 @@
-"""What a world asks of a set of pictures, whoever made them."""
+"""The interface of a set of pictures, whoever made them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = (8, 1024)  # pixels a side that can be asked for
 Picture = NDArray[np.uint8]  # (size, size, 3)
 
 
-class Pictures(Protocol):
+class PictureSet(Protocol):
     """Pictures by number: a number means the same picture on every machine."""
 
     @property

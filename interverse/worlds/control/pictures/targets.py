@@ -1,4 +1,4 @@
-"""What a picture's statistics are moved to: drawn per picture from what its kind's photos have.
+"""Statistics that a picture is moved to: drawn per picture from what its kind's photos have.
 
 The figures of grass, sand, brick, concrete, frozen ground, soil, moss and lichen are those measured
 on the original's photographs, shifted a little where clipping or a picture's own shapes pull the

@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.tasks.building import (
@@ -31,7 +32,7 @@ from interverse.worlds.trifinger.tasks.stack import (
     rebuild,
     stack_variables,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _DEFAULT = (8, 0.035, 0.12)  # levels, least size, greatest width
@@ -61,7 +62,7 @@ class CreativeStackedBlocks(Task):
     def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the pieces' variables, the stack's, and the number of obstacles."""
         stack = stack_variables(_DEFAULT[0], 3, _DEFAULT[2])
-        return [*piece_variables(scene), *stack, count_variable()]
+        return [*piece_variables(scene), *stack, count_variable(scene)]
 
     def edges(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns that the stack's variables make all pieces."""
@@ -72,7 +73,7 @@ class CreativeStackedBlocks(Task):
         follow(rows, given)
         if COUNT in given:
             place_obstacles(rows, noise)
-        if not needs_rebuild(given) or self.capsules is None:
+        if not needs_rebuild(given):
             return {}
         return rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=True)
 

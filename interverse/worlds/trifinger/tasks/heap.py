@@ -87,7 +87,6 @@ class Heaps:
             physics.engine.put(store.edits(rows, set(store.slots), ("state",)), _ONE)
             seconds = _REST_SECONDS if k == len(falls) - 1 else DROP_SECONDS
             physics.step(store, hold, _ONE, round(seconds / SUBSTEP))
-            physics.read_back(store, _ONE)
         rested, count = store.rows, len(falls)
         return rested["block/position"][0, :count].copy(), rested["block/orientation"][0, :count]
 

@@ -9,7 +9,8 @@ import numpy as np
 from interverse.rng import Noise
 from interverse.scm import Integers, Variable
 from interverse.scm.store import Rows
-from interverse.worlds.trifinger.scene import Obstacle
+from interverse.worlds.trifinger.objects import obstacle_place
+from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
 from interverse.worlds.trifinger.variables import declare
 
 Array = Any
@@ -28,7 +29,7 @@ def spare_obstacles() -> tuple[Obstacle, ...]:
     )
 
 
-def count_variable() -> Variable:
+def count_variable(scene: ArenaScene) -> Variable:
     """Returns the variable that says how many cubes there are."""
     return declare(
         COUNT,
@@ -37,6 +38,7 @@ def count_variable() -> Variable:
         Integers(0, MOST),
         spaces=(Integers(1, MOST), None),
         doc="Fixed cubes of 1 cm at random places of the arena.",
+        bindings=tuple(obstacle_place(o, i) for i, o in enumerate(scene.obstacles)),
     )
 
 

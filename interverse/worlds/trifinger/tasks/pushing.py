@@ -7,13 +7,13 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
-from interverse.worlds.trifinger.rewards import Instant
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 
@@ -24,6 +24,7 @@ class Pushing(Task):
 
     name = "pushing"
     weights = (750.0, 250.0, 100.0)
+    dense = staticmethod(rewards.pushing)
 
     def scene(self) -> ArenaScene:
         """Returns a block in front of the middle and a goal behind it."""
@@ -50,10 +51,6 @@ class Pushing(Task):
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Gives block and goal one size and seats both on the floor."""
         return same_size(rows, given, seated=("block", "goal"))
-
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        return rewards.pushing(before, now, now.goals)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

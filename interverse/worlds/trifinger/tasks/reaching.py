@@ -7,6 +7,7 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.sim.arrays import copy_of
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_on_disc
@@ -21,7 +22,7 @@ from interverse.worlds.trifinger.tasks.obstacles import (
     place_obstacles,
     spare_obstacles,
 )
-from interverse.worlds.trifinger.tasks.task import Rows, Task
+from interverse.worlds.trifinger.tasks.task import Task
 from interverse.worlds.trifinger.variables import UNBOUNDED
 
 Array = Any
@@ -56,7 +57,7 @@ class Reaching(Task):
     def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the spheres' variables and the number of obstacles."""
         goals = [v for i in range(3) for v in goal_variables(scene, i, sizes=UNBOUNDED)]
-        return [*goals, count_variable()]
+        return [*goals, count_variable(scene)]
 
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Puts obstacles in the way, as many as asked for."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Box, Space, UnitQuaternion, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import (
@@ -19,9 +20,8 @@ from interverse.worlds.trifinger.objects import (
     to_cartesian,
     to_cylindrical,
 )
-from interverse.worlds.trifinger.rewards import Instant
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 
 Array = Any
@@ -35,6 +35,7 @@ class Stacking2(Task):
 
     name = "stacking2"
     weights = (750.0, 250.0, 250.0, 125.0, 0.005)
+    dense = staticmethod(rewards.stacking2)
 
     def scene(self) -> ArenaScene:
         """Returns two blocks on the floor and two goals, one upon the other."""
@@ -100,10 +101,6 @@ class Stacking2(Task):
         if _TURN in given:
             rows["goal/orientation"][:] = rows["goal_tower/orientation"][:, None]
         return {}
-
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        return rewards.stacking2(before, now, now.goals)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

@@ -7,7 +7,7 @@ propagation (`settle`), dense reward (`terms`) and goals (`sample_goal`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +29,8 @@ from interverse.worlds.trifinger.observation import (
     Group,
 )
 from interverse.worlds.trifinger.overlap import oriented_score
-from interverse.worlds.trifinger.penetration import Capsules
-from interverse.worlds.trifinger.rewards import Instant, aabb_score
+from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
+from interverse.worlds.trifinger.rewards import Instant, Targets, aabb_score
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
 
@@ -47,6 +47,7 @@ class Task(ABC):
     name: ClassVar[str]
     weights: ClassVar[tuple[float, ...]] = ()  # of the dense terms
     fractional_weight: ClassVar[float] = 1.0
+    dense: Callable[[Instant, Instant, Targets], Sequence[Array]] | None = None  # see `terms`
     start: ClassVar[tuple[float, ...]] = REST  # joint angles of a new episode
     generators: ClassVar[tuple[str, ...]] = ()  # variables that the scene is built from
     interleaved: ClassVar[bool] = False  # whether each goal is observed after its block
@@ -54,7 +55,7 @@ class Task(ABC):
     varies: ClassVar[bool] = False  # whether the number of blocks can vary
 
     def __init__(self) -> None:
-        self.capsules: Capsules | None = None  # of the links; the world sets it
+        self.capsules: Capsules = NO_CAPSULES  # of the links; the world sets it
 
     @abstractmethod
     def scene(self) -> ArenaScene:
@@ -161,8 +162,8 @@ class Task(ABC):
 
     def goal_arrays(self, now: Instant) -> tuple[Array, Array]:
         """Returns what was achieved and what is desired: corners of bounding boxes, (N, 6 K)."""
-        n = now.bounds.shape[0]
-        return copy_of(now.bounds.reshape(n, -1)), copy_of(now.goals.bounds.reshape(n, -1))
+        goals = copy_of(now.goals.bounds)  # kept while goals stay; `now` is nobody else's
+        return now.bounds.reshape(len(goals), -1), goals.reshape(len(goals), -1)
 
     def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
         """Returns fraction and success of `goal_arrays` alone, (n,) each, for relabelled goals."""
@@ -178,7 +179,7 @@ class Task(ABC):
             now: its end.
             mended: whether to follow the paper where the original's code slips.
         """
-        return ()
+        return () if self.dense is None else self.dense(before, now, now.goals)
 
     # --------------------------------------------------------------------- goals
 

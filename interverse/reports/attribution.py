@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import apply
+from interverse.actors.actor import Moment, apply
+from interverse.actors.uniform import Regional
 from interverse.envs import make_vec
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.metrics import bootstrap
@@ -29,7 +30,7 @@ from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.rng import check_seed
+from interverse.rng import Noise, check_seed
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.seats import Seated
 
@@ -40,6 +41,7 @@ FloatArray = NDArray[np.float64]
 Condition = tuple[str, ...]  # the factors intervened on; empty for the episode as it is
 Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode
 _FORMAT = "interverse-attribution-1"
+_PROTOCOL = Protocol(name="attribution")  # what the rows of replays are called
 
 
 @final
@@ -242,11 +244,10 @@ class _Replays:
 
     def draw_and_play(self, factor: str, regions: Mapping[str, Any]) -> None:
         """Draws a factor's values for every episode, keeps them, and plays under them."""
-        protocol = Protocol(name=f"attribute/{factor}", variables=regions)
         held = self._drawn.setdefault(factor, [])
         for numbers in self._blocks():
             self._start(numbers)
-            held.append(_drawn_values(protocol, self._driver))
+            held.append(_drawn_values(Regional(regions=regions), self._driver))
         self.play((factor,))
 
     def play(self, condition: Condition) -> None:
@@ -263,11 +264,11 @@ class _Replays:
             able = np.setdiff1d(np.arange(len(numbers)), list(refused))
             chosen = {name: row[able] for name, row in given.items()}
             refused |= apply(self._driver, chosen, able, check=False)
-            rows += self._play_block(condition, numbers, refused)
+            rows += self._play_block(numbers, refused)
         self._rows[condition] = rows[: self._episodes]
 
     def _play_block(
-        self, condition: Condition, numbers: NDArray[np.int64], refused: Mapping[int, str]
+        self, numbers: NDArray[np.int64], refused: Mapping[int, str]
     ) -> list[dict[str, Any]]:
         world = self._driver.world
         actor = Seated(as_policy(self._policy, world), numbers % ROWS, ROWS)
@@ -282,8 +283,7 @@ class _Replays:
             tally.after(*result)
             if tally.done.all():
                 break
-        told = Protocol(name=" + ".join(condition) or "as it is")
-        return tally.rows(self._task, told, self._seed, numbers)
+        return tally.rows(self._task, _PROTOCOL, self._seed, numbers)
 
     def attribution(self, factors: Factors, metric: str | None) -> Attribution:
         """Returns what is known so far."""
@@ -300,14 +300,15 @@ class _Replays:
         return Attribution(task=self._task, metric=chosen, factors=factors, scores=scores)
 
 
-def _drawn_values(protocol: Protocol, driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:
+def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:
     """Returns the first values that each world accepts, and which worlds accepted some."""
     count = len(driver.steps)
     pending = np.arange(count)
     out: Drawn = {}
     accepted = np.zeros(count, dtype=bool)
     for attempt in range(ATTEMPTS):
-        drawn = protocol.draw(driver, pending, attempt)
+        noise = Noise(driver.seeds[pending], driver.episodes[pending], driver.steps[pending])
+        drawn = actor.act(Moment(driver, pending, noise, "A_B", f"attribute/{attempt}"))
         refused = apply(driver, drawn, pending, check=False)
         fine = ~np.isin(pending, list(refused))
         for name, rows in drawn.items():

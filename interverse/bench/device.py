@@ -1,0 +1,118 @@
+"""TriFinger on a device: steps a second of thousands of worlds, beside MuJoCo Warp stepping alone.
+
+The bare rate is that of the same model in the same process: MuJoCo Warp's own step, recorded once,
+with neither drag nor commands nor observations.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from interverse.actors.curriculum import paper_curriculum
+from interverse.bench.measure import Row
+from interverse.learning.arena import DeviceArena
+from interverse.learning.ppo import DevicePpo, PpoSettings
+from interverse.learning.starts import curriculum_starts
+
+_TARGETS = {"pushing": 350_000, "stacking2": 150_000}
+_WORLDS = {"pushing": 16_384, "stacking2": 8_192}
+_LEARNERS = 8_192
+_TIMED = 20  # steps of every world
+
+
+def device_rows(
+    device: str = "cuda", *, tasks: tuple[str, ...] = ("pushing", "stacking2"), scale: int = 1
+) -> list[Row]:
+    """Returns steps a second on a device, beside bare stepping, and those of PPO.
+
+    Args:
+        device: "cuda", or "warp" to try it out on the CPU.
+        tasks: of `pushing` and `stacking2`.
+        scale: divides the number of worlds.
+    """
+    rows: list[Row] = []
+    for task in tasks:
+        rows += _steps(task, device, max(_WORLDS[task] // scale, 2))
+    rows.append(_learning(device, max(_LEARNERS // scale, 2)))
+    return rows
+
+
+def _arena(task: str, device: str, worlds: int, skip: int) -> DeviceArena:
+    name, options = f"trifinger/{task}-v1", {"skip_frame": skip}
+    starts = curriculum_starts(name, paper_curriculum(2), 256, seed=0, options=options)
+    return DeviceArena(name, num_worlds=worlds, device=device, starts=starts, options=options)
+
+
+def _steps(task: str, device: str, worlds: int) -> list[Row]:
+    """Returns the rates of a task with ten substeps a step: whole, bare, and of new starts."""
+    arena = _arena(task, device, worlds, 10)
+    noise = torch.randn(_TIMED, worlds, 9, device=arena.device) * 0.3 + arena.rest_action()
+
+    def whole() -> None:
+        for action in noise:
+            arena.step(action)
+            arena.view()
+
+    def bare() -> None:
+        for _ in range(_TIMED * 10):
+            arena.engine.bare_step()
+
+    whole()
+    mine = _rate(whole, worlds * _TIMED, arena)
+    theirs = _rate(bare, worlds * _TIMED, arena)
+    fresh = _rate(arena.restart, worlds, arena)
+    arena.close()
+    name, target = f"{task} on {device}, {worlds:,} worlds, skip 10", f"{_TARGETS[task]:,}"
+    return [
+        Row(
+            name=name,
+            metric="steps",
+            value=mine,
+            unit="1/s",
+            ratio=mine / theirs,
+            baseline="mujoco_warp.step alone",
+            target=target,
+        ),
+        Row(name=name, metric="bare steps", value=theirs, unit="1/s"),
+        Row(name=name, metric="starts with mass, size, friction and goal", value=fresh, unit="1/s"),
+    ]
+
+
+def _learning(device: str, worlds: int) -> Row:
+    arena = _arena("pushing", device, worlds, 3)
+    learner = DevicePpo(arena, PpoSettings(), seed=0)
+
+    def update() -> None:
+        learner.network.observe(learner.collect())
+        learner.update(0.0)
+
+    update()
+    rate = _rate(update, worlds * learner.settings.horizon, arena)
+    arena.close()
+    return Row(
+        name=f"PPO on pushing, {device}, {worlds:,} worlds, skip 3",
+        metric="steps, learning included",
+        value=rate,
+        unit="1/s",
+        target="400,000",
+    )
+
+
+def _rate(call: Callable[[], None], count: int, arena: DeviceArena, repeats: int = 3) -> float:
+    """Returns things a second in the fastest of some calls, by the wall clock."""
+    best = float("inf")
+    for _ in range(repeats):
+        _wait(arena)
+        begun = time.perf_counter()
+        call()
+        _wait(arena)
+        best = min(best, time.perf_counter() - begun)
+    return count / best
+
+
+def _wait(arena: DeviceArena) -> None:
+    if arena.device.type == "cuda":
+        torch.cuda.synchronize(arena.device)

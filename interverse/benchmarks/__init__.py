@@ -1,0 +1,1 @@
+"""Published benchmarks, run again from one command each."""

@@ -1,0 +1,118 @@
+"""CausalWorld's figures: train, test, draw and write; what is done is not done again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from interverse.benchmarks.causalworld.pages import write_pages
+from interverse.benchmarks.causalworld.settings import CausalWorldSettings
+from interverse.learning.arena import DeviceArena
+from interverse.learning.evaluation import episode_rows, play, starts_of
+from interverse.learning.train import DeviceTrain, train_on_device
+from interverse.protocols.select import select_protocols
+from interverse.reproduce.clock import Clock
+from interverse.rollouts.exported import ExportedPolicy
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CausalWorldRun:
+    """One training and its evaluation."""
+
+    task: str
+    curriculum: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """A folder's name."""
+        return f"{self.task}_c{self.curriculum}_s{self.seed}"
+
+    @property
+    def world(self) -> str:
+        """The world's id."""
+        return f"trifinger/{self.task}-v1"
+
+
+def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
+    """Returns our scores beside those of the released policies, and writes them to `out`.
+
+    Returns:
+        {"complete": whether all is done, "runs": one record per run}.
+    """
+    clock = Clock(settings.time_limit)
+    records: list[dict[str, Any]] = []
+
+    def everything() -> None:
+        for seed in range(settings.seeds):
+            for task in settings.task:
+                for curriculum in settings.curriculum:
+                    clock.check()
+                    run = CausalWorldRun(task=task, curriculum=curriculum, seed=seed)
+                    records.append(_one(run, settings, clock))
+
+    complete = clock.ends(everything)
+    write_pages(settings.out, records)
+    plain = [{k: v for k, v in record.items() if k != "rows"} for record in records]
+    return {"complete": complete, "runs": plain}
+
+
+def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> dict[str, Any]:
+    """Returns the record of a run, made now or found in the folder."""
+    folder, sizes = settings.out / "runs" / run.name, settings.sizes()
+    file = folder / "scores.json"
+    if file.exists():
+        held: dict[str, Any] = json.loads(file.read_text())
+        return held
+    clock.say(f"training {run.name}")
+    policy = train_on_device(
+        DeviceTrain(
+            task=run.world,
+            out=folder,
+            device=settings.device,
+            curriculum=run.curriculum,
+            steps=sizes.steps,
+            num_worlds=sizes.num_worlds,
+            starts=sizes.starts,
+            seed=run.seed,
+            options=sizes.options,
+            settings=sizes.ppo,
+        )
+    )
+    clock.say(f"testing {run.name}")
+    record = {
+        "task": run.task,
+        "curriculum": run.curriculum,
+        "seed": run.seed,
+        "engine": "mujoco" if settings.device in ("cpu", "torch") else "mujoco_warp",
+        "contact": "convex",
+        "curve": json.loads((folder / "curve.json").read_text()),
+        "rows": _tested(run, settings, policy),
+    }
+    file.write_text(json.dumps(record))
+    return record
+
+
+def _tested(
+    run: CausalWorldRun, settings: CausalWorldSettings, policy: Path
+) -> list[dict[str, Any]]:
+    """Returns one row per episode of the twelve protocols, all played side by side."""
+    sizes = settings.sizes()
+    protocols = select_protocols(run.world, "P0-P11")
+    starts = starts_of(run.world, protocols, episodes=sizes.episodes, options=sizes.options)
+    arena = DeviceArena(
+        run.world,
+        num_worlds=len(starts),
+        device=settings.device,
+        starts=starts,
+        groups=1,
+        options=sizes.options,
+    )
+    try:
+        scores = play(ExportedPolicy.load(policy).on(arena.device), arena)
+    finally:
+        arena.close()
+    return episode_rows(scores, protocols, starts, task=run.world, seed=run.seed)

@@ -1,0 +1,83 @@
+"""Settings of CausalWorld's figures: tasks, curricula, seeds and how much work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.learning.arena import TASKS
+from interverse.learning.ppo import PpoSettings
+
+CURRICULA = (0, 1, 2)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CausalWorldSizes:
+    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO."""
+
+    steps: int
+    num_worlds: int
+    starts: int
+    episodes: int
+    options: dict[str, Any]
+    ppo: PpoSettings
+
+
+BUDGETS = {
+    "smoke": CausalWorldSizes(
+        steps=256,
+        num_worlds=8,
+        starts=8,
+        episodes=2,
+        options={"skip_frame": 3, "max_steps": 8},
+        ppo=PpoSettings(horizon=8, epochs=1, minibatches=1, hidden=(16,)),
+    ),
+    "paper": CausalWorldSizes(
+        steps=100_000_000,
+        num_worlds=8192,
+        starts=16384,
+        episodes=200,
+        options={"skip_frame": 3},
+        ppo=PpoSettings(),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalWorldSettings:
+    """Trains PPO under curricula 0, 1 and 2 and tests it on the twelve protocols.
+
+    Started again with the same flags, it goes on where it stopped.
+    """
+
+    out: Path
+    """A folder for runs, figures and the summary."""
+    budget: Literal["smoke", "paper"] = "smoke"
+    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run, on a GPU."""
+    task: tuple[str, ...] = TASKS
+    """Which tasks."""
+    curriculum: tuple[int, ...] = CURRICULA
+    """Which curricula: 0 none, 1 goals, 2 everything, in space A."""
+    seeds: int = 1
+    """How many runs of each."""
+    device: str = "torch"
+    """cuda, or torch for MuJoCo on the CPU."""
+    time_limit: float | None = None
+    """Seconds after which no new run begins."""
+
+    def __post_init__(self) -> None:
+        for task in self.task:
+            if task not in TASKS:
+                raise UnknownNameError(unknown("task", task, TASKS))
+        for number in self.curriculum:
+            if number not in CURRICULA:
+                raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
+        if self.seeds < 1:
+            raise InvalidValueError(explain(f"seeds is {self.seeds}", allowed="1 or more"))
+
+    def sizes(self) -> CausalWorldSizes:
+        """Returns how much work the budget means."""
+        return BUDGETS[self.budget]

@@ -1,0 +1,44 @@
+"""`interverse verify`: are the results what was written, and what their episodes give?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from interverse.protocols.verify import Verdict, VerificationError
+from interverse.protocols.verify import verify as run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify:
+    """Checks the hashes of an evaluation's files and plays a sample of its episodes again."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """A folder that `interverse evaluate --out` wrote."""
+    policy: Path | None = None
+    """The policy that was scored, unless it is known by a name: no file that results name is
+    opened."""
+    episodes: int = 20
+    """How many episodes to play again, drawn from all."""
+    all: bool = False
+    """Play every episode again."""
+    seed: int = 0
+    """The seed of the draw."""
+
+
+def verify(config: Verify) -> Verdict:
+    """Prints the verdict; results that do not hold raise."""
+    verdict = run(
+        config.folder,
+        policy=config.policy,
+        episodes=None if config.all else config.episodes,
+        seed=config.seed,
+    )
+    if verdict.problems:
+        raise VerificationError(str(verdict))
+    Console().print(str(verdict), soft_wrap=True, highlight=False)
+    return verdict

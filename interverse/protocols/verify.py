@@ -1,0 +1,200 @@
+"""Verification of results: the hashes of their files, and a sample of episodes played again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from interverse.errors import FileFormatError, InterverseError, InvalidValueError, explain
+from interverse.files.json_text import read_json_object
+from interverse.protocols import record
+from interverse.protocols.evaluate import RESULT_FILE
+from interverse.protocols.fingerprint import fingerprint
+from interverse.protocols.folder import RUN_FILE, file_hash, read_index
+from interverse.protocols.measures import select_metrics
+from interverse.protocols.unit import ROWS, Unit, play
+from interverse.results import Results
+from interverse.rng import generator
+from interverse.rollouts.policy import NAMES, PolicyLike
+
+_ADDRESS = ("protocol", "seed", "episode")
+_MOST_SHOWN = 5
+
+
+class VerificationError(InterverseError, ValueError):
+    """Results that are not what was written, or not what their episodes give."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome of a verification; `problems` is empty where the results hold."""
+
+    files: int
+    """Files whose hashes were compared."""
+    episodes: int
+    """Episodes played again."""
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        done = f"{self.files} files have their hashes; {self.episodes} episodes played again"
+        if not self.problems:
+            return "\n".join(["VERIFIED", f"{done}, equal bit for bit", *self.notes])
+        shown = list(self.problems[:_MOST_SHOWN])
+        more = len(self.problems) - len(shown)
+        shown += [f"and {more} more"] if more else []
+        return "\n".join(["NOT VERIFIED", *shown, *self.notes])
+
+
+def verify(
+    folder: str | os.PathLike[str],
+    *,
+    policy: PolicyLike | None = None,
+    episodes: int | None = 20,
+    seed: int = 0,
+) -> Verdict:
+    """Returns whether a folder of `evaluate` holds what was written and what its episodes give.
+
+    Args:
+        folder: the folder that `evaluate(out=...)` wrote.
+        policy: what acted; results name it only if it is a registered name, and no file that they
+            name is opened.
+        episodes: how many to play again, drawn from all; None plays all of them.
+        seed: of the draw.
+    """
+    root = Path(folder)
+    problems, count = _check_files(root)
+    try:
+        results = Results.from_parquet(root / RESULT_FILE)
+    except FileFormatError as error:
+        return Verdict(files=count, episodes=0, notes=(), problems=(*problems, str(error)))
+    problems += _check_units(root, results)
+    actor = _policy(results, policy)
+    rows = _sample(results, episodes, seed)
+    for unit, wanted in _units(results, rows):
+        numbers = np.array([row["episode"] for row in wanted], dtype=np.int64)
+        for held, now in zip(wanted, play(unit, actor, numbers), strict=True):
+            problems += _compare(held, now)
+    return Verdict(
+        files=count, episodes=len(rows), notes=_notes(root, results), problems=tuple(problems)
+    )
+
+
+def _check_files(root: Path) -> tuple[list[str], int]:
+    index = read_index(root)
+    if not index:
+        return [
+            f"{root} has no index of hashes: the evaluation did not end, or was tampered with"
+        ], 0
+    problems = []
+    for name, known in index.items():
+        path = root / name
+        if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():
+            problems.append(f"{name} is missing")
+        elif file_hash(path) != known:
+            problems.append(f"{name} was changed after it was written")
+    return problems, len(index)
+
+
+def _check_units(root: Path, results: Results) -> list[str]:
+    """Returns where the table differs from the units that it was made of."""
+    held = {_address(row): row for row in results.data.to_pylist()}
+    problems = []
+    for file in sorted((root / "units").glob("*.parquet")):
+        try:
+            rows = Results.from_parquet(file).data.to_pylist()
+        except (FileFormatError, InvalidValueError) as error:
+            problems.append(str(error))
+            continue
+        for row in rows:
+            if _address(row) in held:  # a folder may hold more protocols than its last table
+                problems += _compare(held[_address(row)], row)
+    return problems
+
+
+def _policy(results: Results, given: PolicyLike | None) -> PolicyLike:
+    run = (results.provenance.get("runs") or [{}])[0]
+    policy = run.get("source") if given is None else given
+    if given is None and policy not in NAMES:
+        raise InvalidValueError(
+            explain(
+                f"the results do not hold their policy, {results.experiments[0]}",
+                fix="Pass it: interverse verify FOLDER --policy PATH",
+            )
+        )
+    mine, known = fingerprint(policy), run.get("policy")
+    if known is not None and mine is not None and mine != known:
+        raise VerificationError(explain(f"the policy {policy} is another one than was scored"))
+    return policy
+
+
+def _sample(results: Results, episodes: int | None, seed: int) -> list[dict[str, Any]]:
+    rows = results.data.to_pylist()
+    if episodes is None or episodes >= len(rows):
+        return rows
+    if episodes < 1:
+        raise InvalidValueError(explain(f"episodes is {episodes}", allowed="1 or more"))
+    chosen = generator(seed=seed, name="verify").choice(len(rows), episodes, replace=False)
+    return [rows[i] for i in sorted(chosen.tolist())]
+
+
+def _units(
+    results: Results, rows: list[dict[str, Any]]
+) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
+    """Yields the units that play some rows, each with its rows of one block of fifty."""
+    told = results.provenance
+    blocks: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        blocks.setdefault((row["protocol"], row["seed"], row["episode"] // ROWS), []).append(row)
+    for (protocol, seed, number), wanted in blocks.items():
+        unit = Unit(
+            task=wanted[0]["task"],
+            options=told["options"],
+            protocol=record.protocol_from(protocol, told["protocols"][protocol]),
+            seed=seed,
+            number=number,
+            episodes=len(wanted),
+            metrics=_metrics(told.get("metrics", {})),
+        )
+        yield unit, wanted
+
+
+def _metrics(told: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns the registered metrics of a record; functions of a user's own cannot be run again."""
+    return select_metrics([n for n, known in told.items() if known[0] == f"row {n}"])
+
+
+def _address(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _ADDRESS)
+
+
+def _compare(held: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Returns the columns in which two rows of one episode differ in any bit."""
+    skipped = ("experiment", "step")
+    names = [n for n in held if n not in skipped and (n in now or held[n] is not None)]
+    found = []
+    for name in names:
+        one, other = held[name], now.get(name)
+        if name.startswith("score:") and name not in now:
+            continue  # a metric of the user's own
+        if one != other and not (one is None and other != other):  # NaN is kept as null
+            where = ", ".join(f"{key} {held[key]}" for key in _ADDRESS)
+            found.append(f"{name} of {where} is {one}, its episode gives {other}")
+    return found
+
+
+def _notes(root: Path, results: Results) -> tuple[str, ...]:
+    """Returns what a reader should know besides: other code than the one that scored."""
+    file = root / RUN_FILE
+    code = read_json_object(file).get("code", {}) if file.exists() else {}
+    here = record.code()
+    other = sorted(n for n in code.keys() | here.keys() if code.get(n) != here.get(n))
+    refused = int(results.refused.sum())
+    notes = [f"played with other code than the results: {', '.join(other)}"] if other else []
+    return (*notes, *([f"{refused} episodes are refused, without a score"] if refused else []))

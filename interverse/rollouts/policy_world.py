@@ -1,0 +1,82 @@
+"""The world a trained policy knows: its task and options, as its card records them.
+
+A policy trained with other actions or observations is not the same policy: evaluation takes the
+options it was trained with, and refuses a contradiction.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from interverse.errors import InvalidValueError, explain
+from interverse.files.json_text import read_json_object
+from interverse.rollouts.policy import PolicyLike, is_path
+from interverse.rollouts.policy_card import CARD
+
+# Options that decide what an observation or an action means; another value is another interface.
+INTERFACE = (
+    "action_mode",
+    "channels_first",
+    "frame_stack",
+    "normalize_actions",
+    "normalize_observations",
+    "observation",
+    "observation_mode",
+)
+_OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PolicyWorld:
+    """A policy and the world it was trained in.
+
+    Attributes:
+        policy: what `as_policy` takes.
+        task: the id it was trained on; None where nothing is recorded.
+        options: of that world.
+    """
+
+    policy: PolicyLike
+    task: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the options to run it with: its own, and the given ones where they may differ."""
+        for name in INTERFACE:
+            if name in given and name in self.options and given[name] != self.options[name]:
+                raise InvalidValueError(
+                    explain(
+                        f"the policy was trained with {name}={self.options[name]!r}, and"
+                        f" {name}={given[name]!r} is asked for",
+                        fix=f"Leave {name} out to take the policy's own",
+                    )
+                )
+        return {**self.options, **given}
+
+
+def policy_world(given: PolicyLike) -> PolicyWorld:
+    """Returns a policy with its world; the folder of a training run stands for its policy."""
+    card = getattr(given, "card", None)
+    if card is not None:
+        return _of_card(given, getattr(card, "trained", {}))
+    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
+        return PolicyWorld(given)
+    for folder in (Path(given) / "policy", Path(given)):
+        if (folder / CARD).is_file():
+            return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
+    return PolicyWorld(given)
+
+
+def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
+    if not isinstance(trained, Mapping):
+        return PolicyWorld(policy)
+    config = trained.get("config")
+    config = config if isinstance(config, Mapping) else {}
+    options = trained.get("options") or config.get("options") or {}
+    known = {name: value for name, value in options.items() if name not in _OF_THE_RUN}
+    return PolicyWorld(policy, config.get("task"), known)

@@ -1,0 +1,55 @@
+"""Named access to the arrays of MuJoCo that remembers each key: names took most of a step."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from interverse.worlds.control.compat import (
+    FieldIndexer,
+    NamedIndexStructs,
+    make_struct_indexer,
+)
+
+
+@final
+class RememberedNames(FieldIndexer):
+    """dm_control's indexer of a field; a key is translated once."""
+
+    __slots__ = ("_array", "_known")
+
+    def __init__(self, indexer: Any, struct: Any) -> None:
+        super().__init__(struct, indexer._field_name, indexer.axes)
+        self._array = getattr(struct, indexer._field_name)
+        self._known: dict[Any, Any] = {}
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns the array at a key, as dm_control's indexer does."""
+        word = key if type(key) is str else _word(key)
+        index = self._known.get(word)
+        if index is None:
+            index = self._known[word] = (self._convert_key(key),)
+        return self._array[index[0]]
+
+
+def _word(key: Any) -> Any:
+    """Returns a key as something hashable that tells it from every other."""
+    if type(key) is tuple:
+        return ("tuple", *(_word(item) for item in key))
+    if type(key) is list:
+        return ("list", *(_word(item) for item in key))
+    if type(key) is slice:
+        return ("slice", key.start, key.stop, key.step)
+    if isinstance(key, str | int):
+        return (type(key).__name__, key)
+    return ("other", repr(key))  # an array of indices: not in the suite's tasks
+
+
+def remember_names(physics: Any) -> None:
+    """Makes a physics of our own translate each name once; values and views stay what they are."""
+    structs = {}
+    for part in ("model", "data"):
+        fields = getattr(physics.named, part)
+        struct = getattr(physics, part)
+        kept = {name: RememberedNames(item, struct) for name, item in fields._asdict().items()}
+        structs[part] = make_struct_indexer(kept)
+    physics._named = NamedIndexStructs(**structs)

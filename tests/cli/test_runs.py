@@ -1,0 +1,56 @@
+"""A training run carries its world: evaluation needs the folder and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import interverse as iv
+from interverse.cli import main
+from interverse.errors import InvalidValueError
+from interverse.results import Results
+from interverse.rollouts.policy_world import policy_world
+
+OPTIONS = {"skip_frame": 3, "action_mode": "joint_torques", "max_steps": 4}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of a few steps, with options of its own."""
+    out = tmp_path_factory.mktemp("runs") / "torques"
+    words = ["train", "--task", "trifinger/reaching-v1", "--steps", "8", "--out", str(out)]
+    words += ["--option", *(f"{name}={json.dumps(value)}" for name, value in OPTIONS.items())]
+    assert main([*words, "--num-envs", "2", "--evaluate-episodes", "0"]) == 0
+    return out
+
+
+def test_the_policy_knows_its_world(run):
+    known = policy_world(run)
+    assert known.task == "trifinger/reaching-v1"
+    assert {name: known.options[name] for name in OPTIONS} == OPTIONS
+
+
+def test_the_next_line_is_right(run, capsys, tmp_path):
+    words = ["evaluate", str(run), "--protocols", "P0", "--episodes", "2"]
+    assert main([*words, "--out", str(tmp_path / "scores")]) == 0
+    results = Results.from_parquet(tmp_path / "scores" / "results.parquet")
+    assert {name: results.provenance["options"][name] for name in OPTIONS} == OPTIONS
+    assert results.data["length"].to_pylist() == [4, 4]
+
+
+def test_a_contradiction_names_both_sides(run):
+    with pytest.raises(InvalidValueError, match=r"'joint_torques'.*'joint_positions'"):
+        iv.evaluate(run, task="trifinger/reaching-v1", action_mode="joint_positions", episodes=1)
+
+
+def test_what_the_policy_does_not_depend_on_may_differ(run):
+    results = iv.evaluate(
+        run, task="trifinger/reaching-v1", protocols="P0", episodes=1, max_steps=2
+    )
+    assert results.data["length"].to_pylist() == [2]
+
+
+def test_a_policy_without_a_world_needs_a_task(capsys):
+    assert main(["evaluate", "--policy", "random"]) == 2
+    assert "does not say which world" in capsys.readouterr().err

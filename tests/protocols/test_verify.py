@@ -1,0 +1,76 @@
+"""`verify` catches one altered score however it was altered; `diff` says what differs."""
+
+from __future__ import annotations
+
+import pytest
+
+import interverse as iv
+from interverse.cli import main
+from interverse.errors import InvalidValueError
+from interverse.protocols.folder import write_index
+from interverse.protocols.verify import verify
+from interverse.results import Results
+
+SETTINGS = dict(task="tutorial/slider-v1", protocols="P0,P1", episodes=6, max_steps=6)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    metrics = ["peak_success", "time_to_success"]
+    iv.evaluate("random", out=tmp_path / "e", metrics=metrics, **SETTINGS)
+    return tmp_path / "e"
+
+
+def alter(path, row=3):
+    """Changes one score by the last bit but a few, and writes an honest-looking file."""
+    held = Results.from_parquet(path)
+    rows = held.data.to_pylist()
+    rows[row]["return"] += 1e-12
+    Results.from_rows(rows, held.provenance).to_parquet(path)
+
+
+def test_honest_results_are_verified(folder, capsys):
+    verdict = verify(folder, episodes=None)
+    assert verdict.problems == ()
+    assert (verdict.episodes, verdict.files) == (12, 4)
+    assert main(["verify", str(folder), "--episodes", "3"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("VERIFIED")
+    assert "3 episodes played again, equal bit for bit" in said
+
+
+@pytest.mark.parametrize("cover", ["none", "index", "units"])
+def test_one_altered_score_is_caught(folder, capsys, cover):
+    alter(folder / "results.parquet")
+    if cover == "units":
+        alter(sorted((folder / "units").iterdir())[0])
+    if cover != "none":
+        write_index(folder)
+    assert main(["verify", str(folder), "--all"]) == 2
+    said = capsys.readouterr().err
+    assert "NOT VERIFIED" in said
+    assert "return of protocol P0, seed 0, episode 3" in said
+
+
+def test_files_that_results_name_are_not_opened(tmp_path):
+    def still(seen):
+        import numpy as np
+
+        return np.zeros((len(seen), 2), np.float32)
+
+    iv.evaluate(still, out=tmp_path, **SETTINGS)
+    with pytest.raises(InvalidValueError, match="do not hold their policy"):
+        verify(tmp_path)
+    assert verify(tmp_path, policy=still).problems == ()
+    assert "NOT VERIFIED" in str(verify(tmp_path, policy="random"))
+
+
+def test_diff_says_what_differs_and_whether_it_matters(folder, tmp_path, capsys):
+    assert main(["diff", str(folder), str(folder)]) == 0
+    assert "equal to the last bit" in capsys.readouterr().out
+    other = {**SETTINGS, "max_steps": 7}
+    iv.evaluate("random", out=tmp_path / "o", **other)
+    assert main(["diff", str(folder), str(tmp_path / "o")]) == 0
+    said = capsys.readouterr().out
+    assert "options.max_steps" in said
+    assert "It matters" in said or "chance" in said

@@ -1,0 +1,69 @@
+"""Counterfactuals without a change are the fact: refusals and starting states included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.envs.wrappers import StartingState
+
+SLIDER = "tutorial/slider-v1"
+STILL = np.zeros((1, 2), dtype=np.float32)
+
+
+def with_refusals(env):
+    """Returns a policy that also asks for things, some of which are refused."""
+
+    def act(observations):
+        step = int(env.unwrapped.driver.steps[0])
+        for value in (50.0, 0.4 + 0.01 * step, -1.0):
+            try:
+                env.unwrapped.do({"box/mass": value})
+            except iv.InterventionError:
+                pass
+        return STILL
+
+    return act
+
+
+def test_refusals_stay_in_the_counterfactual_without_change():
+    env = iv.make(SLIDER)
+    fact = iv.rollout(env, with_refusals(env), seed=0, max_steps=4)
+    assert len(fact.refusals) == 8
+    assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
+
+
+def test_a_change_stands_in_for_refusals_of_its_variable():
+    env = iv.make(SLIDER)
+    fact = iv.rollout(env, with_refusals(env), seed=0, max_steps=4)
+    twin = iv.counterfactual(fact, {"box/mass": 0.3}, at=2)
+    assert [r.step for r in twin.refusals] == [0, 0, 1, 1]
+    assert len(iv.counterfactual(fact, {"push": 3.0}).refusals) == 8
+
+
+@pytest.mark.parametrize("how", ["world", "wrapper"])
+def test_a_starting_state_is_part_of_the_record(how):
+    env = iv.make("trifinger/pushing-v1")
+    start = {"block_0/mass": 0.04, "goal_0/cylindrical_position": [0.08, 0.4, 0.0325]}
+    if how == "world":
+        env.world.set_starting_state(start)
+    else:
+        env = StartingState(env)
+        env.set_starting_state(start)
+    fact = iv.rollout(env, lambda seen: np.zeros((1, 9), dtype=np.float32), seed=1, max_steps=3)
+    assert fact.values["block_0/mass"][0] == 0.04
+    assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
+
+
+def test_a_start_from_a_snapshot_has_the_same_fingerprint_at_any_time(monkeypatch):
+    import time
+
+    env = iv.make(SLIDER)
+    env.reset(seed=0)
+    env.step(STILL[0])
+    first = env.snapshot().to_bytes()
+    later = time.time() + 1000
+    monkeypatch.setattr(time, "time", lambda: later)
+    monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(later))
+    assert env.snapshot().to_bytes() == first

@@ -1,0 +1,114 @@
+"""Mutants: small wrong changes, each of which a named fast test must notice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import interverse
+
+PACKAGE = Path(interverse.__file__).parent
+ROOT = PACKAGE.parent
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one line, and the test that must fail under it."""
+
+    name: str
+    file: str
+    line: str
+    instead: str
+    test: str
+
+
+MUTANTS = [
+    Mutant(
+        "a shifted bit in the uniform numbers",
+        "rng.py",
+        "words[:, :, 1::2] >> 6",
+        "words[:, :, 1::2] >> 7",
+        "tests/test_rng.py::test_uniform_numbers_stay_what_they_are",
+    ),
+    Mutant(
+        "a drag law kept after a change of mass",
+        "worlds/trifinger/physics.py",
+        "            self._drag = None\n",
+        "            pass\n",
+        "tests/worlds/trifinger/test_mass_edits.py",
+    ),
+    Mutant(
+        "values not held against their causes",
+        "envs/interventions.py",
+        "for n in (name, *causes)]",
+        "for n in (name,)]",
+        "tests/envs/test_driver.py::test_a_value_is_handed_on_where_its_cause_changes",
+    ),
+    Mutant(
+        "one policy seed for all episodes",
+        "protocols/unit.py",
+        "unit.seed + (numbers << 32)",
+        "unit.seed + (numbers * 0)",
+        "tests/protocols/test_unit.py::test_every_episode_gives_its_policy_a_seed_of_its_own",
+    ),
+    Mutant(
+        "steps of ended rows counted",
+        "protocols/tally.py",
+        "        self._length += alive\n",
+        "        self._length += 1\n",
+        "tests/protocols/test_unit.py::test_rows_that_have_ended_count_no_more_steps",
+    ),
+    Mutant(
+        "one world's bad value switches the others' check off",
+        "envs/checks.py",
+        "    if active is not None:\n",
+        "    if active is not None and not beyond.any():\n",
+        "tests/envs/test_driver.py::test_a_bad_value_elsewhere_does_not_switch_a_check_off",
+    ),
+    Mutant(
+        "asked values that do not hold",
+        "envs/interventions.py",
+        "        if before is None:\n",
+        "        if True:\n",
+        "tests/envs/test_driver.py::test_two_descriptions_that_disagree_are_refused_by_both_names",
+    ),
+    Mutant(
+        "refusals lost in a counterfactual",
+        "rollouts/counterfactual.py",
+        "refusals=_refusals(episode, change, at)",
+        "refusals=()",
+        "tests/rollouts/test_counterfactual.py",
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_each_mutant_is_still_a_change_of_one_place(mutant):
+    assert (PACKAGE / mutant.file).read_text().count(mutant.line) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_each_mutant_is_noticed(mutant, tmp_path):
+    for folder in ("interverse", "tests", "tools"):
+        skip = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skip)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", mutant.test]
+    settings = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    file = tmp_path / "interverse" / mutant.file
+    original = file.read_text()
+    file.write_text(original.replace(mutant.line, mutant.instead))
+    killed = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
+    assert killed.returncode == 1, killed.stdout + killed.stderr
+    assert "failed" in killed.stdout
+    file.write_text(original)
+    alive = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
+    assert alive.returncode == 0, alive.stdout + alive.stderr

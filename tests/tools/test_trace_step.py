@@ -1,0 +1,25 @@
+"""One step stays short: few files, few lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.trace_step import main, trace_step
+
+
+@pytest.mark.parametrize(
+    ("world_id", "files", "lines"),
+    [("trifinger/pushing-v1", 12, 300), ("tutorial/slider-v1", 9, 150)],
+)
+def test_a_step_executes_few_files_and_lines(world_id, files, lines):
+    trace = trace_step(world_id)
+    assert len(trace.files) <= files, sorted(trace.files)
+    assert len(trace.lines) <= lines, trace.files.most_common()
+
+
+def test_it_prints_a_line_for_each_id(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["trace_step", "tutorial/slider-v1", "--files"])
+    assert main() == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("tutorial/slider-v1: ")
+    assert "worlds/tutorial/world.py" in printed

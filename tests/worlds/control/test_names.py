@@ -1,0 +1,39 @@
+"""Names remembered: every key gives what dm_control's own indexers give, as the same view."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interverse.worlds.control.compat import wrap_model
+from interverse.worlds.control.names import RememberedNames
+from interverse.worlds.control.tasks import new_physics, template
+
+KEYS = {
+    "xpos": ["torso", ("torso", "z"), (["torso", "left_foot"], "x"), (slice(1, None), ["x", "z"])],
+    "qpos": ["rootz", 0, [0, 1], slice(None, 3), ["rootx", "right_hip"]],
+    "xmat": [("torso", "zz"), (slice(1, None), ["xx", "xz"]), 1],
+}
+
+
+@pytest.fixture(scope="module")
+def pair():
+    made = template("walker", "walk")
+    return new_physics(made), made.physics_type.from_model(wrap_model(made.model))
+
+
+@pytest.mark.parametrize(("field", "key"), [(f, k) for f, keys in KEYS.items() for k in keys])
+def test_keys_mean_the_same(pair, field, key):
+    ours, theirs = (getattr(physics.named.data, field) for physics in pair)
+    assert isinstance(ours, RememberedNames)
+    for _ in range(2):  # translated, then remembered
+        np.testing.assert_array_equal(ours[key], theirs[key])
+
+
+def test_names_can_be_written_through_and_unknown_ones_raise(pair):
+    physics, _ = pair
+    physics.named.data.qpos["rootz"] = 0.25
+    assert physics.named.data.qpos["rootz"] == 0.25
+    assert 0.25 in physics.data.qpos
+    with pytest.raises(KeyError):
+        physics.named.data.xpos["no_such_body"]

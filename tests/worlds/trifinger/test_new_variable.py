@@ -1,0 +1,109 @@
+"""A stranger declares a variable in one file of a copy of the library, and it acts everywhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import interverse
+
+DECLARED = """        declare(
+            "air/density",
+            "latent",
+            0.0,
+            Box(0.0, 1000.0),
+            unit="kg/m3",
+            bindings=(Binding("opt.density"),),
+        ),
+        declare(
+            "hub/color",
+            "appearance",
+            (0.16, 0.16, 0.18),
+            COLOR_DOMAIN,
+            bindings=(Binding("mat_rgba", "hub", (0, 1, 2)),),
+        ),
+"""
+WALK = """
+import numpy as np
+import interverse as iv
+
+ID = "trifinger/pushing-v1"
+ACTION = np.full(9, 0.5, dtype=np.float32)
+
+def rolled(env, steps=3):
+    for _ in range(steps):
+        observation = env.step(ACTION)[0]
+    return observation
+
+def started(**options):
+    env = iv.make(ID, **options)
+    env.reset(seed=0)
+    return env
+
+def hub(env):
+    return next(s.rgba for s in env.unwrapped.world.shapes(0) if s.name == "geom/hub")
+
+plain, thick = started(), started()
+assert "joint_velocities\'" in thick.graph.children("air/density")
+assert thick.do({"air/density": 900.0}).changed == {"air/density"}
+saved = thick.snapshot()
+moved = rolled(thick)
+assert np.abs(moved - rolled(plain)).max() > 1e-3, "the binding does not act"
+assert thick.values["air/density"] == 900.0
+thick.reset(seed=0)
+assert thick.values["air/density"] == 0.0
+assert np.array_equal(rolled(thick), rolled(started()))
+thick.restore(saved)
+assert thick.values["air/density"] == 900.0
+assert np.array_equal(rolled(thick), moved), "not saved and restored"
+assert np.array_equal(rolled(started(defaults={"air/density": 900.0})), moved), "not as rebuilt"
+before = hub(plain)
+plain.do({"hub/color": (1.0, 0.5, 0.25)})
+assert np.allclose(hub(plain)[:3], (1.0, 0.5, 0.25)) and not np.allclose(before, hub(plain))
+print("acts")
+"""
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory):
+    """A copy of the library with the declarations in one file."""
+    folder = tmp_path_factory.mktemp("library")
+    source = Path(interverse.__file__).parent
+    shutil.copytree(source, folder / "interverse", ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "interverse" / "worlds" / "trifinger" / "variables.py"
+    text = file.read_text()
+    for line, more in (
+        ('        friction("floor/friction",', DECLARED),
+        ('"floor/friction", "stage/friction")\n"""Variables of the arena', '"air/density", '),
+    ):
+        assert text.count(line) == 1
+        text = text.replace(line, more + line)
+    file.write_text(text)
+    return folder
+
+
+def run(folder, *command):
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_acts_at_once_is_saved_restored_and_as_if_rebuilt(edited):
+    walked = run(edited, "-c", WALK)
+    assert walked.stdout.strip() == "acts", walked.stderr[-3000:]
+
+
+def test_it_is_described(edited):
+    described = run(edited, "-m", "interverse", "describe", "trifinger/pushing-v1")
+    assert "air/density" in described.stdout, described.stderr[-2000:]
