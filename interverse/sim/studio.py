@@ -1,4 +1,4 @@
-"""Pictures of many models through one GL context: a `DrawingStage` is one model on the graphics card.
+"""Pictures of many models through one GL context: a `DrawingStage` is one model on the card.
 
 A picture is a pure function of the edits handed in: each draw starts from the model as it was
 built, so nothing of an earlier picture is left in a later one. One thread of a process draws all of

@@ -1,4 +1,4 @@
-"""Building blocks of the construction tasks: variables of the pieces, filling a scene, scattering."""
+"""Shared parts of the construction tasks: variables of pieces, filling a scene, scattering."""
 
 from __future__ import annotations
 
