@@ -218,7 +218,8 @@ class Driver:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n = self._box, len(self.steps)
         usual = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and usual and actions.shape == (n, *box.shape) and np.isfinite(actions).all():
+        usual = usual and bool(np.isfinite(actions).all())
+        if box is not None and usual and actions.shape == (n, *box.shape):
             return np.clip(actions, box.low, box.high)
         world = self.world
         return check_actions(actions, world.action_space, n, clip=world.clips_actions)
