@@ -39,8 +39,8 @@ MUTANTS = [
     Mutant(
         "a drag law kept after a change of mass",
         "worlds/trifinger/physics.py",
-        "            self._drag = None\n",
-        "            pass\n",
+        'store.cached("drag", _MASSES,',
+        'store.cached("drag", (),',
         "tests/worlds/trifinger/test_mass_edits.py",
     ),
     Mutant(

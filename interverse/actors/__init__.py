@@ -1,4 +1,4 @@
-"""Who chooses interventions in training: actors and curricula."""
+"""Actors and curricula: they choose interventions in training."""
 
 from interverse.registry import Entry, Registry
 

@@ -217,8 +217,9 @@ class Driver:
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n = self._box, len(self.steps)
-        usual = box is not None and type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if usual and actions.shape == (n, *box.shape) and np.isfinite(actions).all():
+        usual = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        usual = usual and bool(np.isfinite(actions).all())
+        if box is not None and usual and actions.shape == (n, *box.shape):
             return np.clip(actions, box.low, box.high)
         world = self.world
         return check_actions(actions, world.action_space, n, clip=world.clips_actions)

@@ -157,4 +157,4 @@ class InterventionRules:
 def differs(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
     """Returns in which rows two arrays differ."""
     unequal = np.asarray(a != b)
-    return unequal.any(axis=tuple(range(1, unequal.ndim)))
+    return np.asarray(unequal.any(axis=tuple(range(1, unequal.ndim))))

@@ -220,7 +220,7 @@ def setups(case: Case, number: int) -> list[Setup]:
     if case.id.startswith("trifinger/"):
         kinds: list[list[Setup]] = [
             [],
-            [_at_goal],
+            [_delayed, _at_goal],
             [_scripted(41)],
             [_touch],
             [_scripted(71), _at_goal],
@@ -274,6 +274,11 @@ def _scripted(steps: int) -> Setup:
             seen, *_ = venv.step(np.asarray(policy(seen)))
 
     return play
+
+
+def _delayed(venv: Any) -> None:
+    """Lets commands arrive late, so that those that are pending matter."""
+    _put(venv, {"robot/action_delay": 2})
 
 
 def _at_goal(venv: Any) -> None:
