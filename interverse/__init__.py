@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from interverse import _gl_wish  # noqa: F401 - before anything imports MuJoCo
 from interverse._version import __version__
 from interverse.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS

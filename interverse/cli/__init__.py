@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "evaluate",
         "score a policy under protocols",
     ),
+    "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
     "explain": (
         "interverse.cli.explain",
         "Explain",

@@ -69,6 +69,13 @@ class Train:
 
 def train(config: Train) -> Path:
     """Trains and says where the policy is."""
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
     pixels = config.algorithm in get_args(PixelAlgorithm)
     on_device = not pixels and config.device not in (None, "cpu")
     if on_device:

@@ -1,4 +1,4 @@
-"""What a data set says about itself, and the arrays it holds.
+"""The header of a data set, and the arrays it holds.
 
 An episode has T actions and T + 1 frames. A frame is kept as the scene it is drawn from (cells,
 shapes and colours of the objects, all uint8), which is a hundredth of its pixels; pixels are kept

@@ -95,7 +95,7 @@ class DeviceArena:
             options: of the world, as for `make`.
         """
         settings = {"contact": "convex", **(options or {})}
-        env = make(task, **settings)
+        env: Any = make(task, **settings)
         world = env.unwrapped.world
         if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
             raise InvalidValueError(
@@ -109,7 +109,7 @@ class DeviceArena:
         self.layout = world._observer.layout
         types = {kind: numbers for kind, _, numbers in world.task.observed(world.scene)}
         self._exact_drag = world.options.drag == "exact"
-        self.engine = make_engine(
+        self.engine: Any = make_engine(
             EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
         )
         env.close()
@@ -154,10 +154,11 @@ class DeviceArena:
         kind = self._qpos.dtype
         wanted = {f"store/{name}" for name in _HELD}
         self._count = len(starts)
+        self._physical = [name for name in starts.rows if not name.startswith("store/")]
         self._starts = {
             name: torch.as_tensor(rows, device=self.device, dtype=kind)
             for name, rows in starts.rows.items()
-            if name in wanted or not name.startswith("store/")
+            if name in wanted or name in self._physical
         }
 
     # ------------------------------------------------------------------ episodes
@@ -173,7 +174,9 @@ class DeviceArena:
         rows = (self._next + np.arange(len(worlds))) % self._count
         self._next = int(self._next + len(worlds)) % self._count
         picked = torch.as_tensor(rows, device=self.device)
-        state = {n: v[picked] for n, v in self._starts.items() if not n.startswith("store/")}
+        state: dict[str, Any] = {
+            name: part[picked] for name, part in self._starts.items() if name in self._physical
+        }
         if self.device.type == "cpu":
             state = {name: part.numpy() for name, part in state.items()}
         self.engine.load(state, worlds)

@@ -81,7 +81,7 @@ class DevicePpo:
 
     def _rest(self) -> None:
         """Makes the untrained mean action the resting pose."""
-        last = self.network.actor[-1]
+        last: Any = self.network.actor[-1]
         torch.nn.init.normal_(last.weight, 0.0, 0.01)
         rest = self.arena.rest_action()
         with torch.no_grad():

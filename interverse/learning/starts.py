@@ -128,7 +128,7 @@ def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Sta
         task: a world's id.
         options: of the world.
     """
-    env = make(task, **{"contact": "convex", **options})
+    env: Any = make(task, **{"contact": "convex", **options})
     try:
         model = env.unwrapped.world._physics.model
         return Starts(_joined([part.rows for part in parts], model))

@@ -93,7 +93,7 @@ class CounterfactualScore:
 
     def record(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
-        return asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
 
 class CounterfactualRespondent(Protocol):

@@ -77,7 +77,9 @@ class Materials:
     @property
     def actions_per_object(self) -> int:
         """Moves in blocks, colours in chemistry; five in every published world."""
-        return BLOCKS_MOVES if self.world.startswith("blocks/") else CHEMISTRY_COLORS
+        if self.world.startswith("blocks/"):
+            return BLOCKS_MOVES
+        return int(self.options.get("colors", CHEMISTRY_COLORS))
 
     @cached_property
     def _train_set(self) -> Dataset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -181,18 +182,32 @@ def _counted(cells: Sequence[Cell]) -> str:
 
 
 def written_page(
-    title: str, sections: Sequence[Section], figures: Sequence[str]
+    title: str,
+    sections: Sequence[Section],
+    figures: Sequence[str],
+    placed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, str]:
-    """Returns sections and figures as Markdown and as one HTML page."""
-    return _markdown(title, sections, figures), _page(title, sections, figures)
+    """Returns sections and figures as Markdown and as one HTML page.
+
+    Args:
+        title: the page's heading.
+        sections: in order.
+        figures: names of figures for the end of the page.
+        placed: by a section's heading, the name of a figure that stands below its grid.
+    """
+    return _markdown(title, sections, figures, placed), _page(title, sections, figures, placed)
 
 
-def _markdown(title: str, sections: Sequence[Section], figures: Sequence[str]) -> str:
+def _markdown(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
     lines = [f"# {title}", ""]
     for heading, remarks, grid in sections:
         lines += [f"## {heading}", "", *remarks, ""]
         head, *rows = grid
         lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+        if heading in placed:
+            lines += [f"![{placed[heading]}]({placed[heading]})", ""]
     lines += [f"![{name}]({name})" for name in figures]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -202,7 +217,9 @@ def _line(values: Sequence[str]) -> str:
     return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
 
 
-def _page(title: str, sections: Sequence[Section], figures: Sequence[str]) -> str:
+def _page(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
     parts = [f"<h1>{html.escape(title)}</h1>"]
     for heading, remarks, grid in sections:
         parts.append(f"<h2>{html.escape(heading)}</h2>")
@@ -210,12 +227,18 @@ def _page(title: str, sections: Sequence[Section], figures: Sequence[str]) -> st
         head, *rows = grid
         parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
         parts.append("</table>")
-    parts += [f'<p><img src="{name}" alt="{name}"></p>' for name in figures]
+        if heading in placed:
+            parts.append(_image(placed[heading]))
+    parts += [_image(name) for name in figures]
     body = "\n".join(parts)
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
         f"<style>{_STYLE}</style><body>{body}</body></html>\n"
     )
+
+
+def _image(name: str) -> str:
+    return f'<p><img src="{name}" alt="{name}"></p>'
 
 
 def _cells(values: Sequence[str], tag: str) -> str:

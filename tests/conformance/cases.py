@@ -66,6 +66,7 @@ _VARIATIONS = [
     Case("chemistry/full-v1", {"movement": "dynamic", "objects": 4, "colors": 3}),
     Case("chemistry/chain-v1", {"device": "torch"}),
     Case("chemistry/chain-v1", {"mode": "moving", "objects": 4}),
+    Case("chemistry/collider-v1", {"cpt": "table", "objects": 3, "colors": 3}),
     Case("chemistry/collider-v1", {"mode": "delayed", "objects": 4}),
     Case("chemistry/chain-v1", {"meta": True, "observed": [0, 2, 3, 4]}),
     Case("blocks/unobserved-3-v1", {"mode": "FewShot-v2"}),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 Array = Any  # a NumPy array or a Torch tensor
@@ -69,6 +69,9 @@ class Mechanisms:
     bias: Array  # (R,)
     tables: Sequence[CptTable | None] = ()  # per object; None where one would be too large
     standard: Array | None = None  # (R,) bool: the graph, gain and bias the tables are made with
+    own: Sequence[
+        Array | None
+    ] = ()  # per object (R, rows, k): chances that worlds have of their own
 
 
 def draw_weights(
@@ -163,6 +166,13 @@ def sample(mechanisms: Mechanisms, v: int, colors: Array, uniforms: Array) -> Ar
     """Returns (R,) colours of object v, given all colours (R, n) and its uniform numbers (R,)."""
     xp = array_namespace(colors)
     table = mechanisms.tables[v] if mechanisms.tables else None
+    own = mechanisms.own[v] if mechanisms.own else None
+    if own is not None and table is not None:
+        world = xp.arange(colors.shape[0], device=device(colors))
+        chances = own[world, table_row(table, colors)]
+        for c in range(1, chances.shape[1]):
+            chances[:, c] += chances[:, c - 1]
+        return pick(chances / chances[:, -1:], uniforms)
     if table is None or mechanisms.standard is None:
         return pick(cumulative(mechanisms, v, first_layer(mechanisms, v, colors)), uniforms)
     out = pick(table.cumulative[table_row(table, colors)], uniforms)
@@ -194,6 +204,11 @@ def table_row(table: CptTable, colors: Array) -> Array:
     for place, parent in enumerate(table.parents):
         row += k**place * colors[:, parent]
     return row
+
+
+def chances_of(table: CptTable) -> NDArray[np.float64]:
+    """Returns (rows, k) the chances behind a table."""
+    return np.diff(np.asarray(table.cumulative), axis=1, prepend=0.0)
 
 
 def tabulate(

@@ -9,6 +9,8 @@ from interverse.errors import explain
 from interverse.sim.raster import GRID
 from interverse.worlds.chemistry import graphs
 
+_ROUNDING = 1e-6  # how far a row of chances may be from 1
+
 
 def out_of_order(adjacency: NDArray[np.int64]) -> dict[int, str]:
     """Returns the rows of (R, n, n) that are no graph of this world, each with its reason."""
@@ -21,6 +23,19 @@ def disagreeing(name: str, differs: NDArray[np.bool_]) -> dict[int, str]:
     """Returns the rows where an edge and the whole graph, both given, say different things."""
     text = explain(f"{name} and graph/adjacency disagree", fix="Give one of them")
     return {int(row): text for row in np.flatnonzero(differs)}
+
+
+def not_chances(name: str, rows: NDArray[np.float64]) -> dict[int, str]:
+    """Returns the worlds whose table (R, rows, k) has a row that does not sum to 1."""
+    off = np.abs(rows.sum(axis=2) - 1.0) > _ROUNDING
+    return {
+        int(world): explain(
+            f"row {int(np.argmax(off[world]))} of {name} sums to"
+            f" {rows[world].sum(axis=1)[np.argmax(off[world])]:.6g}",
+            allowed="rows that sum to 1",
+        )
+        for world in np.flatnonzero(off.any(axis=1))
+    }
 
 
 def shared_cells(position: NDArray[np.int64]) -> dict[int, str]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from interverse.errors import InvalidValueError, explain
 from interverse.scm import Variable, with_defaults
 from interverse.sim import raster
-from interverse.worlds.chemistry import feasible, graphs
+from interverse.worlds.chemistry import feasible, graphs, original
+from interverse.worlds.chemistry.cpt import MOST_TABLE_ROWS, Weights, chances_of, tabulate
 from interverse.worlds.chemistry.delayed import whole_bytes
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.screening import Screen
@@ -32,7 +33,8 @@ def declared(
     options: ChemistryOptions,
 ) -> tuple[NDArray[np.int64], Mapping[str, Variable]]:
     """Returns the adjacency and the variables, with the options' defaults laid over both."""
-    given = with_defaults(declare(options, options.adjacency()), options.defaults)
+    chances = tables_of(options)
+    given = with_defaults(declare(options, options.adjacency(), chances), options.defaults)
     matrix = np.array(given["graph/adjacency"].default)
     graphs.adjacency_of(graphs.edges_of(matrix), options.objects)  # raises for a cycle
     for i in range(options.objects):
@@ -41,7 +43,33 @@ def declared(
                 matrix[i, j] = given[edge_of(j, i)].default
     _check_defaults(options, given, matrix)
     rest = {n: v for n, v in options.defaults.items() if given[n].kind != "graph"}
-    return matrix, with_defaults(declare(options, matrix), rest)
+    return matrix, with_defaults(declare(options, matrix, chances), rest)
+
+
+def networks(options: ChemistryOptions) -> Weights:
+    """Returns the networks the world is made with: of a file, or drawn and screened."""
+    if options.cpt_file is not None:
+        level = options.level
+        return original.weights(options.cpt_file, options.sizes, gain=level.gain, bias=level.bias)
+    return screen(options).weights(options.cpt_seed)
+
+
+def tables_of(options: ChemistryOptions) -> dict[int, NDArray[np.float64]]:
+    """Returns each object's chances where they are variables; object 0 is only ever painted."""
+    if options.cpt != "table":
+        return {}
+    level = options.level
+    found = tabulate(networks(options), options.adjacency(), level.gain, level.bias)
+    for v, table in enumerate(found):
+        if table is None:
+            raise InvalidValueError(
+                explain(
+                    f"object {v} has too many parents for a table",
+                    allowed=f"{MOST_TABLE_ROWS} rows at most",
+                    fix="Pass cpt='network', or a sparser graph",
+                )
+            )
+    return {v: chances_of(table) for v, table in enumerate(found) if v and table is not None}
 
 
 def _check_defaults(
@@ -65,6 +93,11 @@ def _check_defaults(
                 fix="Pass movement='static', or intervene after the reset",
             )
         )
+    for name in options.defaults:
+        if name.endswith("/cpt"):
+            wrong = feasible.not_chances(name, np.asarray(given[name].default)[None])
+            if wrong:
+                raise InvalidValueError(wrong[0])
     positions = [given[name_of(i, "position")].default for i in range(options.objects)]
     clash = feasible.shared_cells(np.array(positions)[None])
     if clash:
@@ -80,6 +113,8 @@ def places(options: ChemistryOptions) -> dict[str, Place]:
         "palette": ("palette", ()),
     }
     for i in range(options.objects):
+        if i and options.cpt == "table":
+            out[name_of(i, "cpt")] = (f"cpt_{i}", ())
         out |= {name_of(i, field): (field, (i,)) for field in ("color", "position", "shape")}
         if options.has_target:
             out[goal_of(i, options)] = ("goal", (i,))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.rng import Noise, check_seed
 from interverse.worlds import palette
-from interverse.worlds.chemistry import graphs
+from interverse.worlds.chemistry import graphs, original
 from interverse.worlds.chemistry.cpt import FAMILIES, CptSizes, Family
 from interverse.worlds.chemistry.dynamics import DIRECTIONS
 from interverse.worlds.chemistry.screening import LEAST_EFFECT
@@ -21,6 +21,7 @@ from interverse.worlds.world import WorldOptions
 
 Mode = Literal["rl", "plain", "moving", "delayed"]
 Movement = Literal["static", "dynamic"]
+Mechanism = Literal["network", "table"]
 
 LARGEST_SCALE = 10.0
 LONGEST_DELAY = 64
@@ -92,6 +93,13 @@ class ChemistryOptions(WorldOptions):
     """Scale of the layers (`cpt/gain`). Larger: chances nearer to 0 and 1."""
     bias: float | None = None
     """Half-width of the uniform biases (`cpt/bias`)."""
+    cpt: Mechanism = "network"
+    """network: chances come from the networks, and graph, gain and bias can be edited. table: every
+    object's chances are a variable `object_i/cpt` that can be read and set, a row per colouring of
+    its parents (the first parent counts fastest); graph, gain and bias can then only be read."""
+    cpt_file: str | None = None
+    """A file that the original saved (`graph` and `mlp0`, `mlp1`, ...; needs interverse[torch]):
+    the world has its graph and its networks instead of drawn ones."""
     hidden: int | None = None
     """Hidden units a network; None takes 4 objects, in plain and moving 4 objects x colors."""
     graph_seed: int = 0
@@ -124,6 +132,7 @@ class ChemistryOptions(WorldOptions):
         _check_name("mode", self.mode, _FORMS)
         _check_name("movement", self.movement, ("static", "dynamic"))
         _check_name("skewness", self.skewness, SKEWNESS)
+        _check_name("cpt", self.cpt, ("network", "table"))
         _check_name("weights", self.weights, FAMILIES)
         for name in ("meta", "legacy"):
             if not isinstance(getattr(self, name), bool):
@@ -134,6 +143,7 @@ class ChemistryOptions(WorldOptions):
             check_seed(getattr(self, name), name=name)
         self._check_numbers()
         self._check_mode()
+        self._check_mechanisms()
         palette.spread(self.colormap, self.colors)  # raises for an unknown or too small one
         object.__setattr__(self, "observed", _observed(self.observed, self.objects))
         if self.graph is not None and not isinstance(self.graph, str):
@@ -172,6 +182,24 @@ class ChemistryOptions(WorldOptions):
         if self.hidden is not None:
             _check_whole("hidden", self.hidden, 1, 4096)
         _check_whole("target_steps", self.target_steps, 0, 10_000)
+
+    def _check_mechanisms(self) -> None:
+        for name, given in (("cpt", self.cpt != "network"), ("cpt_file", self.cpt_file)):
+            if given and (self.meta or self.mode == "delayed"):
+                raise InvalidValueError(
+                    explain(
+                        f"{name} is {getattr(self, name)!r}, mode is {self.mode!r}, meta is"
+                        f" {self.meta}",
+                        allowed=f"{name} in modes rl, plain and moving, without meta",
+                    )
+                )
+        if self.cpt_file is not None and (self.graph is not None or self.least_effect):
+            raise InvalidValueError(
+                explain(
+                    "cpt_file is given, and graph or least_effect too",
+                    fix="Leave them out: the file brings its graph, and nothing is drawn",
+                )
+            )
 
     def _check_mode(self) -> None:
         if self.delay is not None:
@@ -253,6 +281,8 @@ class ChemistryOptions(WorldOptions):
         )
 
     def _named_graph(self) -> NDArray[np.int64] | None:
+        if self.cpt_file is not None:
+            return original.graph(self.cpt_file, self.objects)
         if self.graph is not None:
             return graphs.parse(self.graph, self.objects)
         if not self.has_target and self.objects in graphs.HARD_WIRED:

@@ -109,7 +109,15 @@ def _networks(mechanisms: Mechanisms, world: int) -> Callable[[int, dict[int, in
     )
     gain, bias = float(mechanisms.gain[world]), float(mechanisms.bias[world])
 
+    def table(i: int, shown: dict[int, int]) -> list[float]:
+        """The object's own table; the first parent counts fastest."""
+        count = len(second_bias[i])
+        row = sum(count**place * color for place, color in enumerate(shown.values()))
+        return [float(chance) for chance in mechanisms.own[i][world][row]]
+
     def chances(i: int, shown: dict[int, int]) -> list[float]:
+        if mechanisms.own and mechanisms.own[i] is not None:
+            return table(i, shown)
         units = range(len(first_bias[i]))
         sums = [bias * first_bias[i][h] for h in units]
         for j, color in shown.items():

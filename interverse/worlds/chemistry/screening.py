@@ -5,6 +5,8 @@ under two different colours of object j, averaged over all pairs of colours and 
 the other parents, each equally likely. An object's network is the first of its draws in which
 every parent's effect reaches the least that is asked for; draw number a of `cpt_seed` s has the
 noise address (s, "cpt", a). Where no draw does, it is the one whose weakest edge is the strongest.
+An object with more than six parents keeps its first draw: among so many, few draws give each of
+them such an effect.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ LEAST_EFFECT = 0.2
 """The least effect of every edge in the worlds as registered."""
 DRAWS = 100
 """How many draws of a network are tried."""
-_MOST_CONTEXTS = 4096  # colourings of the parents; of more, so many are drawn
+_MOST_PARENTS = 6
+_MOST_CONTEXTS = 1024  # colourings of the parents; of more, so many are drawn
 
 
 @final
@@ -53,7 +56,8 @@ class Screen:
         kept = self._draw(seed, 0)
         if self.least <= 0.0:
             return kept
-        for v in np.flatnonzero(self.adjacency.any(axis=1)).tolist():
+        parents = self.adjacency.sum(axis=1)
+        for v in np.flatnonzero((parents > 0) & (parents <= _MOST_PARENTS)).tolist():
             best, strongest = kept, self._weakest_edge(kept, v)
             for attempt in range(1, DRAWS):
                 if strongest >= self.least:

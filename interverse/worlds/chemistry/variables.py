@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,13 +88,29 @@ def delays(options: ChemistryOptions) -> NDArray[np.int64]:
     return np.asarray(delayed.random_delays(u, LONGEST_DELAY))
 
 
-def declare(options: ChemistryOptions, adjacency: NDArray[np.int64]) -> Mapping[str, Variable]:
-    """Returns every variable of the world."""
+def declare(
+    options: ChemistryOptions,
+    adjacency: NDArray[np.int64],
+    chances: Mapping[int, NDArray[np.float64]] = MappingProxyType({}),
+) -> Mapping[str, Variable]:
+    """Returns every variable of the world; `chances` are its tables where they are variables."""
     n = options.objects
     per_object = [v for i in range(n) for v in _object(i, options)]
     goals = [_goal(i, options) for i in range(n)] if options.has_target else []
     edges = [v for j, i in combinations(range(n), 2) for v in _edge(j, i, options, adjacency[i, j])]
-    return table(*per_object, *goals, *_shared(options, adjacency), *edges)
+    tables = [_table(i, rows) for i, rows in chances.items()]
+    return table(*per_object, *goals, *tables, *_shared(options, adjacency), *edges)
+
+
+def _table(i: int, rows: NDArray[np.float64]) -> Variable:
+    return Variable(
+        name=name_of(i, "cpt"),
+        kind="latent",
+        default=rows,
+        domain=Box(0.0, 1.0, rows.shape),
+        doc="Chances of its colours, a row per colouring of its parents; the first parent counts"
+        " fastest. Every row sums to 1.",
+    )
 
 
 def _object(i: int, options: ChemistryOptions) -> Iterator[Variable]:
@@ -176,6 +193,7 @@ def _shared(options: ChemistryOptions, adjacency: NDArray[np.int64]) -> Iterator
         kind="graph",
         default=adjacency,
         domain=Integers(0, 1, (n, n)),
+        read_only=options.cpt == "table",
         doc="[i, j] = 1: object j is a parent of object i. Parents come before their children.",
     )
     for name, value, doc in (
@@ -187,6 +205,7 @@ def _shared(options: ChemistryOptions, adjacency: NDArray[np.int64]) -> Iterator
             kind="latent",
             default=np.array(value),
             domain=Box(0.0, LARGEST_SCALE),
+            read_only=options.cpt == "table",
             doc=doc,
         )
     yield Variable(
@@ -207,6 +226,7 @@ def _edge(j: int, i: int, options: ChemistryOptions, present: int) -> Iterator[V
         default=np.array(present),
         domain=boolean(),
         space_a=boolean(),
+        read_only=options.cpt == "table",
         doc=f"Whether object {j} causes object {i}: an entry of graph/adjacency.",
     )
     if options.mode == "delayed":
@@ -247,6 +267,8 @@ def _causes(i: int, options: ChemistryOptions) -> list[str]:
     """What object i's mechanism is made of; object 0 has none, it is only ever painted."""
     if i == 0:
         return []
+    if options.cpt == "table":
+        return [name_of(i, "cpt")]
     causes = ["cpt/gain", "cpt/bias", *(edge_of(j, i) for j in range(i))]
     if options.mode == "delayed":
         causes += ["palette", *(delay_of(j, i) for j in range(i))]

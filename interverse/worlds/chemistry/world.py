@@ -63,7 +63,7 @@ class Chemistry(World):
 
     def _networks(self) -> tuple[cpt.Weights, list[cpt.CptTable | None]]:
         options = self.options
-        weights = layout.screen(options).weights(options.cpt_seed)
+        weights = layout.networks(options)
         if options.meta:
             parts = {part: getattr(weights, part)[0] for part in cpt.PARTS}
             repeated = {part: self._repeat(row, self.num_worlds) for part, row in parts.items()}
@@ -214,6 +214,9 @@ class Chemistry(World):
             bias=bias,
             tables=self._tables,
             standard=standard,
+            own=[rows.get(f"cpt_{v}") for v in range(self.options.objects)]
+            if self.options.cpt == "table"
+            else (),
         )
 
     def _rules(self, rows: State, mechanisms: cpt.Mechanisms) -> delayed.FadeRules:
@@ -259,6 +262,9 @@ class Chemistry(World):
                 rows["duration"][place_in] = 1
         if "graph/adjacency" in values:
             refused = feasible.out_of_order(to_numpy(rows["adjacency"])) | refused
+        for name in values:
+            if self._where[name][0].startswith("cpt_"):
+                refused = feasible.not_chances(name, to_numpy(rows[self._where[name][0]])) | refused
         if any(self._where[name][0] == "position" for name in values):
             refused = feasible.shared_cells(to_numpy(rows["position"])) | refused
         return refused

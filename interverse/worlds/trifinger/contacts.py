@@ -161,7 +161,7 @@ def surface_frictions(scene: ArenaScene) -> dict[str, float]:
 
 def _slide(factor: float, *frictions: Array) -> Array:
     """Returns the sliding friction of pairs of surfaces, (n,); MuJoCo has a least one."""
-    out = factor
+    out: Array = factor
     for friction in frictions:
         out = out * friction
     return out.clip(_LEAST_FRICTION, None)

@@ -1,0 +1,66 @@
+"""`interverse fit`: a world model from a world's id to one page."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from interverse.cli.evaluate import parse_pairs
+from interverse.errors import missing_extra
+
+try:
+    from interverse.reproduce.fit_world import FitBudget, FitWorld, fit_world
+except ModuleNotFoundError as error:
+    if error.name in ("torch", "safetensors"):
+        raise missing_extra(error.name, "torch") from error
+    raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCommand:
+    """What the library's `FitWorld` says, and how to print."""
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A world of blocks or chemistry, such as blocks/observed-3-v1."""
+    model: str = "modular"
+    """ae, vae, gnn, action_gnn, modular, transformer, learned_graph, lstm, rim or scoff."""
+    loss: str = "contrastive"
+    """contrastive, jepa or nll."""
+    budget: FitBudget = "smoke"
+    """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
+    full: the published sizes, for a GPU."""
+    seeds: int = 1
+    """Seeds 1 to N."""
+    epochs: int | None = None
+    """Epochs per stage, if not the budget's."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    option: tuple[str, ...] = ()
+    """Options of the world, as NAME=VALUE (JSON values), such as cpt_seed=2."""
+    time_limit: float | None = None
+    """Stop cleanly after so many seconds; the same command then goes on."""
+    out: Path | None = None
+    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET."""
+    json: bool = False
+    """Write all scores as one JSON document to standard output."""
+
+
+FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
+
+
+def fit(config: FitCommand) -> dict[str, Any]:
+    """Fits; the log goes to standard error, the summary's text to standard output."""
+    given = {
+        f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("option", "json")
+    }
+    found = fit_world(FitWorld(**given, options=parse_pairs(config.option)))
+    if config.json:
+        sys.stdout.write(json_module.dumps(found, indent=1) + "\n")
+    elif found["complete"]:
+        sys.stdout.write((Path(found["folder"]) / "summary.md").read_text())
+    return found

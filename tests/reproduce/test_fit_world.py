@@ -1,0 +1,61 @@
+"""`interverse fit`: from an id to one page, resumed after a stop."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from interverse.cli import main
+from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.reproduce import fit_world as module
+from interverse.reproduce.budgets import budget
+from interverse.reproduce.fit_world import FitWorld, fit_world
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """A budget of seconds."""
+    monkeypatch.setattr(module, "_SMOKE", budget("smoke", "contrastive"))
+    monkeypatch.setattr(module, "_SMOKE_HIDDEN", 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "loss"),
+    [("blocks/observed-3-v1", "modular", "contrastive"), ("chemistry/chain-v1", "ae", "nll")],
+)
+def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(tmp_path, name, model, loss):
+    settings = FitWorld(id=name, model=model, loss=loss, out=tmp_path / "fit")
+    assert not fit_world(replace(settings, time_limit=0.0))["complete"]
+    found = fit_world(settings)
+    assert found["complete"]
+    page = (settings.folder / "index.html").read_text()
+    for text in ("H@1", "open loop", "ceiling: the true world", "CF-MRR", "copy of the fact"):
+        assert text in page
+    for figure in ("curves.svg", "predictions.png", "graph.svg"):
+        assert figure in page
+        assert (settings.folder / figure).stat().st_size > 1000
+    (record,) = found["seeds"]
+    assert record["runs"][0]["command"].startswith(f"interverse fit {name} --model {model}")
+    assert set(record["scores"]["model"]) == {"ranking", "planning", "recovery"}
+    again = fit_world(settings)
+    assert again["seeds"][0]["scores"] == json.loads(json.dumps(record["scores"]))
+
+
+def test_the_verb_prints_json(tmp_path, capsys):
+    words = ["fit", "blocks/observed-3-v1", "--json", "--out", str(tmp_path / "fit")]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["complete"]
+
+
+def test_a_world_without_world_models_says_which_have_them():
+    with pytest.raises(InvalidValueError, match=r"trifinger.*blocks/observed-3-v1"):
+        FitWorld(id="trifinger/pushing-v1")
+    with pytest.raises(UnknownNameError, match="Did you mean"):
+        FitWorld(id="blocks/observd-3-v1")
+
+
+def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):
+    assert main(["train", "--task", "blocks/observed-3-v1", "--out", str(tmp_path)]) == 2
+    assert "interverse fit blocks/observed-3-v1" in capsys.readouterr().err
