@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum
 from interverse.envs import make, make_vec
+from interverse.files.npz import read_npz
 from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template
 from interverse.worlds.trifinger import device as device_worlds
@@ -43,8 +44,7 @@ class Starts:
     @classmethod
     def load(cls, file: str) -> Starts:
         """Returns the rows of an archive; nothing is unpickled."""
-        with np.load(file, allow_pickle=False) as held:
-            return cls({name: held[name] for name in held.files})
+        return cls(read_npz(file))
 
 
 def curriculum_starts(
