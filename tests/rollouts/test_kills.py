@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-KILLS = int(os.environ.get("KILLS", "10"))
+KILLS = 10
 EVALUATE = """
 import sys, interverse as iv
 iv.evaluate("random", "tutorial/slider-v1", "P0-P5", episodes=100, max_steps=40, workers={workers},
