@@ -16,9 +16,8 @@ from interverse.errors import InvalidValueError, explain
 from interverse.files.atomic import write_json
 from interverse.files.json_text import read_json, read_json_object
 from interverse.files.safetensors_file import read_safetensors, write_safetensors
-from interverse.learning.arena import DeviceArena
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts
+from interverse.learning.starts import Starts, curriculum_starts, make_arena
 from interverse.rng import check_seed
 
 _WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
@@ -85,11 +84,11 @@ def train_on_device(
             seed=config.seed << 32,
             options=config.options,
         )
-    arena = DeviceArena(
+    arena = make_arena(
         config.task,
+        starts,
         num_worlds=config.num_worlds,
         device=config.device,
-        starts=starts,
         options=config.options,
     )
     try:

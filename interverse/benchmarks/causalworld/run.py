@@ -10,8 +10,8 @@ from typing import Any, final
 from interverse.benchmarks.causalworld.pages import write_pages
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.files.json_text import read_json, read_json_object
-from interverse.learning.arena import DeviceArena
 from interverse.learning.evaluation import episode_rows, play, starts_of
+from interverse.learning.starts import make_arena
 from interverse.learning.train import DeviceTrain, train_on_device
 from interverse.protocols.select import select_protocols
 from interverse.reproduce.clock import Clock
@@ -104,11 +104,11 @@ def _tested(
     sizes = settings.sizes()
     protocols = select_protocols(run.world, "P0-P11")
     starts = starts_of(run.world, protocols, episodes=sizes.episodes, options=sizes.options)
-    arena = DeviceArena(
+    arena = make_arena(
         run.world,
+        starts,
         num_worlds=len(starts),
         device=settings.device,
-        starts=starts,
         groups=1,
         options=sizes.options,
     )
