@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from interverse import _gl_wish  # noqa: F401 - before anything imports MuJoCo
 from interverse._version import __version__
 from interverse.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:
     from interverse.data import load_dataset
+    from interverse.data.pairs.scoring import score_pairs
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
     from interverse.reports.attribution import attribute
@@ -45,6 +47,7 @@ _LAZY = {
     "make_vec": "interverse.envs",
     "register": "interverse.envs",
     "rollout": "interverse.rollouts",
+    "score_pairs": "interverse.data.pairs.scoring",
 }
 
 __all__ = [
@@ -69,6 +72,7 @@ __all__ = [
     "register",
     "report",
     "rollout",
+    "score_pairs",
 ]
 
 

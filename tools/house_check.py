@@ -20,7 +20,7 @@ SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
 # Low to high; names on one line do not see each other, but for the first line's. What stands above
 # __init__ uses the library as its users do.
 IMPORT_ORDER = (
-    "_version errors rng registry",
+    "_gl_wish _version errors rng registry",
     "files",
     "scm metrics",
     "sim",
@@ -33,9 +33,11 @@ IMPORT_ORDER = (
     "agents",
     "results",
     "protocols",
+    "learning",
     "reports",
     "viewer",
     "reproduce",
+    "benchmarks",
     "__init__",
     "bench",
     "cli",

@@ -77,7 +77,7 @@ def examine() -> list[Finding]:
     system = f"Python {platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
     findings = [Finding("interverse", "ok", f"{__version__}; {system}")]
     findings += [Finding(name, "ok", importlib.metadata.version(name)) for name in _BASE]
-    findings += [_gl(), _gpu(), _pictures()]
+    findings += [_gl(), _gpu(), _pictures(), _friction()]
     findings += [_extra(name, modules) for name, modules in EXTRAS.items()]
     findings += [_program(name, package) for name, package in _PROGRAMS.items()]
     return findings
@@ -113,6 +113,15 @@ def _pictures() -> Finding:
     files = list(folder.glob("*/*.pic"))
     size = sum(file.stat().st_size for file in files) / 1e6
     return Finding("picture cache", "ok", f"{folder}: {len(files)} pictures, {size:.0f} MB")
+
+
+def _friction() -> Finding:
+    from interverse.sim import coulomb
+
+    problem = coulomb.missing()
+    if problem is None:
+        return Finding("exact contacts", "ok", str(coulomb.library_path()))
+    return Finding("exact contacts", "missing", 'TriFinger runs with contact="convex"', problem)
 
 
 def _extra(name: str, modules: tuple[str, ...]) -> Finding:

@@ -280,6 +280,8 @@ class Driver:
         if not np.all(self.running[index]):
             raise ResetNeededError(explain("do before reset", fix="Call reset() first"))
         rows = self._resolve(given, index, self._noise(index))
+        if not len(index):
+            return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
         before = {name: self.host_values[name] for name in self._rules.reach(rows)}
         changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
         reasons = self._rules.outside(rows, index, changed, check=check)

@@ -43,6 +43,11 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
 class ActorCritic(torch.nn.Module):
     """A Gaussian policy and a value, on normalised features of an observation."""
 
+    features: Tensor
+    mean: Tensor
+    variance: Tensor
+    seen: Tensor
+
     def __init__(self, features: Tensor, actions: int, hidden: tuple[int, ...]) -> None:
         super().__init__()
         count = features.shape[1]
@@ -85,7 +90,7 @@ class ActorCritic(torch.nn.Module):
         spread = self.variance * self.seen + variance * count
         self.variance.copy_((spread + gap**2 * self.seen * count / total) / total)
         self.mean.add_(gap * count / total)
-        self.seen.copy_(total.clip(max=2e7))
+        self.seen.copy_(torch.clamp(total, max=2e7))
 
     def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
         """Returns the mean action as a policy of two plain files."""

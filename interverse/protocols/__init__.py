@@ -1,4 +1,4 @@
-"""What a test holds fixed, what it intervenes on, how often: literal tables, and `evaluate`."""
+"""Protocols of tests: literal tables of what is intervened on, and `evaluate`."""
 
 from interverse.registry import Entry, Registry
 

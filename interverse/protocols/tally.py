@@ -1,4 +1,4 @@
-"""What happens in each row of a unit, gathered until its episode ends."""
+"""A tally of a unit: scores and steps of each row, gathered until its episode ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tally:
         self._drawn: list[dict[str, Any]] = [
             {name: rows[row] for name, rows in given.items()} for row in range(n)
         ]
-        self._film = _Film(driver, metrics) if metrics else None
+        self._film = _StepRecord(driver, metrics) if metrics else None
         self._trace = _Trace(driver)
 
     def intervened(self, reasons: Mapping[int, str], step: int) -> None:
@@ -127,7 +127,8 @@ class Tally:
 
 
 def _plain(value: NDArray[Any]) -> float | list[float]:
-    return float(value) if value.ndim == 0 else value.astype(float).ravel().tolist()
+    numbers = to_numpy(value)
+    return float(numbers) if numbers.ndim == 0 else numbers.astype(float).ravel().tolist()
 
 
 @final
@@ -173,7 +174,7 @@ def _leaves(seen: Any) -> list[Any]:
     )
 
 
-class _Film:
+class _StepRecord:
     """The steps of all rows, kept for metrics of one's own."""
 
     def __init__(self, driver: Driver, metrics: tuple[Metric, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Which episodes to look at: the best, the median and the worst of each experiment."""
+"""Episodes to look at: the best, the median and the worst of each experiment."""
 
 from __future__ import annotations
 

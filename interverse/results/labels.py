@@ -1,4 +1,4 @@
-"""What readers call a variable's components and a metric."""
+"""Names of a variable's components and of metrics, as readers see them."""
 
 from __future__ import annotations
 

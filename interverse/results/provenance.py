@@ -1,4 +1,4 @@
-"""What made a result: the versions of all that can change a number, and the command."""
+"""Provenance of a result: the versions of all that can change a number, and the command."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from interverse.errors import FileFormatError, explain
 from interverse.files.json_text import parse_json
 from interverse.files.npz import read_npz
 from interverse.files.zip_archive import open_zip
-from interverse.rollouts.policy_card import check_seen
+from interverse.rollouts.policy_card import check_seen, printed_numbers
 
 _CARD, _SECOND, _THIRD = "data", "parameter_list", "policy.pth"
 _NO_CARD: dict[str, Any] = {}
@@ -98,14 +98,3 @@ def _check_layers(layers: list[tuple[Any, Any]], *ends: int) -> None:
         width = weight.shape[1:]
     if any(width != (end,) for end in ends):
         raise ValueError(f"{width[0]} actions with bounds of {ends}")
-
-
-def printed_numbers(text: Any) -> NDArray[np.float32]:
-    """Returns the numbers that NumPy printed: Stable-Baselines keeps bounds as text.
-
-    >>> printed_numbers("[-1.  0.5]").tolist()
-    [-1.0, 0.5]
-    """
-    if not isinstance(text, str):
-        raise ValueError(f"bounds are a {type(text).__name__}")
-    return np.array([float(word) for word in text.strip("[]").split()], dtype=np.float32)

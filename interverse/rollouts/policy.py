@@ -1,4 +1,4 @@
-"""What acts: a callable on observations with a leading world axis, or something made into one.
+"""Policies: callables on observations with a leading world axis, or what is made into one.
 
 A policy may have `reset(mask, seeds)`, called when worlds in the mask start new episodes. Stable-
 Baselines3 models and Torch modules are recognised by their methods, so neither library is imported.

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from interverse.errors import FileFormatError, explain
 
 WEIGHTS, CARD = "policy.safetensors", "policy.json"
@@ -66,3 +69,14 @@ def check_seen(shape: tuple[int, ...], wanted: int) -> None:
 
 def _is_finite(number: Any) -> bool:
     return isinstance(number, int | float) and math.isfinite(number)
+
+
+def printed_numbers(text: Any) -> NDArray[np.float32]:
+    """Returns the numbers that NumPy printed: Stable-Baselines keeps bounds as text.
+
+    >>> printed_numbers("[-1.  0.5]").tolist()
+    [-1.0, 0.5]
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"bounds are a {type(text).__name__}")
+    return np.array([float(word) for word in text.strip("[]").split()], dtype=np.float32)

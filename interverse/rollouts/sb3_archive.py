@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 
 from interverse.errors import explain, missing_extra
 from interverse.files.zip_archive import open_zip
-from interverse.rollouts.archives import printed_numbers
 from interverse.rollouts.exported import Activation, Card, ExportedPolicy
-from interverse.rollouts.policy_card import check_bounds, check_chain, check_seen
+from interverse.rollouts.policy_card import (
+    check_bounds,
+    check_chain,
+    check_seen,
+    printed_numbers,
+)
 
 try:
     import torch

@@ -86,7 +86,7 @@ class Drawing:
         self._scene = mujoco.MjvScene(model, _MOST_GEOMS)
         self._options = mujoco.MjvOption()
         self._view = mujoco.MjvCamera()
-        self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED  # type: ignore[assignment]
+        self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._viewport = mujoco.MjrRect(0, 0, size[1], size[0])
         # Freed by the thread that made it; another's context would lose its own textures.
         self._free = weakref.finalize(self, self._thread.later, self._context.free)

@@ -49,7 +49,7 @@ _JOINT_SIZES = {  # of one joint of each type: positions, degrees of freedom
 _FREE_OPTIONS = frozenset({"opt.gravity", "opt.timestep", "opt.wind", "opt.density"})
 _CONSTANT_INPUTS = frozenset(mujoco.MjModel._setconst_inputs)
 # State that bindings may name too, and where the model shows its shape.
-STATE_FIELDS = {
+STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "act": lambda model: np.zeros(model.na),
     "mocap_pos": lambda model: np.zeros((model.nmocap, 3)),
     "mocap_quat": lambda model: np.zeros((model.nmocap, 4)),

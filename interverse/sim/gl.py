@@ -17,6 +17,7 @@ from typing import Any
 import mujoco
 from mujoco.rendering.classic import gl_context
 
+from interverse import _gl_wish
 from interverse.errors import RenderError, explain
 
 _LOG = logging.getLogger(__name__)
@@ -27,6 +28,13 @@ _WISH, _PLATFORM = "MUJOCO_GL", "PYOPENGL_PLATFORM"  # MuJoCo's and PyOpenGL's v
 @functools.cache
 def backend() -> str:
     """Returns the name of the GL back end in use, or raises RenderError naming what to install."""
+    if _gl_wish.REFUSED is not None:
+        raise RenderError(
+            explain(
+                f"{_WISH} is {_gl_wish.REFUSED!r}, which is unknown or needs a display",
+                allowed=f"{_WISH} unset, egl or osmesa",
+            )
+        )
     wish = os.environ.get(_WISH, "").strip().lower()
     problems = []
     for name in [wish] if wish else list(_PACKAGES):

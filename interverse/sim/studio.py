@@ -46,6 +46,7 @@ EDITABLE = (
 """Fields of a model that a picture may be given other values of."""
 
 Part = Literal["rgb", "geoms", "depth"]
+_COLOUR: tuple[Part, ...] = ("rgb",)
 _SPARE_GEOMS = 64  # for what MuJoCo itself adds to a scene
 _SEGMENT = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
 
@@ -107,7 +108,7 @@ class Stage:
         *,
         qpos: NDArray[np.float64],
         size: int,
-        parts: Collection[Part] = ("rgb",),
+        parts: Collection[Part] = _COLOUR,
         fast: bool = False,
     ) -> Picture:
         """Returns the picture of the model as built but for `edits`.

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
+from interverse.sim.arrays import cross, inverse, rotate, unit
 from interverse.sim.elements import (
     Bodies,
     element_ids,
@@ -43,7 +44,6 @@ from interverse.sim.engine import (
     State,
 )
 from interverse.sim.render import Camera
-from interverse.sim.rotation import cross, inverse, rotate, unit
 from interverse.sim.shapes import Shape, Shapes
 from interverse.sim.warp_device import find_device, load_warp, quiet
 from interverse.sim.warp_fields import WarpFields, as_tensor_rows, wp_to_torch

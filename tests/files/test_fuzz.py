@@ -1,4 +1,4 @@
-"""Malformed files of every format: a typed error or a whole object, within seconds, never a hang."""
+"""Malformed files of every format: a typed error or a whole object, within seconds."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ AGENTS = Registry(
         "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}),
         "sac_nr_aug": Entry(_SAC_AUG, {"augmentation": "network_randomization+drq"}),
         "sac_pixels": Entry("interverse.agents.pixel.sac:PixelSac"),
+        "svea": Entry("interverse.agents.pixel.svea:Svea"),
     },
 )
 

@@ -169,7 +169,7 @@ def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.O
     for one in every:
         one.zero_grad(set_to_none=True)
     trained = [tensor for group in groups for tensor in group["params"]]
-    loss.backward(inputs=trained)  # type: ignore[no-untyped-call]
+    loss.backward(inputs=trained)
     for one in every:
         one.step()
 

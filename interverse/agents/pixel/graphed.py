@@ -32,7 +32,7 @@ class GraphedUpdate:
         self._batch: PixelBatch | None = None
         self._stream: torch.cuda.Stream | None = None
         if self._works:
-            self._stream = torch.cuda.Stream(agent.device)  # type: ignore[no-untyped-call]
+            self._stream = torch.cuda.Stream(agent.device)
 
     def __call__(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; returns the losses, which the next call may overwrite."""

@@ -159,7 +159,7 @@ def perceptron(given: int, made: int, hidden: int, generator: torch.Generator) -
 
 def linear(given: int, made: int, generator: torch.Generator) -> nn.Linear:
     """Returns a linear layer: orthogonal, no bias at first."""
-    layer = skip_init(nn.Linear, given, made)  # type: ignore[no-untyped-call]
+    layer = skip_init(nn.Linear, given, made)
     nn.init.orthogonal_(layer.weight, generator=generator)
     nn.init.zeros_(layer.bias)
     return layer
@@ -167,7 +167,7 @@ def linear(given: int, made: int, generator: torch.Generator) -> nn.Linear:
 
 def convolution(given: int, made: int, generator: torch.Generator, *, stride: int = 1) -> nn.Conv2d:
     """Returns a 3x3 convolution: delta-orthogonal with the gain of ReLU, no bias at first."""
-    layer = skip_init(nn.Conv2d, given, made, 3, stride=stride)  # type: ignore[no-untyped-call]
+    layer = skip_init(nn.Conv2d, given, made, 3, stride=stride)
     centre = torch.empty(made, given)
     nn.init.orthogonal_(centre, gain=nn.init.calculate_gain("relu"), generator=generator)
     with torch.no_grad():

@@ -10,7 +10,16 @@ from typing import Literal, final, get_args
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 
 PixelAlgorithm = Literal[
-    "curl", "dbc", "drq", "rad", "sac_ae", "sac_aug", "sac_cj_aug", "sac_nr_aug", "sac_pixels"
+    "curl",
+    "dbc",
+    "drq",
+    "rad",
+    "sac_ae",
+    "sac_aug",
+    "sac_cj_aug",
+    "sac_nr_aug",
+    "sac_pixels",
+    "svea",
 ]
 PixelPreset = Literal["paper", "small"]
 CROPPED = ("curl", "rad")  # these see random crops of pictures 100/84 as large

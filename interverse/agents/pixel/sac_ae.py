@@ -109,7 +109,7 @@ def _transposed(
     given: int, made: int, generator: torch.Generator, **geometry: int
 ) -> nn.ConvTranspose2d:
     """Returns a 3x3 transposed convolution: delta-orthogonal with the gain of ReLU."""
-    layer = skip_init(nn.ConvTranspose2d, given, made, 3, **geometry)  # type: ignore[no-untyped-call]
+    layer = skip_init(nn.ConvTranspose2d, given, made, 3, **geometry)
     centre = torch.empty(given, made)
     nn.init.orthogonal_(centre, gain=nn.init.calculate_gain("relu"), generator=generator)
     with torch.no_grad():

@@ -27,6 +27,7 @@ from interverse.rng import generator
 
 BETAS = (0.5, 0.999)
 _EVALUATED_AT_ONCE = 256
+_ENCODED_AT_ONCE = 16  # pairs: an encoder's maps of many pictures do not fit a processor's cache
 
 
 @final
@@ -81,7 +82,7 @@ class PairWork:
         self.encoder.eval()
         rows = torch.arange(len(self.data), device=self.device)
         with torch.no_grad():
-            return torch.cat([self._encoded(some) for some in rows.split(_EVALUATED_AT_ONCE)])
+            return torch.cat([self._encoded(some) for some in rows.split(_ENCODED_AT_ONCE)])
 
     def epoch(self, rows: Tensor) -> dict[str, float]:
         """Trains on rows in their order; returns means over them, accuracy as it was met."""

@@ -67,7 +67,13 @@ def is_possible(room: Room, place: Floats) -> bool:
 
 
 def choose_view(
-    room: Room, boxes: Sequence[Bounds], target: int, numbers: Floats, *, close: bool
+    room: Room,
+    boxes: Sequence[Bounds],
+    target: int,
+    numbers: Floats,
+    *,
+    close: bool,
+    side: int | None = None,
 ) -> RoomView:
     """Returns a camera that sees one of the boxes in clear sight, and another if it can.
 
@@ -77,13 +83,14 @@ def choose_view(
         target: which of them is looked at.
         numbers: (TRIES, NUMBERS) uniform numbers.
         close: whether the object fills the picture; else it lies somewhere in it.
+        side: 0 stands in the nearer half of the places, 1 in the farther; None anywhere.
     """
     floor = _places(room)
     box = boxes[target]
     others = [b for i, b in enumerate(boxes) if i != target]
     blind = _blockers(room, others, box)
     points = 0.8 * corners_of(box) + 0.2 * (box[0] + box[1]) / 2
-    views = [_try(floor, box, row, close=close) for row in numbers]
+    views = [_try(floor, box, row, close=close, side=side) for row in numbers]
     scores = []
     for view in views:
         clear = clear_share(view.position, points, *blind)
@@ -118,7 +125,7 @@ def aim(place: Floats, at: Floats) -> tuple[float, float]:
     return wrap(np.arctan2(-x, y)), float(np.arctan2(z, np.hypot(x, y)))
 
 
-def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> RoomView:
+def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool, side: int | None) -> RoomView:
     middle, extent = (box[0] + box[1]) / 2, box[1] - box[0]
     width = float(np.sort(extent)[1:].mean())  # how large it looks from a side that shows it
     fov = _FOV[0] + u[0] * (_FOV[1] - _FOV[0])
@@ -129,6 +136,10 @@ def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool) -> RoomView:
     good = np.flatnonzero((looks > _SMALLEST) & (looks < _LARGEST) & (distance > 0.45))
     if len(good) == 0:  # small things are looked at from as near as one can
         good = np.argsort(np.abs(looks - _SMALLEST))[:6]
+    if side is not None:
+        good = good[np.argsort(distance[good], kind="stable")]
+        count = max(1, len(good) // 2)
+        good = good[-count:] if side else good[:count]
     place = places[good[int(u[2] * len(good))]]
     yaw, pitch = aim(place, middle)
     if close:

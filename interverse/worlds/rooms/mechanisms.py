@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.errors import explain
 from interverse.rng import Noise, generator
-from interverse.worlds.rooms import camera, lights
+from interverse.worlds.rooms import camera, confounding, lights
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.options import RoomsOptions
@@ -29,11 +29,15 @@ _SHAKE = np.array([0.12, 0.12, 0.08, 0.16, 0.10])  # of a camera in a step: m, m
 _NO_PLACE = "Take another class or instance, or set its position too"
 
 
-def draw_numbers(noise: Noise, objects: int) -> Row:
+def draw_numbers(noise: Noise, options: RoomsOptions) -> Row:
     """Returns the uniform numbers that a new episode's values are made of, (N, ...) each."""
-    names = [name_of(slot, "state") for slot in range(objects)]
+    names = [name_of(slot, "state") for slot in range(options.objects)]
     zero = np.zeros(len(noise))
-    return {
+    hidden: Row = {}
+    if options.confounder:
+        hidden["u/confounder"] = noise.uniform(confounding.COIN, (confounding.NUMBERS,))
+        hidden["focused"] = zero > 0
+    return hidden | {
         "u/room": noise.uniform("room/seed"),
         "u/object": noise.uniform("object/class"),
         "u/state": noise.uniforms(names, len(PROPERTIES)),
@@ -79,7 +83,7 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
     if not row["cut/room/seed"]:
         row["room/seed"] = np.array(int(row["u/room"] * TRAINING_ROOMS))
     room = plan_room(int(row["room/seed"]), options.objects)
-    row["order"] = _order(len(room.things), options.objects, float(row["u/object"]))
+    row["order"] = _order(len(room.things), options.objects, _looked_at(row, room, options))
     for slot in range(options.objects):
         problem = _settle_object(row, room, slot)
         if problem is not None:
@@ -90,6 +94,15 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
     _settle_light(row, room, options)
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
+
+
+def _looked_at(row: Row, room: Room, options: RoomsOptions) -> float:
+    """Returns the uniform number whose item comes first; it may follow the confounder."""
+    uniform = float(row["u/object"])
+    if not options.confounder:
+        return uniform
+    _put(row, confounding.COIN, np.int64(confounding.coin(row)))
+    return uniform if row["focused"] else confounding.choose_object(row, room.things, uniform)
 
 
 def refocus(row: Row, room: Room, index: int) -> None:
@@ -105,6 +118,8 @@ def refocus(row: Row, room: Room, index: int) -> None:
                 row[prefix + name_of(slot, field)] = old[prefix + name_of(before, field)]
     row["order"], row["u/state"] = order, old["u/state"][source]
     row["u/object"] = np.array((index + 0.5) / len(room.things))
+    if "focused" in row:
+        row["focused"] = np.array(True)
 
 
 def impossible_state(row: Row, options: RoomsOptions) -> str | None:
@@ -175,6 +190,8 @@ def _initial(row: Row, slot: int, *, graded: bool) -> NDArray[np.float64]:
 def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
     hue = float(generator(seed=room.seed, name="rooms/lamps").random())
     light = lights.draw_light(hue, row["u/light"], options.lamps)
+    if options.confounder:
+        light = confounding.lamp(row, light)
     if row["shifted"]:
         light = lights.shift_light(*light, row["u/shift"])
     for name, value in zip(LIGHT, light, strict=True):
@@ -187,7 +204,8 @@ def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     boxes = [t.pose.bounds(made(t.cls, t.instance).bounds()) for t in things if t is not None]
     index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
     target = sum(t is not None for t in things[:index])
-    view = camera.choose_view(room, boxes, target, row["u/camera"], close=close)
+    side = confounding.distance_side(row) if options.confounder else None
+    view = camera.choose_view(room, boxes, target, row["u/camera"], close=close, side=side)
     shake = _SHAKE * (row["u/shake"] - 0.5) * (0.25 if close else 1.0)
     place = view.position + shake[:3]
     place = place if camera.stands_free(room, place) else view.position

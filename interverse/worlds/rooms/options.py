@@ -45,6 +45,9 @@ class RoomsOptions(WorldOptions):
     """whole: objects are open or closed, on or off, and so on, as in the published set. graded:
     first states and the targets of actions are any value from 0 to 1, such as open to 0.37; then
     there is a variable action/target."""
+    confounder: bool = False
+    """Whether a hidden coin feeds object, size, distance, lamp and, in collected pairs, the action;
+    how strongly, the variable confounding says, 0 to 1."""
     light_spill: bool = False
     """Whether lamps that are on light up the room, and moving parts cast shadows: truer pictures,
     in which an action changes pixels far from its object."""
@@ -68,10 +71,11 @@ class RoomsOptions(WorldOptions):
                 raise InvalidValueError(
                     explain(f"{name} is {value!r}", allowed=f"a whole number, {least} to {most}")
                 )
-        if not isinstance(self.light_spill, bool):
-            raise InvalidValueError(
-                explain(f"light_spill is {self.light_spill!r}", allowed="True or False")
-            )
+        for name in ("light_spill", "confounder"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
+                )
         if self.device != "cpu":
             raise InvalidValueError(
                 explain(f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU")

@@ -20,6 +20,7 @@ from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
 from interverse.worlds.rooms.acceptance import Box, Limits, box_of, refusal
 from interverse.worlds.rooms.actions import possible
+from interverse.worlds.rooms.confounding import preferred_classes, preferred_verbs
 from interverse.worlds.rooms.drawing import Frame, Part
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
@@ -100,6 +101,7 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
     rng, size = noise.generator("rooms/attempt"), world.options.image_size
     limits = Limits.of(size)
     present = world.present(0)
+    present = _preferred(world, present, rng)
     target = present[int(rng.integers(len(present)))]
     if world.options.view == "single":
         world.focus(0, target)
@@ -111,14 +113,29 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
         candidates = [c for c in candidates if c.item == target]
     if len(candidates) < (1 if world.options.view == "single" else min(2, len(present))):
         return Rejection(reason="too few in view")
+    if world.options.confounder:
+        wanted = _preferred(world, [c.item for c in candidates], rng)
+        candidates = [c for c in candidates if c.item in wanted]
     chosen = candidates[int(rng.integers(len(candidates)))]
     world.focus(0, chosen.item)
     state = world.read(name_of(0, "state"))[0]
     graded = world.options.states == "graded"
     verbs = possible(int(world.read(name_of(0, "class"))[0]), state, graded=graded)
+    if world.options.confounder:
+        verbs = preferred_verbs(world.hidden(0), verbs, float(rng.random()))
     verb = verbs[int(rng.integers(len(verbs)))]
     origin = replace(origin, state=world.save(_ONE))
     return _judged(world, Draft(verb, address, origin), limits=limits, depth=depth)
+
+
+def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list[int]:
+    """Returns the items to choose from: with a confounder, mostly those of its side."""
+    if not world.options.confounder:
+        return items
+    order = world.read("order")[0].tolist()
+    classes = [int(world.read(name_of(order.index(item), "class"))[0]) for item in items]
+    kept = preferred_classes(world.hidden(0), classes, float(rng.random()))
+    return [items[place] for place in kept]
 
 
 def _candidates(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:

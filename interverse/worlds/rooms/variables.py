@@ -24,6 +24,7 @@ CAMERA = ("camera/position", "camera/yaw", "camera/pitch", "camera/fov")
 LIGHT = ("light/color", "light/brightness", "light/time_of_day")
 ACTION = ("action/object", "action/verb")
 TARGET = "action/target"
+CONFOUNDER = ("confounding", "confounder")
 _CLASSES = "Number of the class: " + ", ".join(f"{i} {n}" for i, n in enumerate(CLASS_NAMES)) + "."
 FIELDS = ("class", "instance", "position", "yaw", "state")
 
@@ -41,7 +42,8 @@ def declare(options: RoomsOptions) -> Mapping[str, Variable]:
     """Returns every variable of the world."""
     slots = range(options.objects)
     objects = [variable for slot in slots for variable in _object(slot)]
-    return table(_room(), *objects, *_camera(), *_light(), *_action(options))
+    hidden = _confounder() if options.confounder else ()
+    return table(_room(), *hidden, *objects, *_camera(), *_light(), *_action(options))
 
 
 def _room() -> Variable:
@@ -54,6 +56,25 @@ def _room() -> Variable:
         space_a=Integers(0, TRAINING_ROOMS - 1),
         space_b=Integers(TRAINING_ROOMS, last),
         doc="Which room: its size, covers, furniture and objects. The common cause of all else.",
+    )
+
+
+def _confounder() -> Iterator[Variable]:
+    yield Variable(
+        name=CONFOUNDER[0],
+        kind="latent",
+        default=np.array(0.0),
+        domain=Box(0.0, 1.0),
+        space_a=Box(0.0, 0.5),
+        space_b=Box(0.5, 1.0, open_low=True),
+        doc="How likely object, size, distance, hue, brightness and action each follow the coin.",
+    )
+    yield Variable(
+        name=CONFOUNDER[1],
+        kind="latent",
+        default=np.array(0),
+        domain=Integers(0, 1),
+        doc="A hidden coin, the common cause of what follows it.",
     )
 
 
@@ -193,7 +214,7 @@ def _action(options: RoomsOptions) -> Iterator[Variable]:
 
 def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> CausalGraph:
     """Returns the graph: the room causes all, the action one object's next state."""
-    exogenous = ("room/seed", *ACTION, TARGET)
+    exogenous = ("room/seed", *ACTION, TARGET, *CONFOUNDER)
     edges = [("room/seed", name) for name in variables if name not in exogenous]
     for slot in range(options.objects):
         cls, instance, position, yaw, state = (name_of(slot, field) for field in FIELDS)
@@ -204,6 +225,11 @@ def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> Ca
             edges += [(f"{TARGET}'", f"{state}'"), (state, f"{TARGET}'")]
     if options.states == "graded":
         edges += [(f"{name}'", f"{TARGET}'") for name in ACTION]
+    if options.confounder:
+        followed = [name for name in variables if name not in exogenous]
+        edges += [(cause, effect) for cause in CONFOUNDER for effect in followed]
+        chosen_by = (*CONFOUNDER, name_of(0, "class"), name_of(0, "state"))
+        edges += [(cause, f"{ACTION[1]}'") for cause in chosen_by]
     if options.view == "single":
         seen = [name_of(0, field) for field in ("class", "instance", "position", "yaw")]
         edges += [(cause, effect) for cause in seen for effect in CAMERA]

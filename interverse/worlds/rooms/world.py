@@ -34,6 +34,7 @@ from interverse.worlds.rooms.room import plan_room
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
+    CONFOUNDER,
     LIGHT,
     TARGET,
     causal_graph,
@@ -97,7 +98,7 @@ class Rooms(World):
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Draws rooms and all that follows; given states come last."""
         refused: dict[int, str] = {}
-        numbers = draw_numbers(noise, self.options.objects)
+        numbers = draw_numbers(noise, self.options)
         for i, world in enumerate(worlds.tolist()):
             mine = {name: value[i] for name, value in numbers.items()}
             held = {name: value[i] for name, value in given.items()}
@@ -135,7 +136,8 @@ class Rooms(World):
             mine = {name: value[i] for name, value in values.items()}
             row = self._row(world)
             other = {name for name, value in mine.items() if not np.array_equal(value, row[name])}
-            new = [s for s in self._slots if {"room/seed", name_of(s, "class")} & other]
+            common = {"room/seed", *CONFOUNDER}
+            new = [s for s in self._slots if (common | {name_of(s, "class")}) & other]
             problem = self._impose(row, mine, redraw=new)
             if problem is None:
                 self._write(row, world)
@@ -193,6 +195,10 @@ class Rooms(World):
         self._write(row, world)
 
     # ------------------------------------------------------------------- reading
+
+    def hidden(self, world: int) -> Row:
+        """Returns a world's row, for whoever acts as its confounder says."""
+        return self._row(world)
 
     def present(self, world: int) -> list[int]:
         """Returns the items that are in a room now, by their index in it."""

@@ -14,6 +14,7 @@ from interverse.worlds.trifinger.robot import DATUM
 from interverse.worlds.trifinger.scene import (
     FLOOR_EDGES,
     FLOOR_TEXTURES,
+    WALL_BOX,
     WALL_HEIGHT,
     WALL_RADIUS,
     ArenaScene,
@@ -86,6 +87,7 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
         castshadow=False,
     )
     half = WALL_RADIUS * math.tan(math.pi / WALL_SIDES) + 0.001
+    middle = WALL_RADIUS + WALL_BOX / 2
     for k in range(WALL_SIDES):
         turn = 2 * math.pi * k / WALL_SIDES
         cos, sin = math.cos(turn), math.sin(turn)
@@ -102,8 +104,8 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
             stage,
             f"stage_box_{k}",
             mujoco.mjtGeom.mjGEOM_BOX,
-            (0.01, half, WALL_HEIGHT / 2),
-            pos=((WALL_RADIUS + 0.01) * cos, (WALL_RADIUS + 0.01) * sin, DATUM + WALL_HEIGHT / 2),
+            (WALL_BOX / 2, half, WALL_HEIGHT / 2),
+            pos=(middle * cos, middle * sin, DATUM + WALL_HEIGHT / 2),
             group=HIDDEN,
             quat=(math.cos(turn / 2), 0, 0, math.sin(turn / 2)),
         )

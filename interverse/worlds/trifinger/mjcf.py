@@ -27,9 +27,11 @@ from interverse.sim import coulomb
 from interverse.worlds.trifinger.arena import add_arena
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
+    FLOOR_GIVE,
     SOLIMP,
     SOLREF,
     TORSION,
+    Contact,
     contacts,
     solving,
     surface_frictions,
@@ -179,7 +181,7 @@ def _add_solid(
 
 
 def _add_pairs(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
-    frictions, grip = surface_frictions(scene), solving(scene).grip
+    frictions = surface_frictions(scene)
     for contact in contacts(scene):
         slide = frictions[contact.surfaces[0]] * frictions[contact.surfaces[1]]
         spec.add_pair(
@@ -189,8 +191,16 @@ def _add_pairs(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
             condim=contact.condim,
             friction=(slide, slide, TORSION, 0, 0),
             solref=SOLREF,
-            solimp=(grip, grip, *SOLIMP[2:], 0.5, 2) if contact.grips else (*SOLIMP, 0.5, 2),
+            solimp=(*_impedance(scene, contact), 0.5, 2),
         )
+
+
+def _impedance(scene: ArenaScene, contact: Contact) -> tuple[float, float, float]:
+    if contact.grips:
+        grip = solving(scene).grip
+        return grip, grip, SOLIMP[2]
+    exact = scene.contact == "exact" and contact.surfaces[0] == "floor"
+    return FLOOR_GIVE if exact and contact.surfaces[1] != "finger" else SOLIMP
 
 
 def _add_sensors(spec: mujoco.MjSpec, scene: ArenaScene) -> None:

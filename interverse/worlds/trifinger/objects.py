@@ -256,7 +256,7 @@ def cylindrical(size: str, heights: Heights) -> tuple[Bounds, Bounds]:
         elif heights == "pinned":
             low, high = half, half
         else:
-            low, high = (np.full_like(half, z) for z in heights[part])  # type: ignore[misc]
+            low, high = (np.full_like(half, z) for z in heights[part])
         return ring(part, low, high)
 
     return (lambda v: bounds(0, v)), (lambda v: bounds(1, v))

@@ -75,13 +75,16 @@ class TriFingerOptions(WorldOptions):
     drag: Drag = "exact"
     """`exact` applies the original's drag each substep; `joint_damping` is a fast stand-in."""
     contact: ContactMode | None = None
-    """`exact` is Coulomb friction, `convex` MuJoCo's own, by which sliding things hop a bit. None
-    takes `exact`; but `convex` on a GPU, in scenes of more than ten blocks, and where no C compiler
-    is found. The world's `options.contact` says which it became."""
+    """`exact` is Coulomb friction; `convex` is MuJoCo's own, by which sliding things hop. None is
+    `exact`, but `convex` on a GPU, in scenes of more than ten blocks, and where there is no C
+    compiler. The world's `options.contact` says which it became."""
     look: str = "default"
     """`realistic` paints the robot grey."""
     contact_sensors: bool = False
     """Whether `world.contact(a, b)` and `world.contact_force(a, b)` can be asked."""
+    active_edges: bool = False
+    """Whether `info["active_edges"]` says which contacts acted in a step: the local causal graph.
+    Its columns are `world.contact_edges`."""
     legacy_time_left: bool = False
     """Whether the time left is steps minus seconds, as where the original was given a length: its
     own evaluation from a saved tracker did so."""
@@ -161,7 +164,7 @@ def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> Are
         look=options.look,
         torques=control.torques,
         servo_lag=control.servo_lag,
-        sensors=options.contact_sensors,
+        sensors=options.contact_sensors or options.active_edges,
     )
 
 
@@ -175,7 +178,12 @@ def _one_of(name: str, given: str, allowed: Sequence[str]) -> None:
         raise UnknownNameError(unknown(name, given, allowed))
 
 
+_MOST = 10_000  # more would run for hours or fill the memory
+
+
 def _positive_whole(name: str, value: object) -> None:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if value is not None and not (whole and int(value) >= 1):  # type: ignore[call-overload]
-        raise InvalidValueError(explain(f"{name} is {value!r}", allowed="a whole number from 1"))
+    if value is not None and not (whole and 1 <= int(value) <= _MOST):  # type: ignore[call-overload]
+        raise InvalidValueError(
+            explain(f"{name} is {value!r}", allowed=f"a whole number from 1 to {_MOST:,}")
+        )

@@ -15,13 +15,14 @@ import numpy as np
 from interverse.sim.arrays import inverse, like, matrix, namespace, rotate
 from interverse.worlds.trifinger.rewards import bounds
 from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, HEIGHT, LINKS, hinge_origins
-from interverse.worlds.trifinger.scene import WALL_HEIGHT, WALL_RADIUS
+from interverse.worlds.trifinger.scene import WALL_BOX, WALL_HEIGHT, WALL_RADIUS
 
 Array = Any  # a NumPy array or a Torch tensor
 Pairs = list[tuple[str, str]]
 
 STAGE_DEPTH = 0.030  # how far blocks may stand in each other, the floor, the wall or an obstacle, m
 ROBOT_DEPTH = 0.0095  # how far a finger may stand in anything, m
+_WALL_OUTSIDE = WALL_RADIUS + WALL_BOX  # of the boxes that fingers touch, m
 _GOLDEN = 0.6180339887498949
 _SEARCH_STEPS = 22  # of the golden section: the place on a link is known to a hundredth of a mm
 
@@ -40,6 +41,9 @@ class Capsules:
     names: tuple[str, ...]
     ends: Array
     radii: Array
+
+
+NO_CAPSULES = Capsules((), np.zeros((0, 2, 3)), np.zeros(0))
 
 
 @final
@@ -284,19 +288,24 @@ def _robot_depths(
 
 
 def _wall_reach(xp: Any, segments: Array, radii: Array) -> Array:
-    """Returns how deep links stand in the wall: their part below its top, (N, L)."""
+    """Returns how deep links stand in the wall: their part below its top, (N, L).
+
+    The wall is a shell: a link that hangs over it and is beyond it altogether does not touch it.
+    """
     a, b = segments[..., 0, :], segments[..., 1, :]
-    rise = b[..., 2] - a[..., 2]
-    level = xp.where(xp.abs(rise) < 1e-9, 1e-9, rise)
-    cut = ((WALL_HEIGHT - a[..., 2]) / level).clip(0.0, 1.0)[..., None]
-    top = a + cut * (b - a)
-    reach = None
-    for point in (a, b, top):
-        radius = xp.sqrt(point[..., 0] ** 2 + point[..., 1] ** 2) + radii - WALL_RADIUS
+    along = b - a
+    level = xp.where(xp.abs(along[..., 2]) < 1e-9, 1e-9, along[..., 2])
+    flat = along[..., 0] ** 2 + along[..., 1] ** 2 + 1e-18
+    foot = -(a[..., 0] * along[..., 0] + a[..., 1] * along[..., 1]) / flat  # nearest to the middle
+    cuts = [((WALL_HEIGHT - a[..., 2]) / level).clip(0.0, 1.0), foot.clip(0.0, 1.0)]
+    most = least = None
+    for point in (a, b, *(a + cut[..., None] * along for cut in cuts)):
+        radius = xp.sqrt(point[..., 0] ** 2 + point[..., 1] ** 2)
         below = point[..., 2] <= WALL_HEIGHT + 1e-6
-        part = xp.where(below, radius, -np.inf)
-        reach = part if reach is None else xp.maximum(reach, part)
-    return reach
+        far, near = xp.where(below, radius, -np.inf), xp.where(below, radius, np.inf)
+        most = far if most is None else xp.maximum(most, far)
+        least = near if least is None else xp.minimum(least, near)
+    return xp.minimum(most + radii - WALL_RADIUS, _WALL_OUTSIDE + radii - least)
 
 
 def _finger_depths(

@@ -68,6 +68,7 @@ class Physics:
         self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
+        self.watch: Callable[[Index], None] | None = None  # called before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
 
     def asarray(self, values: Any) -> Array:
@@ -94,7 +95,15 @@ class Physics:
         """Advances some worlds by `count` substeps under a command, (n, 9); reads them back."""
         self._controls[worlds, : len(JOINTS)] = command  # the dampers behind them take none
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
-        self.engine.step(worlds, count, before=self._push(store, worlds, parked))
+        push, watch = self._push(store, worlds, parked), self.watch
+
+        def watched_push() -> None:
+            if watch is not None:
+                watch(worlds)
+            if push is not None:
+                push()
+
+        self.engine.step(worlds, count, before=push if watch is None else watched_push)
         self._read_back(store, worlds)
         if parked is not None:
             self._park(store, worlds, parked)

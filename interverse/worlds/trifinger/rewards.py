@@ -63,7 +63,7 @@ class Instant:
     sizes: Array = None
     bounds: Array = None
     goals: Any = None
-    torques: Callable[[], Array] | None = None
+    torques: Callable[[], Array] = tuple  # none by default
     start_rates: Array = None
     fraction: Array = None
 

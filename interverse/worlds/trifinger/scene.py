@@ -25,6 +25,7 @@ Quaternion = tuple[float, float, float, float]
 
 WALL_RADIUS = 0.242  # inner radius of the stage, m
 WALL_THICKNESS = 0.003
+WALL_BOX = 0.02  # thickness of what fingers touch: a fast tip must not tunnel, m
 WALL_HEIGHT = 0.25
 FLOOR_EDGES = (0.71, 0.76)  # of the visible table; the floor one can touch has no end
 FINGER_FRICTION = 0.5

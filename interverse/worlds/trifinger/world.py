@@ -22,6 +22,7 @@ from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.arrays import copy_of, namespace, to_numpy
 from interverse.sim.shapes import Shape
+from interverse.worlds.trifinger.active_edges import ActiveEdges, contact_edges
 from interverse.worlds.trifinger.contacts import force_between, touching
 from interverse.worlds.trifinger.editing import Editor, settle
 from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
@@ -86,6 +87,10 @@ class TriFinger(World):
         )
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
+        self._edges: ActiveEdges | None = None
+        if options.active_edges:
+            self._edges = ActiveEdges(self._physics.engine, self.scene)
+            self._physics.watch = self._edges.sample
         self._instant: Instant | None = None
         self._photographer: Photographer | None = None
         declared = table(*declare_variables(self.task, self.scene))
@@ -215,6 +220,7 @@ class TriFinger(World):
                 refused = self.intervene(rows, worlds)
         store.rows[START_RATES][where] = store.rows["joint_velocities"][where]
         self._instant = None
+        self._forget_edges(worlds)
         return refused
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
@@ -275,6 +281,7 @@ class TriFinger(World):
         before, store, rows = self._now(), self._store, self._store.rows
         where = store.index(worlds)
         command = self._command(self._physics.asarray(actions), where)
+        self._forget_edges(worlds)
         self._physics.step(store, command, worlds, self.options.skip_frame)
         rows[CLOCK][where] += 1
         rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
@@ -311,6 +318,8 @@ class TriFinger(World):
         info["achieved_goal"], info["desired_goal"] = self.task.goal_arrays(now)
         if self.options.info_state or self.options.info_solution:
             info |= self._more_info()
+        if self._edges is not None:
+            info["active_edges"] = self._physics.asarray(self._edges.active.copy())
         return Score(copy_of(rows[REWARD]), rows[CLOCK] < 0, info)
 
     def _more_info(self) -> dict[str, Array]:
@@ -329,6 +338,15 @@ class TriFinger(World):
     def contact_force(self, a: str, b: str) -> Array:
         """Returns the force of one thing on another, (N, 3), world frame, N."""
         return force_between(self._physics.engine, self.scene, a, b)
+
+    @property
+    def contact_edges(self) -> tuple[tuple[str, str], ...]:
+        """The edges (cause, effect) that `info["active_edges"]` has a column for."""
+        return contact_edges(self.scene)
+
+    def _forget_edges(self, worlds: Index) -> None:
+        if self._edges is not None:
+            self._edges.clear(worlds)
 
     # --------------------------------------------------------------------- goals
 
@@ -393,6 +411,7 @@ class TriFinger(World):
         self._physics.engine.load(engine, worlds)
         self._store.load(state, worlds)
         self._instant = None
+        self._forget_edges(worlds)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world."""

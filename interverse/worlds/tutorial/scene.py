@@ -36,8 +36,9 @@ _MODEL = """
           contype="0" conaffinity="0"/>
     <site name="goal" type="cylinder" pos="{goal} 0.001" size="0.06 0.001" rgba="0.2 0.65 0.4 0.7"/>
     <body name="box">
-      <joint name="x" type="slide" axis="1 0 0"/>
-      <joint name="y" type="slide" axis="0 1 0"/>
+      <!-- a rim: the middle of the box never leaves the table, nor its declared domain -->
+      <joint name="x" type="slide" axis="1 0 0" range="-{table} {table}" limited="true"/>
+      <joint name="y" type="slide" axis="0 1 0" range="-{table} {table}" limited="true"/>
       <joint name="z" type="slide" axis="0 0 1"/>
       <geom name="box" type="box" size="{half_size}" mass="{mass}" material="box" rgba="{color} 1"
             contype="0" conaffinity="0"/>

@@ -22,7 +22,7 @@ from tests.agents.pixel import by_hand
 COUNT, SIZE, ACTIONS = 6, 12, 2
 CROPPED = {"curl": 15, "rad": 15}  # they see the middle of larger pictures
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
-TRUNKED = {"curl", "drq", "rad", "sac_ae"}
+TRUNKED = {"curl", "drq", "rad", "sac_ae", "svea"}
 
 
 def hyper(**more) -> PixelHyper:
@@ -226,6 +226,34 @@ def test_drq_by_hand():
     chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
     value = np.minimum(*by_hand.values(by_hand.encode(now[0], w), chosen, w))
     assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def test_svea_by_hand():
+    agent, batch = make("svea", still()), recorded("svea")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    seen, then = augmentation("drq_no_noise")(batch.observations, batch.successors, generator=draws)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    (changed,) = augmentation("network_randomization")(seen, generator=draws)
+    actions = batch.actions.numpy()
+    for name, pictures in (("critic", seen), ("strong", changed)):
+        expected = by_hand.critic_loss(pictures, actions, wanted, w)
+        assert float(losses[name]) == pytest.approx(expected, rel=1e-4)
+    flat = by_hand.flat_maps(seen, w, "encoder")
+    chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
+    value = np.minimum(*by_hand.values(by_hand.encode(seen, w), chosen, w))
+    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def test_svea_weighs_its_two_views():
+    grads = []
+    for weight in (0.0, 1.0, 0.2):
+        agent = make("svea", still(), strong_weight=weight)
+        agent.update(recorded("svea"))
+        parts = [*agent.networks.critics.parameters(), *agent.networks.encoder.parameters()]
+        grads.append(torch.cat([p.grad.ravel() for p in parts]))
+    weak, strong, mixed = grads
+    torch.testing.assert_close(mixed, 0.8 * weak + 0.2 * strong, rtol=1e-4, atol=1e-6)
 
 
 def test_curl_by_hand():

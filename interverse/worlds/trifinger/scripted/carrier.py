@@ -72,8 +72,12 @@ class Carrier:
         if len(rows):
             sight = jobs.sight
             some = Sight(
-                *(a[rows] for a in (sight.joints, sight.tips, sight.height)),
-                *(a.at(rows) for a in (sight.blocks, sight.goals, sight.obstacles)),
+                sight.joints[rows],
+                sight.tips[rows],
+                sight.height[rows],
+                sight.blocks.at(rows),
+                sight.goals.at(rows),
+                sight.obstacles.at(rows),
             )
             goal = Boxes(*jobs.goal.parts).at(rows)
             goal.yaw[:] = jobs.goal_yaw[rows]

@@ -49,7 +49,7 @@ class Memory:
     def of(cls, n: int) -> Memory:
         """Returns the memory of N worlds that have not started."""
         phase, job, blocked, slips, grasp = (np.zeros(n, dtype=np.int64) for _ in range(5))
-        three = [np.zeros((n, 3)) for _ in range(3)]
+        one, two, three = (np.zeros((n, 3)) for _ in range(3))
         return cls(
             phase,
             np.zeros(n),
@@ -58,7 +58,9 @@ class Memory:
             slips,
             grasp,
             np.zeros((n, 3, 3)),
-            *three,
+            one,
+            two,
+            three,
             np.zeros(n),
             np.zeros(n),
             np.zeros(n, dtype=bool),

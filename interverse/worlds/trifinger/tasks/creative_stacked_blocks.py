@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.tasks.building import (
@@ -31,7 +32,7 @@ from interverse.worlds.trifinger.tasks.stack import (
     rebuild,
     stack_variables,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _DEFAULT = (8, 0.035, 0.12)  # levels, least size, greatest width
@@ -72,7 +73,7 @@ class CreativeStackedBlocks(Task):
         follow(rows, given)
         if COUNT in given:
             place_obstacles(rows, noise)
-        if not needs_rebuild(given) or self.capsules is None:
+        if not needs_rebuild(given):
             return {}
         return rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=True)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Box, Integers, Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import HEIGHT, RAISED
 from interverse.worlds.trifinger.scene import ArenaScene
@@ -25,7 +26,7 @@ from interverse.worlds.trifinger.tasks.building import (
     scene_of,
 )
 from interverse.worlds.trifinger.tasks.heap import Heaps
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import declare
 
 Array = Any
@@ -84,7 +85,7 @@ class General(Task):
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Drops a new heap and scatters the blocks where number or size is given."""
         follow(rows, given)
-        if not changed_generators(given, _CAUSES) or self.capsules is None:
+        if not changed_generators(given, _CAUSES):
             return {}
         refused = {}
         robot = self.capsules, np.array(RAISED), np.array(HEIGHT)

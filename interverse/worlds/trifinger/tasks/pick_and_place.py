@@ -11,6 +11,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Box, Space, Variable
+from interverse.scm.store import Rows
 from interverse.scm.variable import Bounds, Values
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_side, quarter_turn
@@ -18,7 +19,7 @@ from interverse.worlds.trifinger.objects import block_variables, goal_variables,
 from interverse.worlds.trifinger.rewards import Instant
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal, Obstacle
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _BLOCK, _GOAL = "block_0/cylindrical_position", "goal_0/cylindrical_position"

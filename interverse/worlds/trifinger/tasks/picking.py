@@ -11,6 +11,7 @@ import numpy as np
 from interverse.errors import explain
 from interverse.rng import Noise
 from interverse.scm import Box, Space, Variable
+from interverse.scm.store import Rows
 from interverse.sim.arrays import to_numpy
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
@@ -23,7 +24,7 @@ from interverse.worlds.trifinger.tasks.follow import (
     size_constraints,
     size_edges,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _PLACE = "goal_0/cylindrical_position"

@@ -7,12 +7,13 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
 from interverse.worlds.trifinger.tasks.follow import same_size, size_constraints, size_edges
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 

@@ -7,6 +7,7 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.sim.arrays import copy_of
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_on_disc
@@ -21,7 +22,7 @@ from interverse.worlds.trifinger.tasks.obstacles import (
     place_obstacles,
     spare_obstacles,
 )
-from interverse.worlds.trifinger.tasks.task import Rows, Task
+from interverse.worlds.trifinger.tasks.task import Task
 from interverse.worlds.trifinger.variables import UNBOUNDED
 
 Array = Any

@@ -83,7 +83,8 @@ def rebuild(
             rows["block/color"][row] = (1.0, 0.0, 0.0)
         else:
             rng = noise.generator("stack", row)
-            shape = random_stack(rng, *values, ends_only)
+            levels, edge, width = values
+            shape = random_stack(rng, levels, edge, width, ends_only)
             rows["block/color"][row] = rng.random(rows["block/color"][row].shape)
             if len(shape.sizes) <= rows["block/used"].shape[1]:
                 # clear of the fingers at rest: where they are now is no cause of the stack

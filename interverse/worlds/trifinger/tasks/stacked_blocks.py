@@ -7,6 +7,7 @@ from typing import Any, final
 
 from interverse.rng import Noise
 from interverse.scm import Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.tasks.building import (
@@ -23,7 +24,7 @@ from interverse.worlds.trifinger.tasks.stack import (
     rebuild,
     stack_variables,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 
 Array = Any
 _DEFAULT = (5, 0.035, 0.25)  # levels, least size, greatest width
@@ -53,7 +54,7 @@ class StackedBlocks(Task):
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Builds the stack anew where its variables are given."""
         follow(rows, given)
-        if not needs_rebuild(given) or self.capsules is None:
+        if not needs_rebuild(given):
             return {}
         return rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=False)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Box, Space, UnitQuaternion, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import (
@@ -20,7 +21,7 @@ from interverse.worlds.trifinger.objects import (
     to_cylindrical,
 )
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 
 Array = Any

@@ -29,7 +29,7 @@ from interverse.worlds.trifinger.observation import (
     Group,
 )
 from interverse.worlds.trifinger.overlap import oriented_score
-from interverse.worlds.trifinger.penetration import Capsules
+from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
 from interverse.worlds.trifinger.rewards import Instant, Targets, aabb_score
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
@@ -55,7 +55,7 @@ class Task(ABC):
     varies: ClassVar[bool] = False  # whether the number of blocks can vary
 
     def __init__(self) -> None:
-        self.capsules: Capsules | None = None  # of the links; the world sets it
+        self.capsules: Capsules = NO_CAPSULES  # of the links; the world sets it
 
     @abstractmethod
     def scene(self) -> ArenaScene:

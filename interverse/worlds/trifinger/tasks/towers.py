@@ -10,6 +10,7 @@ import numpy as np
 
 from interverse.rng import Noise
 from interverse.scm import Box, Integers, Space, Variable
+from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import RAISED
 from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene
@@ -23,7 +24,7 @@ from interverse.worlds.trifinger.tasks.building import (
     piece_variables,
     scene_of,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Rows, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import declare
 
 Array = Any

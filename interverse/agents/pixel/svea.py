@@ -1,0 +1,76 @@
+"""SVEA: values of shifted and of strongly changed pictures learn one target from shifted ones.
+
+Hansen, Su and Wang's stabilised Q-learning: the target never sees a strong augmentation, both views
+are weighed in one loss, and the actor learns from the shifted view alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
+from interverse.agents.pixel.augment import augmentation
+from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.presets import PixelHyper
+from interverse.agents.pixel.soft import critic_loss
+from interverse.errors import InvalidValueError, explain
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SveaOptions(AgentOptions):
+    """The strong augmentation, and how much its view counts."""
+
+    strong: str = "network_randomization"
+    """A name of the table, or several joined by +; the paper's is a random convolution."""
+    strong_weight: float = 0.5
+    """The paper's beta: the share of the strong view in the critics' loss."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.strong_weight <= 1.0:
+            raise InvalidValueError(
+                explain(f"strong_weight is {self.strong_weight}", allowed="0 to 1")
+            )
+        augmentation(self.strong)  # raises for a name that no table holds
+
+
+@final
+class Svea(Agent):
+    """SAC on shifted pictures whose critics also see them strongly changed."""
+
+    options_type = SveaOptions
+    own_trunk = True
+
+    def __init__(
+        self,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
+        seed: int,
+        device: str = "cpu",
+        options: SveaOptions | None = None,
+    ) -> None:
+        super().__init__(hyper, sizes, seed, device)
+        self.options = SveaOptions() if options is None else options
+        self._shift, self._strong = augmentation("drq_no_noise"), augmentation(self.options.strong)
+
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
+        """Learns from a batch: one target, two views, the actor from the first."""
+        nets, count, weight = self.networks, len(batch.rewards), self.options.strong_weight
+        seen, successors = self._shift(
+            batch.observations, batch.successors, generator=self.generator
+        )
+        target = self.target(batch, successors)
+        (changed,) = self._strong(seen, generator=self.generator)
+        flat = nets.encoder.convolve(torch.cat([seen.to(changed.dtype), changed]))
+        features = nets.encoder.trunk(flat)
+        actions = batch.actions.repeat(2, 1)
+        first, second = nets.critics(features, actions)
+        weak = critic_loss((first[:count], second[:count]), target)
+        strong = critic_loss((first[count:], second[count:]), target)
+        descend(self.optimisers["critic"], (1.0 - weight) * weak + weight * strong)
+        losses = {"critic": weak.detach(), "strong": strong.detach()}
+        return losses | self.follow(flat[:count], features[:count])

@@ -1,0 +1,34 @@
+"""The policies that come with the package: they load, and they solve what they were trained for."""
+
+from __future__ import annotations
+
+import pytest
+
+import interverse as iv
+from interverse.agents.policies import TRAINED, trained_policy
+from interverse.errors import UnknownNameError
+
+pytest.importorskip("torch")
+
+from interverse.rollouts.exported import ExportedPolicy
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_policies_load_and_say_what_trained_them(name: str) -> None:
+    card = ExportedPolicy.load(trained_policy(name)).card
+    task, _, curriculum = name.rpartition("_")
+    assert card.trained["config"]["task"] == f"trifinger/{task}-v1"
+    assert card.trained["config"]["curriculum"] == int(curriculum)
+
+
+def test_an_unknown_policy_names_its_neighbours() -> None:
+    with pytest.raises(UnknownNameError, match="pushing_2"):
+        trained_policy("pushing_9")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINED)
+def test_policies_solve_p0_on_the_cpu(name: str) -> None:
+    task = f"trifinger/{name.rpartition('_')[0]}-v1"
+    results = iv.evaluate(trained_policy(name), task, protocols="P0", episodes=1, skip_frame=3)
+    assert results.scores("last_fractional_success").mean() > 0.9

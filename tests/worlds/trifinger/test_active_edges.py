@@ -1,0 +1,84 @@
+"""Local causal graphs: the edges of a step against contact sensors and recorded pushes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interverse.envs import make_vec
+from tools import fidelity
+
+
+def _columns(env):
+    return {edge: k for k, edge in enumerate(env.world.contact_edges)}
+
+
+def test_edges_are_what_the_contact_sensors_read_before_a_substep():
+    env = make_vec("trifinger/stacking2-v1", num_envs=3, skip_frame=1, active_edges=True)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    seen = set()
+    for _ in range(60):
+        before = [np.asarray(env.world.contact(a, b)) for a, b in env.world.contact_edges]
+        *_, info = env.step(env.action_space.sample())
+        assert np.array_equal(info["active_edges"], np.stack(before, axis=1))
+        seen |= {k for k in np.flatnonzero(info["active_edges"].any(axis=0))}
+    names = {env.world.contact_edges[k] for k in seen}
+    assert ("floor", "block_0") in names
+    assert any(cause.startswith("finger") and effect.startswith("block") for cause, effect in names)
+
+
+def test_a_finger_acts_on_the_block_from_the_step_in_which_it_starts_to_move():
+    recorded = fidelity.load("pick_and_place")
+    env = fidelity.make("pick_and_place", "exact", recorded.state(0), active_edges=True)
+    place = _columns(env)
+    fingers = [place[f"finger_{i}", "block_0"] for i in range(3)]
+    touched = np.zeros(len(recorded.actions), dtype=np.int64)
+    start = fidelity.position(env)
+    for step in range(1, 12):
+        *_, info = env.step(recorded.actions[:, step - 1].astype(np.float32))
+        assert info["active_edges"][:, place["floor", "block_0"]].any()
+        pushed = info["active_edges"][:, fingers].any(axis=1)
+        moved = np.linalg.norm(fidelity.position(env) - start, axis=1) > fidelity.TOUCHED
+        touched[pushed & (touched == 0)] = step
+        assert not (moved & (touched == 0)).any()
+    moving = fidelity.matched_starts("pick_and_place", "exact", steps=12).touched_here
+    assert np.abs(touched - moving).max() <= 1
+
+
+def test_an_edge_between_moving_things_goes_both_ways():
+    env = make_vec("trifinger/pushing-v1", num_envs=2, active_edges=True)
+    place = _columns(env)
+    assert ("block_0", "finger_1") in place
+    assert ("block_0", "floor") not in place
+
+
+def test_a_step_of_ten_substeps_has_every_edge_of_its_substeps():
+    whole = make_vec("trifinger/pushing-v1", num_envs=2, skip_frame=10, active_edges=True)
+    parts = make_vec("trifinger/pushing-v1", num_envs=2, skip_frame=1, active_edges=True)
+    action = np.tile(np.float32([0.2, 0.8, -0.6]), (2, 3))
+    for env in (whole, parts):
+        env.reset(seed=0)
+    for _ in range(8):
+        *_, info = whole.step(action)
+        each = [parts.step(action)[-1]["active_edges"] for _ in range(10)]
+        assert np.array_equal(info["active_edges"], np.any(each, axis=0))
+
+
+def test_there_are_no_edges_unless_asked():
+    env = make_vec("trifinger/pushing-v1", num_envs=1)
+    env.reset(seed=0)
+    assert "active_edges" not in env.step(env.action_space.sample())[-1]
+
+
+@pytest.mark.parametrize("drag", ["exact", "joint_damping"])
+def test_asking_changes_no_motion(drag):
+    ends = []
+    for asked in (False, True):
+        env = make_vec("trifinger/pushing-v1", num_envs=2, drag=drag, active_edges=asked)
+        env.reset(seed=0)
+        env.action_space.seed(1)
+        for _ in range(10):
+            seen, *_ = env.step(env.action_space.sample())
+        ends.append(seen)
+    assert np.array_equal(*ends)

@@ -1,0 +1,93 @@
+"""Interventions on TriFinger worlds: what is set holds, what follows follows, what can be is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import interverse as iv
+
+STILL = np.zeros(9, dtype=np.float32)
+
+
+@pytest.fixture
+def make():
+    """Makes environments that are closed afterwards."""
+    made = []
+
+    def build(task, **options):
+        made.append(iv.make(f"trifinger/{task}-v1", **options))
+        made[-1].reset(seed=0)
+        return made[-1]
+
+    yield build
+    for env in made:
+        env.close()
+
+
+def test_a_stacked_block_keeps_its_lower_face_when_it_is_resized(make):
+    env = make("stacking2")
+    env.do({"block_1/cartesian_position": (0.0, 0.0, 0.0975)}, check=False)
+    env.do({"block_1/size": (0.065, 0.065, 0.085)}, check=False)
+    assert env.values["block_1/cartesian_position"][2] == pytest.approx(0.065 + 0.0425)
+    env.do({"block_0/size": (0.065, 0.065, 0.055)}, check=False)
+    assert env.values["block_0/cartesian_position"][2] == pytest.approx(0.0275)
+
+
+def test_fingers_may_hang_over_the_wall_as_in_the_original(make):
+    env = make("pushing")
+    env.do({"joint_positions": (0.0, 1.5, -0.5) * 3}, check=False)
+    for _ in range(5):
+        assert np.isfinite(env.step(STILL)[0]).all()
+    with pytest.raises(iv.InterventionError, match="deep in stage"):
+        env.do({"joint_positions": (0.0, 1.2, -0.5) * 3}, check=False)
+
+
+def test_a_goal_that_is_set_with_its_tower_keeps_what_it_was_given(make):
+    env = make("towers")
+    turn = (0.0, 0.0, 0.6, 0.8)
+    env.do({"tower/center": (0.03, 0.02), "goal_1/orientation": turn}, check=False)
+    assert env.values["goal_1/orientation"] == pytest.approx(turn)
+    assert env.values["goal_0/orientation"] == pytest.approx((0.0, 0.0, 0.0, 1.0))
+    assert env.values["goal_1/cartesian_position"][:2] == pytest.approx((0.03, 0.02))
+
+
+def test_the_base_of_a_finger_has_a_colour(make):
+    env = make("pushing")
+    env.do({"finger_1/base/color": (0.1, 0.2, 0.3)})
+    shapes = {shape.name: shape for shape in env.unwrapped.world.shapes(0)}
+    assert shapes["geom/finger_1_base"].rgba[:3] == pytest.approx((0.1, 0.2, 0.3))
+
+
+def test_link_colours_act_in_the_realistic_look_too(make):
+    env = make("pushing", look="realistic")
+    env.do({"finger_0/upper/color": (0.4, 0.1, 0.1)})
+    shapes = {shape.name: shape for shape in env.unwrapped.world.shapes(0)}
+    assert shapes["geom/finger_0_upper_cover"].rgba[:3] == pytest.approx((0.4, 0.1, 0.1))
+    assert shapes["geom/finger_0_lower_cover"].rgba[:3] == pytest.approx((0.2, 0.2, 0.2))
+
+
+def test_pending_commands_are_state_that_the_graph_declares(make):
+    env = make("pushing", defaults={"robot/action_delay": 2})
+    parents = env.graph.parents("joint_velocities'")
+    assert {"robot/commands", "robot/action_delay"} <= parents
+    assert "robot/commands" in env.graph.effects_now("joint_positions")
+    moved = []
+    for value in (env.values["robot/commands"], env.values["robot/commands"] + 0.3):
+        env.reset(seed=0)
+        env.do({"robot/commands": value})
+        env.step(STILL)
+        moved.append(env.values["joint_velocities"])
+    assert np.abs(moved[0] - moved[1]).max() > 0.1
+
+
+def test_a_block_is_moved_without_touching_the_others(make):
+    """The simulator's own numbers of other blocks stay, to the last bit."""
+    env = make("stacking2")
+    for _ in range(3):
+        env.step(np.ones(9, dtype=np.float32))
+    engine = env.unwrapped.world._physics.engine
+    before = np.array(engine.live("qpos")), np.array(engine.live("qvel"))
+    env.do({"block_0/cartesian_position": (0.05, -0.05, 0.06)}, check=False)
+    assert np.array_equal(before[0][:, 16:], engine.live("qpos")[:, 16:])
+    assert np.array_equal(before[1], engine.live("qvel"))

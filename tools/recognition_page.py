@@ -1,0 +1,143 @@
+"""Results in docs/recognition.md, printed from the rows of results/causaltriplet.
+
+Usage: python tools/recognition_page.py [--check]; rewrites the part between the two marks, or exits
+1 if it is not what the rows say.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "recognition.md"
+RESULTS = ROOT / "results" / "causaltriplet"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+RULE = "best_valid"
+Rows = Sequence[Mapping[str, Any]]
+
+
+def printed() -> str:
+    """Returns the results of every folder as Markdown."""
+    parts = []
+    for folder in sorted(path.parent for path in RESULTS.glob("*/summary.md")):
+        tables = [json.loads(path.read_text()) for path in sorted(folder.glob("table-*.json"))]
+        parts += [_folder(folder, _rows(folder), tables)]
+    return "\n".join(parts)
+
+
+def _rows(folder: Path) -> Rows:
+    files = sorted((folder / "rows").glob("*.seed-*.json"))
+    found = [json.loads(path.read_text()) for path in files]
+    return [row for row in found if "sizes" in row]
+
+
+def _folder(folder: Path, rows: Rows, tables: Rows) -> str:
+    encoders = {f"{row['model']['encoder']['name']}, {_weights(row)}" for row in rows}
+    frozen = {"frozen" if row["model"]["frozen"] else "trained" for row in rows}
+    lines = [f"#### {folder.name}", ""]
+    lines += [f"Encoders: {'; '.join(sorted(encoders))} ({', '.join(sorted(frozen))})."]
+    lines += [_sizes(rows), ""]
+    for table in tables:
+        lines += [*_cells(table["cells"]), ""]
+        if table.get("baselines"):
+            lines += [*_baselines(table["baselines"]), ""]
+        if table.get("chosen"):
+            lines += [*_chosen(table["chosen"]), ""]
+        lines += [*_claims(table), ""]
+    return "\n".join(lines)
+
+
+def _weights(row: Mapping[str, Any]) -> str:
+    return "pretrained on the same pictures" if "slots" in row["weights"] else row["weights"]
+
+
+def _sizes(rows: Rows) -> str:
+    """Returns how many pairs and seeds the rows had."""
+    names = {"train": "trained on", "valid": "validated on", "test_id": "ID", "test_ood": "OOD"}
+    told = []
+    for name, word in names.items():
+        sizes = sorted({row["sizes"][name] for row in rows})
+        span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        told.append(f"{word} {span}")
+    seeds = len({row["seed"] for row in rows})
+    size = sorted({row["budget"]["size"] for row in rows})
+    return f"Pairs: {', '.join(told)}. {seeds} seeds, {size[0]} px, {len(rows)} runs."
+
+
+def _cells(cells: Rows) -> list[str]:
+    lines = ["| model | shift | ID | OOD |", "|---|---|---|---|"]
+    keys = dict.fromkeys((cell["shift"], cell["method"]) for cell in cells)
+    for shift, method in keys:
+        both = [
+            next(c for c in cells if (c["shift"], c["method"], c["split"]) == (shift, method, s))
+            for s in ("ID", "OOD")
+        ]
+        told = [f"{_spread(c['ours'][RULE])} ({c['published']:.2f})" for c in both]
+        lines.append(f"| {method} | {shift} | {told[0]} | {told[1]} |")
+    return lines
+
+
+def _baselines(entries: Rows) -> list[str]:
+    lines = ["| baseline | shift | ID | OOD |", "|---|---|---|---|"]
+    for entry in entries:
+        both = " | ".join(_spread(entry[name]) for name in ("ID", "OOD"))
+        lines.append(f"| {entry['name']} | {entry['shift']} | {both} |")
+    return lines
+
+
+def _chosen(entries: Rows) -> list[str]:
+    lines = ["| regulariser | weight | ID | OOD | gain in OOD over none |", "|---|---|---|---|---|"]
+    for entry in entries:
+        both = " | ".join(_spread(entry[name]) for name in ("ID", "OOD"))
+        start = f"| {entry['method']} | chosen on validation"
+        lines.append(f"{start} | {both} | {_told(entry['gain'])} |")
+        for point in entry["sweep"]:
+            cells = " | ".join(_spread(point[name]) for name in ("ID", "OOD", "gain"))
+            lines.append(f"| {entry['method']} | {point['weight']:g} | {cells} |")
+    return lines
+
+
+def _claims(table: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for entry in table["gaps"]:
+        lines.append((f"{entry['method']}, {entry['shift']}: ID above OOD", entry["id_minus_ood"]))
+    for entry in table["orderings"]:
+        name = f"{entry['better']} above {entry['worse']} out of distribution, {entry['shift']}"
+        lines.append((name, entry["ood"]))
+    return [f"- {name}: {_told(verdicts[RULE])}" for name, verdicts in lines]
+
+
+def _told(verdict: Mapping[str, Any]) -> str:
+    if "mean" not in verdict:
+        return str(verdict["verdict"])
+    ends = "" if verdict["low"] is None else f" [{verdict['low']:+.3f}, {verdict['high']:+.3f}]"
+    return f"{verdict['verdict']}, {verdict['mean']:+.3f}{ends}"
+
+
+def _spread(found: Mapping[str, Any]) -> str:
+    return f"{found['mean']:.3f} ± {found['deviation']:.3f}"
+
+
+def page_with(results: str) -> str:
+    """Returns the page with these results between the marks."""
+    text = PAGE.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{results.strip()}\n\n{END}{after}"
+
+
+def main(arguments: Iterable[str]) -> int:
+    """Rewrites or checks the page; returns the exit status."""
+    wanted = page_with(printed())
+    if "--check" in arguments:
+        return int(wanted != PAGE.read_text())
+    PAGE.write_text(wanted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
