@@ -68,7 +68,7 @@ class Mechanisms:
     gain: Array  # (R,)
     bias: Array  # (R,)
     tables: Sequence[CptTable | None] = ()  # per object; None where one would be too large
-    standard: Array | None = None  # (R,) bool: the graph, gain and bias the tables are made with
+    standard: Array | None = None  # (R,) bool: worlds that the tables are of; None: all are
     own: Sequence[
         Array | None
     ] = ()  # per object (R, rows, k): chances that worlds have of their own
@@ -173,10 +173,10 @@ def sample(mechanisms: Mechanisms, v: int, colors: Array, uniforms: Array) -> Ar
         for c in range(1, chances.shape[1]):
             chances[:, c] += chances[:, c - 1]
         return pick(chances / chances[:, -1:], uniforms)
-    if table is None or mechanisms.standard is None:
+    if table is None:
         return pick(cumulative(mechanisms, v, first_layer(mechanisms, v, colors)), uniforms)
     out = pick(table.cumulative[table_row(table, colors)], uniforms)
-    if bool(xp.all(mechanisms.standard)):
+    if mechanisms.standard is None or bool(xp.all(mechanisms.standard)):
         return out
     others = xp.nonzero(~mechanisms.standard)[0]
     part = take(mechanisms, others)

@@ -27,6 +27,7 @@ _ENLARGED = 5
 _SIDE = _ENLARGED * raster.SIZE
 _GAP = 10  # columns between the picture and its target
 _FADE = ("color", "origin", "elapsed", "duration")
+_MECHANISM = ("adjacency", "gain", "bias")
 _AFTER_DRAWS = ("state", "goal")  # kinds whose given values come after the initial draws
 
 
@@ -52,6 +53,9 @@ class Chemistry(World):
         self._blank = layout.blank_row(self.variables, self._where, options)
         self._state = {name: self._repeat(row, num_worlds) for name, row in self._blank.items()}
         self._weights, self._tables = self._networks()
+        # Until graph, gain or bias are edited, every world is read off the tables: no comparison,
+        # which on a GPU would wait for its answer.
+        self._edited = False
         self._graphs: dict[bytes, CausalGraph] = {}
         self._canvas, self._target_canvas = raster.Canvas(), raster.Canvas()
         self._names = [name_of(i, "color") for i in range(options.objects)]
@@ -203,7 +207,7 @@ class Chemistry(World):
         if self.options.meta:
             own = xp.arange(len(gain), device=gain.device) if here is None else here
         standard = None
-        if self._tables:
+        if self._tables and self._edited:
             graph = self._array(self._adjacency)
             same_graph = xp.all(xp.reshape(adjacency == graph, (len(gain), -1)), axis=1)
             usual = (gain == float(self._blank["gain"])) & (bias == float(self._blank["bias"]))
@@ -254,6 +258,7 @@ class Chemistry(World):
         # The whole graph first, so that an edge given beside it can be seen to disagree.
         for name in sorted(values, key=lambda n: n != "graph/adjacency"):
             key, index = self._where[name]
+            self._edited |= key in _MECHANISM
             value = self._array(values[name])
             place_in = (slice(None), *index)
             if key == "adjacency" and index and "graph/adjacency" in values:
@@ -368,6 +373,7 @@ class Chemistry(World):
         here = self._array(worlds)
         own = {name: self._array(state[name]) for name in self._state}
         _put(self._state, own, here)
+        self._edited = True  # the rows may come from an edited world
         if self.options.meta:
             saved = {part: self._array(state[f"cpt/{part}"]) for part in cpt.PARTS}
             _put(_parts(self._weights), saved, here)
