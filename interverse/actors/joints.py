@@ -10,8 +10,7 @@ import numpy as np
 from interverse.actors.actor import Actor, Assignment, Moment
 from interverse.envs.values import to_numpy
 from interverse.errors import InvalidValueError, explain
-from interverse.worlds.trifinger.feasibility import ARENA
-from interverse.worlds.trifinger.robot import inverse_kinematics
+from interverse.worlds.trifinger import ARENA, inverse_kinematics
 
 _ANGLES, _HEIGHT = "joint_positions", "robot/height"
 _TIPS = 9  # x, y, z of three fingertips

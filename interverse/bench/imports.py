@@ -1,4 +1,4 @@
-"""What `import interverse` costs beside `import gymnasium`, in fresh processes."""
+"""Cost of `import interverse` beside `import gymnasium`, in fresh processes."""
 
 from __future__ import annotations
 

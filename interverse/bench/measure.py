@@ -1,4 +1,4 @@
-"""How things are timed: the best of several repeats, the baseline beside it in the same run."""
+"""Timing: the best of several repeats, the baseline beside it in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TriFinger is measured against: a plain Python loop over single `MjData` of the same scene.
+"""Baseline for TriFinger: a plain Python loop over single `MjData` of the same scene.
 
 It does the bare minimum: commands and substeps, reset and forward, three cameras. It has no drag,
 no observation, no reward, no feasibility check.

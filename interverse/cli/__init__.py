@@ -19,7 +19,12 @@ from interverse.errors import InterverseError, unknown
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
     "check": ("interverse.cli.check", "Check", "check", "the laws of every world, tried on one"),
-    "collect": ("interverse.cli.collect", "Collect", "collect", "a data set of play or of pairs"),
+    "collect": (
+        "interverse.cli.collect",
+        "CollectCommand",
+        "collect",
+        "a data set of play or of pairs",
+    ),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
         "interverse.cli.describe",
@@ -51,7 +56,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "reproduce",
         "published tables, made again",
     ),
-    "train": ("interverse.cli.train", "Train", "train", "a baseline, on states or on pictures"),
+    "train": (
+        "interverse.cli.train",
+        "TrainCommand",
+        "train",
+        "a baseline, on states or on pictures",
+    ),
     "verify": ("interverse.cli.verify", "Verify", "verify", "check results, play a sample again"),
     "view": ("interverse.cli.view", "View", "view", "a world in the browser, with sliders"),
 }

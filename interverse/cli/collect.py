@@ -27,7 +27,7 @@ _GRIDS = ("blocks", "chemistry")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collect(CollectConfig):
+class CollectCommand(CollectConfig):
     """Collects a data set; started again, it goes on where it stopped.
 
     Random play of a grid world goes to one file; before/after pairs of rooms go to a folder.
@@ -68,7 +68,7 @@ class Collect(CollectConfig):
     """Rooms only: triplet-30k: 30,000 pairs with test houses of their own, a card and checksums."""
 
 
-def collect(config: Collect) -> Path:
+def collect(config: CollectCommand) -> Path:
     """Collects the data set and says where it is."""
     family = config.id.rpartition(":")[2].partition("/")[0]
     kind = "pairs" if family == "rooms" else "grid" if family in _GRIDS else "episodes"
@@ -79,7 +79,7 @@ def collect(config: Collect) -> Path:
     return path
 
 
-def _given(config: Collect, kind: str) -> dict[str, Any]:
+def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     """Returns the flags of a kind of data set, or raises for one of another kind."""
     given = without_pairs(config)
     others = {name for names in _KINDS.values() for name in names} - set(_KINDS[kind])

@@ -1,4 +1,4 @@
-"""What every `interverse reproduce` leaves on standard output; its log goes to standard error."""
+"""Output of every `interverse reproduce`: results on standard output, the log on standard error."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from interverse.scm.variable import SpaceName
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train:
+class TrainCommand:
     """Trains a baseline; started again with the same flags, it goes on where it stopped."""
 
     task: str
@@ -67,7 +67,7 @@ class Train:
     """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
 
 
-def train(config: Train) -> Path:
+def train(config: TrainCommand) -> Path:
     """Trains and says where the policy is."""
     if config.task.startswith(("blocks/", "chemistry/")):
         raise InvalidValueError(
@@ -89,7 +89,7 @@ def train(config: Train) -> Path:
     return folder
 
 
-def _train_pixels(config: Train) -> Path:
+def _train_pixels(config: TrainCommand) -> Path:
     from interverse.agents.pixel.config import PixelTrain  # loads Torch
     from interverse.agents.pixel.train import train as run
 
@@ -100,7 +100,7 @@ def _train_pixels(config: Train) -> Path:
 _DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
 
 
-def _train_on_device(config: Train) -> Path:
+def _train_on_device(config: TrainCommand) -> Path:
     """Trains PPO on thousands of worlds of a device, with a line of progress now and then."""
     from interverse.learning.train import DeviceTrain, train_on_device  # loads Torch
 
@@ -125,14 +125,14 @@ def _train_on_device(config: Train) -> Path:
     )
 
 
-def _train_sb3(config: Train) -> Path:
+def _train_sb3(config: TrainCommand) -> Path:
     from interverse.protocols.learning import TrainAndEvaluate  # loads Torch, Stable-Baselines3
     from interverse.protocols.learning import train_and_evaluate as run
 
     return run(TrainAndEvaluate(**_given(config, TrainAndEvaluate)), progress=True)
 
 
-def _given(config: Train, kind: type[Any]) -> dict[str, Any]:
+def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
     """Returns the flags that were given, or raises for one that this kind of run has not."""
     known = {item.name for item in fields(kind)} | {"option"}
     given = {item.name: getattr(config, item.name) for item in fields(config)}

@@ -1,4 +1,4 @@
-"""How much score is lost outside training: generalisation error, A-to-B gaps, variable effects."""
+"""Loss of score outside training: generalisation error, A-to-B gaps, variable effects."""
 
 from __future__ import annotations
 

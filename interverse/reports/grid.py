@@ -1,4 +1,4 @@
-"""What each protocol varies, as the grid of letters that stands under the bars.
+"""Grid of letters under the bars: what each protocol varies.
 
 Read from the provenance (`protocols`), and where that is silent from the values in the table.
 """

@@ -29,7 +29,7 @@ _PLANE = 10.0  # half the side that is shown of a plane without end, metres
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Mesh:
+class ShapeMesh:
     """Triangles in a shape's own frame; `number` is the same for the same mesh of a model."""
 
     number: int
@@ -65,7 +65,7 @@ class Shape:
     position: FloatArray
     rotation: FloatArray
     rgba: FloatArray
-    mesh: Mesh | None = None
+    mesh: ShapeMesh | None = None
     texture: Texture | None = None
 
 
@@ -118,10 +118,10 @@ def _shape(model: Any, geom: Any, name: str) -> Shape:
     )
 
 
-def _mesh(model: Any, number: int) -> Mesh:
+def _mesh(model: Any, number: int) -> ShapeMesh:
     first, count = model.mesh_vertadr[number], model.mesh_vertnum[number]
     start, faces = model.mesh_faceadr[number], model.mesh_facenum[number]
-    return Mesh(
+    return ShapeMesh(
         number,
         np.array(model.mesh_vert[first : first + count], dtype=np.float64),
         np.array(model.mesh_face[start : start + faces]),

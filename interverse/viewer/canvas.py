@@ -15,7 +15,7 @@ _NARROW = 0.75  # width of the narrowest scene, in its heights, that the whole p
 
 
 @final
-class Canvas:
+class ViewerCanvas:
     """The picture's handle."""
 
     def __init__(self, server: Any, picture: NDArray[np.uint8]) -> None:

@@ -1,4 +1,4 @@
-"""What a variable follows from, and what follows from it, in words."""
+"""Causes and effects of a variable, in words."""
 
 from __future__ import annotations
 

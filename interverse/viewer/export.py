@@ -1,4 +1,4 @@
-"""What was done in a session, to go on with elsewhere: JSON, or a curriculum in Python."""
+"""Export of a session's interventions: JSON, or a curriculum in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the browser asks for, in order, done by one thread: worlds and GL belong to a thread."""
+"""Requests of the browser, done in order by one thread: worlds and GL belong to a thread."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from interverse.errors import FileFormatError, InvalidValueError, explain
 from interverse.files.json_text import parse_json
-from interverse.viewer.canvas import Canvas
+from interverse.viewer.canvas import ViewerCanvas
 from interverse.viewer.causes import causes_text
 from interverse.viewer.controls import TYPED, Control
 from interverse.viewer.export import as_json, as_python
@@ -45,7 +45,7 @@ class Page:
         self._controls: dict[str, Control] = {}
         shapes = session.shapes()
         self._solids = Solids(server, shapes) if shapes else None
-        self._canvas = Canvas(server, session.picture()) if not shapes else None
+        self._canvas = ViewerCanvas(server, session.picture()) if not shapes else None
         self._gui.configure_theme(show_logo=False, show_share_button=False)
         self._gui.set_panel_label(session.id)
         self._gui.main_panel.dock_right()

@@ -48,7 +48,7 @@ class Event:
     values: Mapping[str, Any]
     changed: tuple[str, ...]
     source: str
-    before: Moment
+    before: ViewerMoment
 
 
 @final
@@ -75,7 +75,7 @@ class History:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class ViewerMoment:
     """A place to come back to: the world, and what had happened until then."""
 
     snapshot: Snapshot
@@ -109,7 +109,7 @@ class Session:
         self.id, self.options = id, options
         self.env = make(id, render_mode="rgb_array", **options)
         self.refused: list[Refused] = []  # newest last, of the whole session
-        self.saved: Moment | None = None
+        self.saved: ViewerMoment | None = None
         self._draws = 0
         try:
             self.use(policy)
@@ -196,7 +196,7 @@ class Session:
             raise
         return self._happened(base, values, outcome.changed, "do", outcome.observation)
 
-    def _base(self, values: Mapping[str, Any], present: Moment) -> Moment:
+    def _base(self, values: Mapping[str, Any], present: ViewerMoment) -> ViewerMoment:
         """Returns the moment that a `do` starts from."""
         last = self.history.events[-1] if self.history.events else None
         dragged = (
@@ -209,7 +209,7 @@ class Session:
 
     def _happened(
         self,
-        before: Moment,
+        before: ViewerMoment,
         values: Mapping[str, Any],
         changed: frozenset[str],
         source: str,
@@ -260,9 +260,9 @@ class Session:
 
     # -------------------------------------------------------------- back and forth
 
-    def moment(self) -> Moment:
+    def moment(self) -> ViewerMoment:
         """Returns this moment, to come back to."""
-        return Moment(self.env.snapshot(), self.history)
+        return ViewerMoment(self.env.snapshot(), self.history)
 
     def save(self) -> None:
         """Keeps this moment for `restore`."""
@@ -284,7 +284,7 @@ class Session:
         also = f" and {lost} step{'s' if lost > 1 else ''}" if lost else ""
         return f"took back {', '.join(last.values)}{also}"
 
-    def _go(self, moment: Moment) -> None:
+    def _go(self, moment: ViewerMoment) -> None:
         self._observation = self.env.restore(moment.snapshot)
         self.history = moment.history
 

@@ -1,4 +1,4 @@
-"""Which control a variable gets, worked out from its declaration alone."""
+"""Choice of a variable's control, worked out from its declaration alone."""
 
 from __future__ import annotations
 

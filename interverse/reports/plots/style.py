@@ -1,4 +1,4 @@
-"""How every plot looks: colours all can tell apart, marks that do not need colour, one font.
+"""Style of every plot: colours all can tell apart, marks that do not need colour, one font.
 
 Colours are Okabe and Ito's. From the eighth experiment on they repeat with another line and hatch,
 so any number can be told apart in print too.

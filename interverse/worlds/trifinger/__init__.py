@@ -1,1 +1,22 @@
-"""trifinger/*-v1: the CausalWorld benchmark, nine tasks for a robot of three fingers."""
+"""trifinger/*-v1: the CausalWorld benchmark, nine tasks for a robot of three fingers.
+
+The names below are for code outside this folder; they are loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from interverse.worlds.trifinger.feasibility import ARENA
+    from interverse.worlds.trifinger.robot import inverse_kinematics
+
+__all__ = ["ARENA", "inverse_kinematics"]
+_LATER = {"ARENA": "feasibility", "inverse_kinematics": "robot"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__} has no attribute {name!r}")
