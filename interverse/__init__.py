@@ -19,6 +19,7 @@ from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:
     from interverse.data import load_dataset
+    from interverse.data.pairs.scoring import score_pairs
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
     from interverse.reports.attribution import attribute
@@ -46,6 +47,7 @@ _LAZY = {
     "make_vec": "interverse.envs",
     "register": "interverse.envs",
     "rollout": "interverse.rollouts",
+    "score_pairs": "interverse.data.pairs.scoring",
 }
 
 __all__ = [
@@ -70,6 +72,7 @@ __all__ = [
     "register",
     "report",
     "rollout",
+    "score_pairs",
 ]
 
 

@@ -1,4 +1,4 @@
-"""How much of a causal graph was recovered: effects, edges, ancestors. Arrays only.
+"""Recovery of a causal graph: scores of effects, edges and ancestors. Arrays only.
 
 Matrices are (effect, cause): entry [i, j] is about what object j does to object i, as
 `graph/adjacency` has it. A *total effect* is the chance that i changes when j is acted on. A

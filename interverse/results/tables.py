@@ -28,10 +28,10 @@ _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _NOTES = {
-    "episode": "mean [95% interval over the scored episodes: bootstrap, or Wilson's where every "
-    "score is 0 or 1]",
+    "episode": "mean [95% bootstrap interval over the scored episodes]",
     "seed": "mean [95% bootstrap interval over seeds]",
 }
+_WILSON = "successes, 0 or 1 each, have Wilson's interval"
 _REPEATS = "repeats are step for step an episode that is there already, and count for nothing"
 _AGGREGATES = {"mean": statistics.mean, "median": statistics.median, "IQM": statistics.iqm}
 _GAP = "optimality gap"
@@ -60,8 +60,14 @@ def scores(
         rows.append((*key, *counts, *(column[key] for column in columns)))
     repeats = ("repeats",) if several else ()
     header = ("experiment", "task", "protocol", "scored", "refused", *repeats, *names)
-    caption = _NOTES[unit] + (f"; {_REPEATS}" if several else "")
-    return TextTable(header=header, rows=tuple(rows), caption=caption)
+    notes = [_NOTES[unit]] + [_REPEATS] * several
+    if unit == "episode" and any(
+        are_successes(name, apart.scores(name)[at])
+        for name in names
+        for at in groups(apart).values()
+    ):
+        notes.append(_WILSON)
+    return TextTable(header=header, rows=tuple(rows), caption="; ".join(notes))
 
 
 def aggregates(results: Results, metric: str) -> TextTable:

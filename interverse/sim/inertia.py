@@ -1,4 +1,4 @@
-"""How inertia follows from mass and size: rules as data, formulas as array functions.
+"""Rules of inertia, which follows from mass and size: data, and formulas as array functions.
 
 No simulator derives a body's inertia when its mass or its geom's size is edited, so a scene names
 the bodies that follow a rule, and the engine applies it after every edit. The formulas round as

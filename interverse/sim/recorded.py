@@ -33,7 +33,8 @@ class Recorded:
 
     def _record(self) -> None:
         torch.cuda.synchronize(self._device)
-        stream = torch.cuda.Stream(self._device)
+        new_stream: Any = torch.cuda.Stream  # Torch leaves it untyped
+        stream = new_stream(self._device)
         with torch.cuda.stream(stream):  # first runs load kernels, which a recording must not
             for _ in range(2):
                 self._function()

@@ -1,4 +1,4 @@
-"""What can be seen of one MuJoCo world, as solids: for viewers that draw without our GL."""
+"""Solids that can be seen of one MuJoCo world: for viewers that draw without our GL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of many models through one GL context: a `Stage` is one model on the graphics card.
+"""Pictures of many models through one GL context: a `DrawingStage` is one model on the card.
 
 A picture is a pure function of the edits handed in: each draw starts from the model as it was
 built, so nothing of an earlier picture is left in a later one. One thread of a process draws all of
@@ -67,7 +67,7 @@ class Picture:
 
 
 @final
-class Stage:
+class DrawingStage:
     """A model and its data, drawn from its first camera."""
 
     def __init__(
@@ -228,7 +228,7 @@ class Studio:
     """The thread that draws, its GL context, and the stages on the card, the last used kept."""
 
     def __init__(self, capacity: int) -> None:
-        self._stages: dict[Stage, None] = {}
+        self._stages: dict[DrawingStage, None] = {}
         self._capacity = capacity
         self._thread = ThreadPoolExecutor(1, "interverse-studio", self._start)
 
@@ -236,12 +236,12 @@ class Studio:
         self._gl = gl_context.GLContext(8, 8)
         self._gl.make_current()
 
-    def run(self, stage: Stage, call: Callable[[], Picture]) -> Picture:
+    def run(self, stage: DrawingStage, call: Callable[[], Picture]) -> Picture:
         """Returns what a call gives in the thread that draws, with a stage as the last used."""
         gl.backend()  # raises here, with its own text, where nothing can draw
         return self._thread.submit(self._drawn, stage, call).result()
 
-    def _drawn(self, stage: Stage, call: Callable[[], Picture]) -> Picture:
+    def _drawn(self, stage: DrawingStage, call: Callable[[], Picture]) -> Picture:
         self._stages.pop(stage, None)
         self._stages[stage] = None
         while len(self._stages) > self._capacity:

@@ -251,7 +251,7 @@ class WarpEngine(Engine):
             ("contacts", self.contacts, kind.BROADPHASE | kind.NARROWPHASE | kind.CCD),
             ("constraints", self.constraints, kind.NEFC | kind.NJMAX_NNZ),
         )
-        flags = np.array(self._overflowed.cpu())  # a copy, for it is cleared at once
+        flags = self._overflowed.cpu().numpy().copy()  # for it is cleared at once
         self._overflowed.zero_()
         self._overflow.zero_()
         for name, room, bits in too_many:

@@ -1,4 +1,4 @@
-"""What a world is: N copies of one causal system, stepped together as arrays.
+"""The interface of a world: N copies of one causal system, stepped together as arrays.
 
 A world holds state and mechanisms and knows nothing of Gymnasium's calls, seeds, episode counts or
 autoreset: `interverse.envs` drives it. Everything has a leading world axis; `worlds` arguments are

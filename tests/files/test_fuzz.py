@@ -161,5 +161,6 @@ def test_a_thousand_malformed_files_give_typed_errors(targets):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_twenty_thousand_malformed_files_give_typed_errors(targets):
     assert attack(targets, 20_000) == []

@@ -1,4 +1,4 @@
-"""What photographs are compared by: brightness, contrast, colour, the slope of the spectrum."""
+"""Statistics to compare photographs by: brightness, contrast, colour, slope of the spectrum."""
 
 from __future__ import annotations
 

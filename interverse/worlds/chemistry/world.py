@@ -27,6 +27,7 @@ _ENLARGED = 5
 _SIDE = _ENLARGED * raster.SIZE
 _GAP = 10  # columns between the picture and its target
 _FADE = ("color", "origin", "elapsed", "duration")
+_MECHANISM = ("adjacency", "gain", "bias")
 _AFTER_DRAWS = ("state", "goal")  # kinds whose given values come after the initial draws
 
 
@@ -52,6 +53,9 @@ class Chemistry(World):
         self._blank = layout.blank_row(self.variables, self._where, options)
         self._state = {name: self._repeat(row, num_worlds) for name, row in self._blank.items()}
         self._weights, self._tables = self._networks()
+        # Until graph, gain or bias are edited, every world is read off the tables: no comparison,
+        # which on a GPU would wait for its answer.
+        self._edited = False
         self._graphs: dict[bytes, CausalGraph] = {}
         self._canvas, self._target_canvas = raster.Canvas(), raster.Canvas()
         self._names = [name_of(i, "color") for i in range(options.objects)]
@@ -61,13 +65,13 @@ class Chemistry(World):
     def _repeat(self, row: NDArray[Any], count: int) -> Array:
         return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
 
-    def _networks(self) -> tuple[cpt.Weights, list[cpt.CptTable | None]]:
+    def _networks(self) -> tuple[cpt.CptWeights, list[cpt.CptTable | None]]:
         options = self.options
         weights = layout.networks(options)
         if options.meta:
             parts = {part: getattr(weights, part)[0] for part in cpt.PARTS}
             repeated = {part: self._repeat(row, self.num_worlds) for part, row in parts.items()}
-            return cpt.Weights(**repeated), []
+            return cpt.CptWeights(**repeated), []
         tables: list[cpt.CptTable | None] = []
         if options.mode != "delayed":
             gain, bias = (float(self._blank[name]) for name in ("gain", "bias"))
@@ -77,7 +81,7 @@ class Chemistry(World):
                 else cpt.CptTable(parents=table.parents, cumulative=self._array(table.cumulative))
                 for table in cpt.tabulate(weights, self._adjacency, gain, bias)
             ]
-        return cpt.Weights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS}), tables
+        return cpt.CptWeights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS}), tables
 
     @property
     def graph(self) -> CausalGraph:  # type: ignore[override]
@@ -107,7 +111,7 @@ class Chemistry(World):
 
     def _start(
         self, noise: Noise, given: Mapping[str, Array]
-    ) -> tuple[State, cpt.Weights, dict[int, str]]:
+    ) -> tuple[State, cpt.CptWeights, dict[int, str]]:
         options = self.options
         rows = {name: self._repeat(row, len(noise)) for name, row in self._blank.items()}
         weights, drawn = self._weights, self._noise(noise)
@@ -126,12 +130,12 @@ class Chemistry(World):
         }
         return rows, weights, self._set(rows, declared | {n: given[n] for n in late}) | refused
 
-    def _own_networks(self, noise: Noise) -> cpt.Weights:
+    def _own_networks(self, noise: Noise) -> cpt.CptWeights:
         each = [noise.generator("cpt", row) for row in range(len(noise))]
         drawn = cpt.draw_weights(each, self.options.sizes, self.options.level.weights)
-        return cpt.Weights(**{part: self._array(getattr(drawn, part)) for part in cpt.PARTS})
+        return cpt.CptWeights(**{part: self._array(getattr(drawn, part)) for part in cpt.PARTS})
 
-    def _draw(self, rows: State, weights: cpt.Weights, noise: Noise) -> None:
+    def _draw(self, rows: State, weights: cpt.CptWeights, noise: Noise) -> None:
         options = self.options
         if options.moves:
             names = [name_of(i, "position") for i in range(options.objects)]
@@ -193,7 +197,9 @@ class Chemistry(World):
         here = self._array(worlds)
         return {name: array[here] for name, array in self._state.items()}
 
-    def _mechanisms(self, rows: State, weights: cpt.Weights, here: Array | None) -> cpt.Mechanisms:
+    def _mechanisms(
+        self, rows: State, weights: cpt.CptWeights, here: Array | None
+    ) -> cpt.Mechanisms:
         """What makes these rows' colours; `here` says which of the weights are theirs."""
         adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
         xp = array_namespace(adjacency)
@@ -201,7 +207,7 @@ class Chemistry(World):
         if self.options.meta:
             own = xp.arange(len(gain), device=gain.device) if here is None else here
         standard = None
-        if self._tables:
+        if self._tables and self._edited:
             graph = self._array(self._adjacency)
             same_graph = xp.all(xp.reshape(adjacency == graph, (len(gain), -1)), axis=1)
             usual = (gain == float(self._blank["gain"])) & (bias == float(self._blank["bias"]))
@@ -252,6 +258,7 @@ class Chemistry(World):
         # The whole graph first, so that an edge given beside it can be seen to disagree.
         for name in sorted(values, key=lambda n: n != "graph/adjacency"):
             key, index = self._where[name]
+            self._edited |= key in _MECHANISM
             value = self._array(values[name])
             place_in = (slice(None), *index)
             if key == "adjacency" and index and "graph/adjacency" in values:
@@ -366,6 +373,7 @@ class Chemistry(World):
         here = self._array(worlds)
         own = {name: self._array(state[name]) for name in self._state}
         _put(self._state, own, here)
+        self._edited = True  # the rows may come from an edited world
         if self.options.meta:
             saved = {part: self._array(state[f"cpt/{part}"]) for part in cpt.PARTS}
             _put(_parts(self._weights), saved, here)
@@ -407,7 +415,7 @@ def _put(into: State, rows: State, here: Array) -> None:
         into[name][here] = array
 
 
-def _parts(weights: cpt.Weights) -> State:
+def _parts(weights: cpt.CptWeights) -> State:
     return {part: getattr(weights, part) for part in cpt.PARTS}
 
 

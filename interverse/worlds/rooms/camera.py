@@ -138,8 +138,8 @@ def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool, side: int | None
         good = np.argsort(np.abs(looks - _SMALLEST))[:6]
     if side is not None:
         good = good[np.argsort(distance[good], kind="stable")]
-        half = max(1, len(good) // 2)
-        good = good[-half:] if side else good[:half]
+        count = max(1, len(good) // 2)
+        good = good[-count:] if side else good[:count]
     place = places[good[int(u[2] * len(good))]]
     yaw, pitch = aim(place, middle)
     if close:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.sim import studio
-from interverse.sim.studio import Stage
+from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.lights import light_edits, sky_color
@@ -36,7 +36,7 @@ class Staged:
     """A room ready to be drawn."""
 
     built: Model
-    stage: Stage
+    stage: DrawingStage
     indices: tuple[int, ...]
     """The item in each place of the model."""
     openings: tuple[Opening, ...]
@@ -104,7 +104,7 @@ def staged(seed: int, objects: int, cast: Cast, *, spill: bool, high: bool) -> S
         if entry[3] is not None
     }
     built = build_model(room, things, lamps=spill, high=high, grades=grades)
-    stage = Stage(built.model, shadowless=() if spill else built.shadowless, high=high)
+    stage = DrawingStage(built.model, shadowless=() if spill else built.shadowless, high=high)
     return Staged(built, stage, tuple(entry[0] for entry in cast), room.openings)
 
 

@@ -18,7 +18,7 @@ _WALL_SIDES = 72
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class CoverSection:
     """A cross section of a cover: a rounded rectangle across the cover's axis."""
 
     at: float  # along the axis, m
@@ -27,7 +27,7 @@ class Section:
     roundness: float = 2.0  # 2 is an ellipse, larger is boxier
 
 
-def loft(sections: Sequence[Section], axis: int) -> Surface:
+def loft(sections: Sequence[CoverSection], axis: int) -> Surface:
     """Returns the closed surface through the sections, along x (0), y (1) or z (2)."""
     turn = np.linspace(0, 2 * math.pi, _SIDES, endpoint=False)
     rings = []
@@ -101,11 +101,11 @@ def _outward(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray
     return faces if volume > 0 else faces[:, ::-1]
 
 
-def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[Section]:
+def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[CoverSection]:
     """Returns the sections of a half sphere along z, from its rim at `start` to its pole, `end`."""
     angles = np.linspace(0.15, math.pi / 2 - 0.02, 7)
     return [
-        Section(start + (end - start) * math.sin(t), (radius * math.cos(t),) * 2, (0.0, y))
+        CoverSection(start + (end - start) * math.sin(t), (radius * math.cos(t),) * 2, (0.0, y))
         for t in angles
     ]
 
@@ -133,21 +133,21 @@ _TIP = (
 def cover(part: str) -> Surface:
     """Returns the cover of a link: upper, middle, lower or tip, in that link's frame."""
     if part == "upper":
-        wide = [Section(x, (0.0185 * s, 0.0205 * s), (0.0040, 0.0), 4.0) for x, s in _UPPER]
+        wide = [CoverSection(x, (0.0185 * s, 0.0205 * s), (0.0040, 0.0), 4.0) for x, s in _UPPER]
         return loft(wide, axis=0)
     if part == "middle":
         deep = [
-            Section(z, (0.0205 * s, 0.0165 * (0.35 + 0.65 * s)), (0.0, -0.0185), 3.4)
+            CoverSection(z, (0.0205 * s, 0.0165 * (0.35 + 0.65 * s)), (0.0, -0.0185), 3.4)
             for z, s in _MIDDLE
         ]
         return loft(deep, axis=2)
     if part == "lower":
         bent = [
-            Section(z, (a, b), (0.0, -0.0062 - 0.0018 * min(1.0, max(0.0, -z / 0.13))), 2.3)
+            CoverSection(z, (a, b), (0.0, -0.0062 - 0.0018 * min(1.0, max(0.0, -z / 0.13))), 2.3)
             for z, a, b in _LOWER
         ]
         return loft(bent, axis=2)
-    bulb = [Section(z, (r, r), (0.0, -0.008)) for z, r in _TIP]
+    bulb = [CoverSection(z, (r, r), (0.0, -0.008)) for z, r in _TIP]
     return loft(bulb + _sphere_cap(-0.160, -0.1695, 0.0095, -0.008), axis=2)
 
 

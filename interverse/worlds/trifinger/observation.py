@@ -207,6 +207,9 @@ class Observer:
         ]
         flat = gym.spaces.Box(-np.inf, np.inf, (places.width,), np.float64)
         self.space = observation_space(flat, options)
+        numbers = options.observation_mode == "structured"
+        self.observe: Callable[[Array], Any] = self._numbers if numbers else self._with_pictures
+        """Gives every world's observation, from where the fingertips are, (N, 9)."""
 
     @property
     def slices(self) -> Mapping[str, slice]:
@@ -214,22 +217,15 @@ class Observer:
         pixels = self._options.observation_mode == "pixel"
         return MappingProxyType({}) if pixels else self.layout.slices
 
-    def observe(self, tips: Array) -> Any:
-        """Returns every world's observation, given where the fingertips are, (N, 9)."""
-        if self._options.observation_mode == "structured":
-            return self._numbers(tips)
+    def _with_pictures(self, tips: Array) -> Any:
+        """Returns every world's observation where it holds pictures."""
         if self._pictures is None:
             camera = self._photographer()
             self._pictures = PictureObservations(camera, self._options, self._store)
         pictures = {n: self._asarray(shots) for n, shots in self._pictures.take().items()}
-        return (
-            pictures["pixels"]
-            if self._options.observation_mode == "pixel"
-            else {
-                "structured": self._numbers(tips),
-                **pictures,
-            }
-        )
+        if self._options.observation_mode == "pixel":
+            return pictures["pixels"]
+        return {"structured": self._numbers(tips), **pictures}
 
     def close(self) -> None:
         """Releases the GL contexts."""

@@ -1,4 +1,4 @@
-"""What the four construction tasks build: towers, stacks of levels, heaps.
+"""Constructions of the four building tasks: towers, stacks of levels, heaps.
 
 The functions say where goals stand and where their blocks start; they draw from the generator they
 are given and touch no simulator. Heights are measured from the datum.
@@ -38,7 +38,7 @@ DROP_SECONDS = 0.8  # between two drops, and after the last
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class Construction:
     """A structure to build, piece by piece.
 
     Attributes:
@@ -65,7 +65,7 @@ class Drop:
     rotation: Floats  # (3,), rad
 
 
-def tower(counts: tuple[int, int, int], dims: Floats, centre: Floats) -> Shape:
+def tower(counts: tuple[int, int, int], dims: Floats, centre: Floats) -> Construction:
     """Returns a tower cut evenly into counts blocks a side, standing on the floor at `centre`.
 
     Goals fill it upwards. The blocks start on a diagonal from a corner of the arena; past the other
@@ -89,7 +89,7 @@ def tower(counts: tuple[int, int, int], dims: Floats, centre: Floats) -> Shape:
     return _shape(np.tile(size, (len(goals), 1)), np.array(goals), _diagonal(len(goals), size))
 
 
-def level_rows(levels: int, edge: float, width: float, ends_only: bool) -> Shape:
+def level_rows(levels: int, edge: float, width: float, ends_only: bool) -> Construction:
     """Returns the default stack: levels of equal cubes in a row, shifted to and fro.
 
     Args:
@@ -112,7 +112,7 @@ def level_rows(levels: int, edge: float, width: float, ends_only: bool) -> Shape
 
 def random_stack(
     rng: np.random.Generator, levels: int, edge: float, width: float, ends_only: bool
-) -> Shape:
+) -> Construction:
     """Returns a random stack that stands: each level's centre lies over the one below.
 
     Level 0 is placed anywhere in the arena; the wide pieces of a level are then halved, as long as
@@ -133,7 +133,7 @@ def random_stack(
     sizes = np.stack([high - low, np.full(len(low), edge), np.full(len(low), edge)], axis=1)
     wanted = (level == 0) | (level == levels - 1) if ends_only else np.ones(len(level), bool)
     starts, yaws = floor_starts(rng, sizes)
-    return Shape(sizes=sizes, goals=goals, wanted=wanted, starts=starts, yaws=yaws)
+    return Construction(sizes=sizes, goals=goals, wanted=wanted, starts=starts, yaws=yaws)
 
 
 def floor_starts(rng: np.random.Generator, sizes: Floats) -> tuple[Floats, Floats]:
@@ -169,10 +169,10 @@ def drops(count: int, rng: np.random.Generator | None = None) -> tuple[Drop, ...
 
 def _shape(
     sizes: Floats, goals: Floats, starts: Floats, *, wanted: NDArray[np.bool_] | None = None
-) -> Shape:
+) -> Construction:
     count = len(sizes)
     every = np.ones(count, bool) if wanted is None else wanted
-    return Shape(sizes=sizes, goals=goals, wanted=every, starts=starts, yaws=np.zeros(count))
+    return Construction(sizes=sizes, goals=goals, wanted=every, starts=starts, yaws=np.zeros(count))
 
 
 def _diagonal(count: int, size: Floats) -> Floats:

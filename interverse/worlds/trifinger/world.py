@@ -281,7 +281,8 @@ class TriFinger(World):
         before, store, rows = self._now(), self._store, self._store.rows
         where = store.index(worlds)
         command = self._command(self._physics.asarray(actions), where)
-        self._forget_edges(worlds)
+        if self._edges is not None:
+            self._forget_edges(worlds)
         self._physics.step(store, command, worlds, self.options.skip_frame)
         rows[CLOCK][where] += 1
         rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
@@ -290,12 +291,11 @@ class TriFinger(World):
 
     def _reward(self, before: Instant, now: Instant) -> Array:
         """Returns what a step earned, (N,), given its two ends."""
-        options, task, seconds = self.options, self.task, self._step_time
-        if options.sparse_reward:
+        task, mended, seconds = self.task, self.options.mended_reward, self._step_time
+        if self.options.sparse_reward:
             return sparse(task.solved(now), seconds)
-        terms = task.terms(before, now, mended=options.mended_reward) if self._weights else ()
-        bonus = task.bonus(now, mended=options.mended_reward)
-        return total(terms, self._weights, bonus, self._share, seconds)
+        terms = task.terms(before, now, mended=mended) if self._weights else ()
+        return total(terms, self._weights, task.bonus(now, mended=mended), self._share, seconds)
 
     def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from interverse.sim.assets import add_material
-from interverse.sim.studio import Stage
+from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.assemble import Palette, item_spec
 from interverse.worlds.rooms.item import PROPERTIES, Item
 from interverse.worlds.rooms.objects import CLASSES, TRAITS, build_item
@@ -55,7 +55,7 @@ class Studio:
         owner[own] = 0
         self._own = own
         self._built = Model(model, (assembled,), owner, (), ())
-        self._stage = Stage(model)
+        self._stage = DrawingStage(model)
 
     def draw(self, state: Mapping[str, float] | None = None, size: int = 128) -> np.ndarray:
         """Returns the picture of a state (default: all 0), uint8 (size, size, 3)."""

@@ -1,4 +1,4 @@
-"""Interventions on TriFinger worlds: what is set holds, what follows follows, what can be is taken."""
+"""Interventions on TriFinger worlds: what is set holds, and what follows from it follows."""
 
 from __future__ import annotations
 

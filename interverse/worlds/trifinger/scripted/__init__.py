@@ -13,7 +13,7 @@ from interverse.worlds.trifinger.observation import ObservationLayout
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.scripted.carrier import Carrier
 from interverse.worlds.trifinger.scripted.reacher import Reacher
-from interverse.worlds.trifinger.scripted.senses import Senses
+from interverse.worlds.trifinger.scripted.senses import ObservationReader
 
 CARRYING = {"pushing": 1, "picking": 1, "pick_and_place": 1, "stacking2": 2}  # blocks to carry
 
@@ -42,7 +42,7 @@ def scripted_policy(layout: ObservationLayout, options: TriFingerOptions) -> Any
                 allowed="observation_mode structured or mixed",
             )
         )
-    senses = Senses(layout, options)
+    senses = ObservationReader(layout, options)
     if options.task == "reaching":
         return Reacher(senses)
     return Carrier(senses, blocks=CARRYING[options.task])

@@ -16,7 +16,7 @@ from interverse.worlds.trifinger.scripted.grasp import GRIP, Grasp, choose
 from interverse.worlds.trifinger.scripted.jobs import Jobs, wrap
 from interverse.worlds.trifinger.scripted.memory import Memory, Phase
 from interverse.worlds.trifinger.scripted.reacher import length, shorten
-from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, Senses, Sight
+from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, ObservationReader, Sight
 
 _OPEN = 0.03  # gap between tips and block before closing and after letting go, m
 _SQUEEZE = (0.012, 0.007)  # how far into the block the lone tip and each of the pair is told to be
@@ -36,7 +36,7 @@ _PACE = {Phase.LIFT: 0.15, Phase.CARRY: 0.15, Phase.LOWER: 0.09}  # of the held 
 class Carrier:
     """Carries block i to goal i, for the first few blocks in turn."""
 
-    def __init__(self, senses: Senses, *, blocks: int) -> None:
+    def __init__(self, senses: ObservationReader, *, blocks: int) -> None:
         self._senses, self._blocks = senses, blocks
         self._memory = Memory.of(0)
 

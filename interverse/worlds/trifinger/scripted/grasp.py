@@ -1,4 +1,4 @@
-"""Where three tips hold a block: one on a face, two side by side on the face across.
+"""Grasps of a block by three tips: one on a face, two side by side on the face across.
 
 A grasp is one of 24: which face, which finger is alone, and in which order the two others stand.
 The cheapest is taken: within reach at the block and at the goal, legs leaning away from the block,

@@ -1,4 +1,4 @@
-"""What a carrying policy remembers of every world from step to step."""
+"""Memory of a carrying policy: what it keeps of every world from step to step."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.worlds.trifinger.scripted.senses import Senses
+from interverse.worlds.trifinger.scripted.senses import ObservationReader
 
 _SPEED = 0.5  # of the commanded tips, m/s
 _GAIN = 3.0  # of the integral, 1/s
@@ -19,7 +19,7 @@ _MOST = 0.03  # of the integral, m
 class Reacher:
     """Brings three tips to three goals."""
 
-    def __init__(self, senses: Senses) -> None:
+    def __init__(self, senses: ObservationReader) -> None:
         self._senses = senses
         self._started = np.zeros(0, dtype=bool)
 

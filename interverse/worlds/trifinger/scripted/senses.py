@@ -1,4 +1,4 @@
-"""What a scripted policy reads: the structured observation in SI units, by name."""
+"""The observation as a scripted policy reads it: SI units, by name."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Sight:
 
 
 @final
-class Senses:
+class ObservationReader:
     """Reads observations and writes actions of one world's options."""
 
     def __init__(self, layout: ObservationLayout, options: TriFingerOptions) -> None:

@@ -1,4 +1,4 @@
-"""What the construction tasks share: variables of the pieces, filling a scene, scattering."""
+"""Shared parts of the construction tasks: variables of pieces, filling a scene, scattering."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from interverse.sim.arrays import from_yaw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.penetration import BoxSet, Capsules, box_depth, robot_depth
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
-from interverse.worlds.trifinger.shapes import Shape
+from interverse.worlds.trifinger.shapes import Construction
 from interverse.worlds.trifinger.variables import (
     GENERATOR_MASSES,
     UNBOUNDED,
@@ -30,7 +30,7 @@ _DISC = 0.15  # m
 _CLEAR = 0.002  # depth up to which a place counts as free, m
 
 
-def scene_of(shape: Shape, turns: Array | None = None) -> ArenaScene:
+def scene_of(shape: Construction, turns: Array | None = None) -> ArenaScene:
     """Returns the scene of a shape's blocks and goals; `turns` are the goals' quaternions."""
     upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(shape.goals), 1))
     turned = (upright if turns is None else turns).tolist()
@@ -86,7 +86,7 @@ def follow(rows: Rows, given: Collection[str]) -> None:
         rows["block/mass"][:] = rows[MASS][:, None]
 
 
-def fill(rows: Rows, row: int, shape: Shape, turns: Array | None = None) -> str | None:
+def fill(rows: Rows, row: int, shape: Construction, turns: Array | None = None) -> str | None:
     """Puts a shape into one row; returns why it cannot be, or None.
 
     Args:

@@ -14,7 +14,7 @@ from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import HEIGHT, RAISED
 from interverse.worlds.trifinger.scene import ArenaScene
-from interverse.worlds.trifinger.shapes import Shape
+from interverse.worlds.trifinger.shapes import Construction
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
     building_edges,
@@ -123,9 +123,9 @@ def _default_heap() -> tuple[Array, Array]:
     return Heaps(_DEFAULT[0]).rest(*_DEFAULT, None)
 
 
-def _shape(goals: Array, size: float, starts: Array, yaws: Array) -> Shape:
+def _shape(goals: Array, size: float, starts: Array, yaws: Array) -> Construction:
     count = len(goals)
-    return Shape(
+    return Construction(
         sizes=np.full((count, 3), size),
         goals=goals,
         wanted=np.ones(count, dtype=bool),

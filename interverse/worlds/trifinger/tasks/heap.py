@@ -1,4 +1,4 @@
-"""Where cubes come to rest when they are dropped one after another: the goals of general.
+"""Heaps of cubes dropped one after another: the goals of general.
 
 The drop is simulated in a world of its own under default physics, so a heap follows from the number
 and size of its cubes and from the noise, and from nothing else.

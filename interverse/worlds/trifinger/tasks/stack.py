@@ -1,4 +1,4 @@
-"""What stacked_blocks and creative_stacked_blocks share: stacks of levels, default or random."""
+"""Stacks of levels, default or random, for stacked_blocks and creative_stacked_blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interverse.scm import Box, Integers, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import HEIGHT, REST
-from interverse.worlds.trifinger.shapes import Shape, level_rows, random_stack
+from interverse.worlds.trifinger.shapes import Construction, level_rows, random_stack
 from interverse.worlds.trifinger.tasks.building import fill, scatter
 from interverse.worlds.trifinger.variables import declare
 
@@ -62,7 +62,7 @@ def stack_variables(levels: int, least: int, width: float) -> list[Variable]:
     ]
 
 
-def default_stack(levels: int, width: float, *, ends_only: bool) -> Shape:
+def default_stack(levels: int, width: float, *, ends_only: bool) -> Construction:
     """Returns the default scene's stack of cubes."""
     return level_rows(levels, 0.035, width, ends_only)
 

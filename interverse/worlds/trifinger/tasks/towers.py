@@ -14,7 +14,7 @@ from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import RAISED
 from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene
-from interverse.worlds.trifinger.shapes import Shape, tower
+from interverse.worlds.trifinger.shapes import Construction, tower
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
     building_edges,
@@ -103,7 +103,7 @@ class Towers(Task):
         return {name: draw(name, spaces[name], noise) for name in self.generators}
 
 
-def _shape(counts: Array, dims: Array, center: Array) -> Shape:
+def _shape(counts: Array, dims: Array, center: Array) -> Construction:
     x, y, z = (int(c) for c in counts)
     shape = tower((x, y, z), dims, center)
     return replace(shape, starts=_row(len(shape.sizes), shape.sizes[0]))

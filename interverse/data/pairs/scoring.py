@@ -1,0 +1,84 @@
+"""Scores of anyone's predictions on pairs: accuracy in and out of distribution, with baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from interverse.errors import InvalidValueError, explain
+
+_NEEDED = ("prediction", "verb", "set")
+_LEVEL = 0.95
+
+
+def score_pairs(table: Mapping[str, ArrayLike]) -> dict[str, dict[str, Any]]:
+    """Returns how well actions were told, for each set of pairs (such as ID and OOD).
+
+    Args:
+        table: columns of one length, a row for each pair and seed: `prediction` and `verb` (names
+            or numbers), `set` (its name), and where there are several runs `seed`. A data frame
+            will do.
+
+    Returns:
+        By set: `pairs`, `accuracy`, `balanced` (mean over actions), `constant` (what always naming
+        the commonest action of the set gives), and with several seeds `low` and `high`, the ends
+        of the 95% t interval over them.
+
+    >>> rows = {"prediction": ["open", "open"], "verb": ["open", "close"], "set": ["ID", "OOD"]}
+    >>> found = score_pairs(rows)
+    >>> found["ID"]["accuracy"], found["OOD"]["accuracy"]
+    (1.0, 0.0)
+    """
+    columns = _columns(table)
+    right = columns["prediction"] == columns["verb"]
+    out = {}
+    for name in dict.fromkeys(columns["set"].tolist()):
+        rows = columns["set"] == name
+        out[str(name)] = _scores(right[rows], columns["verb"][rows], columns["seed"][rows])
+    return out
+
+
+def _scores(right: NDArray[np.bool_], verb: NDArray[Any], seed: NDArray[Any]) -> dict[str, Any]:
+    counts = np.unique(verb, return_counts=True)[1]
+    runs = np.array([right[seed == one].mean() for one in np.unique(seed)])
+    found: dict[str, Any] = {
+        "pairs": len(right),
+        "accuracy": float(runs.mean()),
+        "balanced": float(np.mean([right[verb == one].mean() for one in np.unique(verb)])),
+        "constant": float(counts.max() / counts.sum()),
+    }
+    if len(runs) > 1:
+        spread = runs.std(ddof=1) / np.sqrt(len(runs))
+        half = float(stats.t.ppf((1 + _LEVEL) / 2, len(runs) - 1) * spread)
+        found |= {"low": found["accuracy"] - half, "high": found["accuracy"] + half}
+    return found
+
+
+def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    names = list(table)
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        raise InvalidValueError(
+            explain(
+                f"the table lacks {', '.join(missing)}; it has {', '.join(names) or 'nothing'}",
+                allowed=f"{', '.join(_NEEDED)}, and seed where there are several runs",
+            )
+        )
+    columns = {name: np.asarray(table[name]) for name in _NEEDED}
+    count = len(columns["verb"])
+    columns["seed"] = np.asarray(table["seed"]) if "seed" in names else np.zeros(count, int)
+    lengths = {name: column.shape for name, column in columns.items()}
+    if not count or set(lengths.values()) != {(count,)}:
+        raise InvalidValueError(
+            explain(f"columns have shapes {lengths}", allowed="one row for each pair, at least one")
+        )
+    kinds = [columns[name].dtype.kind in "US" for name in ("prediction", "verb")]
+    if kinds[0] != kinds[1]:
+        raise InvalidValueError(
+            explain("prediction and verb differ: names in one, numbers in the other")
+        )
+    return columns

@@ -1,0 +1,50 @@
+"""Scores of predictions: against scikit-learn and SciPy, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+
+import interverse as iv
+from interverse.errors import InvalidValueError
+
+
+def table(seeds=4, rows=200):
+    rng = np.random.default_rng(0)
+    verb = rng.integers(0, 7, seeds * rows)
+    guess = np.where(rng.random(len(verb)) < 0.7, verb, rng.integers(0, 7, len(verb)))
+    return {
+        "verb": verb,
+        "prediction": guess,
+        "set": np.where(rng.random(len(verb)) < 0.5, "ID", "OOD"),
+        "seed": np.repeat(np.arange(seeds), rows),
+    }
+
+
+def test_scores_are_those_of_scikit_learn_and_scipy():
+    given = table()
+    found = iv.score_pairs(pd.DataFrame(given))
+    for name in ("ID", "OOD"):
+        rows = given["set"] == name
+        verb, guess = given["verb"][rows], given["prediction"][rows]
+        assert found[name]["balanced"] == pytest.approx(balanced_accuracy_score(verb, guess))
+        runs = [
+            accuracy_score(verb[given["seed"][rows] == s], guess[given["seed"][rows] == s])
+            for s in range(4)
+        ]
+        assert found[name]["accuracy"] == pytest.approx(np.mean(runs))
+        ends = stats.t.interval(0.95, 3, np.mean(runs), stats.sem(runs))
+        assert (found[name]["low"], found[name]["high"]) == pytest.approx(ends)
+        assert found[name]["pairs"] == rows.sum()
+
+
+def test_wrong_tables_are_refused():
+    with pytest.raises(InvalidValueError, match="lacks set"):
+        iv.score_pairs({"verb": [1], "prediction": [1]})
+    with pytest.raises(InvalidValueError, match="shapes"):
+        iv.score_pairs({"verb": [1, 2], "prediction": [1], "set": ["ID"]})
+    with pytest.raises(InvalidValueError, match="names in one"):
+        iv.score_pairs({"verb": ["open"], "prediction": [1], "set": ["ID"]})
