@@ -201,9 +201,7 @@ class Driver:
         """
         if not self.running.all() and not self._only_diverged():
             raise ResetNeededError(explain("step before reset", fix="Call reset() first"))
-        checked = self._check_actions(actions)
-        stepped = self._advance(checked, index)
-        self.steps[stepped] += 1
+        self.steps[self._advance(checked := self._check_actions(actions), index)] += 1
         moment = self.transition()
         for listener in self.listeners:
             listener.on_step(checked, moment)
@@ -218,20 +216,19 @@ class Driver:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n = self._box, len(self.steps)
         usual = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        usual = usual and bool(np.isfinite(actions).all())
-        if box is not None and usual and actions.shape == (n, *box.shape):
+        if box and usual and actions.shape == (n, *box.shape) and np.isfinite(actions).all():
             return np.clip(actions, box.low, box.high)
         world = self.world
         return check_actions(actions, world.action_space, n, clip=world.clips_actions)
 
     def _advance(self, actions: Any, index: Index) -> Index:
         """Steps worlds and returns those that were; one that breaks down needs a reset."""
-        world = self.world
         index = index[self.running[index]] if self.diverged else index
         while len(index):
             rows = actions if len(index) == len(self.steps) else actions[index]
             try:
-                world.step(rows, index, self._noise(index, ahead=1))
+                self.world.step(rows, index, self._noise(index, ahead=1))
+                return index
             except SimulationError as error:
                 broken = list(error.worlds)
                 self.running[broken] = False
@@ -239,8 +236,6 @@ class Driver:
                     raise
                 self.diverged |= dict.fromkeys(broken, f"diverged: {error}")
                 index = index[~np.isin(index, broken)]
-                continue
-            break
         return index
 
     def _only_diverged(self) -> bool:
@@ -254,9 +249,9 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            reward = np.array(score.reward, dtype=np.float64)
             info = {name: np.array(value) for name, value in score.info.items()}
-            return Transition(seen, reward, terminated, truncated, info, terminated | truncated)
+            ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
+            return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated
         if self.diverged:
             terminated[list(self.diverged)] = True
