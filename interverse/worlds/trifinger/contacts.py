@@ -26,10 +26,6 @@ _LEAST_FRICTION = 1e-5  # MuJoCo's least
 # then 8% of the depth a substep (5000/s2): read off the recorded drops.
 SOLREF = (-5000.0, -250.0)
 SOLIMP = (0.99, 0.99, 0.001)
-FLOOR_GIVE = (0.8, 0.8, 0.001)
-"""`SOLIMP` of blocks on the floor with exact friction. A block struck hard presses an edge into the
-original's floor, whose solver ends before it has pushed it out: with a hard floor it tilts up about
-that edge twice as fast (0.076 m/s at the first touch of pick_and_place, 0.037 there)."""
 TORSION = 0.001  # m; against spinning on a fingertip; faces and edges resist by themselves
 WALL_SIDES = 24
 

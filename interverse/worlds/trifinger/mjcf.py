@@ -27,7 +27,6 @@ from interverse.sim import coulomb
 from interverse.worlds.trifinger.arena import add_arena
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
-    FLOOR_GIVE,
     SOLIMP,
     SOLREF,
     TORSION,
@@ -199,8 +198,7 @@ def _impedance(scene: ArenaScene, contact: Contact) -> tuple[float, float, float
     if contact.grips:
         grip = solving(scene).grip
         return grip, grip, SOLIMP[2]
-    exact = scene.contact == "exact" and contact.surfaces[0] == "floor"
-    return FLOOR_GIVE if exact and contact.surfaces[1] != "finger" else SOLIMP
+    return SOLIMP
 
 
 def _add_sensors(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
