@@ -28,7 +28,9 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
             _check(file, source)
             texts = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
         table = pq.read_table(source, read_dictionary=texts, use_threads=False)
-        return _decoded(table, source.name)
+        table = _decoded(table, source.name)
+        table.validate(full=True)  # text that is no UTF-8 would raise later
+        return table
     except FileFormatError:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
