@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, cast, final
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +38,7 @@ class GridPlanning:
         """Returns first and target images of new episodes."""
         options = {**self.options, "target_steps": target_steps, "max_steps": target_steps + 1}
         self.env = make_vec(self.id, num_envs=episodes, **options)
-        self.num_actions = int(self.env.single_action_space.n)
+        self.num_actions = int(cast("gym.spaces.Discrete", self.env.single_action_space).n)
         observation, self.info = self.env.reset(seed=self.seed)
         self.step_count = 0
         self._images = np.asarray(observation["image"])
@@ -76,6 +77,7 @@ def scripted_policy(seed: int) -> Chooser:
     """
 
     def choose(world: PlanningWorld) -> NDArray[Any]:
+        world = cast("GridPlanning", world)
         policy: Callable[[Any], NDArray[Any]] | None = world.env.world.scripted_policy()
         if policy is None:
             raise InvalidValueError(explain(f"{world.id} has no scripted policy in this form"))
@@ -91,6 +93,7 @@ def replay_policy(seed: int) -> Chooser:
     """
 
     def choose(world: PlanningWorld) -> NDArray[Any]:
+        world = cast("GridPlanning", world)
         if "target_actions" not in world.info:
             raise InvalidValueError(
                 explain(f"{world.id} does not tell how its targets were made", allowed="chemistry")

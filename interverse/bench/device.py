@@ -13,9 +13,9 @@ import torch
 
 from interverse.actors.curriculum import paper_curriculum
 from interverse.bench.measure import Row
-from interverse.learning.arena import DeviceArena
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import curriculum_starts
+from interverse.learning.starts import curriculum_starts, make_arena
+from interverse.worlds.trifinger import device as device_worlds
 
 _TARGETS = {"pushing": 350_000, "stacking2": 150_000}
 _WORLDS = {"pushing": 16_384, "stacking2": 8_192}
@@ -40,10 +40,10 @@ def device_rows(
     return rows
 
 
-def _arena(task: str, device: str, worlds: int, skip: int) -> DeviceArena:
+def _arena(task: str, device: str, worlds: int, skip: int) -> device_worlds.DeviceArena:
     name, options = f"trifinger/{task}-v1", {"skip_frame": skip}
     starts = curriculum_starts(name, paper_curriculum(2), 256, seed=0, options=options)
-    return DeviceArena(name, num_worlds=worlds, device=device, starts=starts, options=options)
+    return make_arena(name, starts, num_worlds=worlds, device=device, options=options)
 
 
 def _steps(task: str, device: str, worlds: int) -> list[Row]:
@@ -101,7 +101,9 @@ def _learning(device: str, worlds: int) -> Row:
     )
 
 
-def _rate(call: Callable[[], None], count: int, arena: DeviceArena, repeats: int = 3) -> float:
+def _rate(
+    call: Callable[[], None], count: int, arena: device_worlds.DeviceArena, repeats: int = 3
+) -> float:
     """Returns things a second in the fastest of some calls, by the wall clock."""
     best = float("inf")
     for _ in range(repeats):
@@ -113,6 +115,6 @@ def _rate(call: Callable[[], None], count: int, arena: DeviceArena, repeats: int
     return count / best
 
 
-def _wait(arena: DeviceArena) -> None:
+def _wait(arena: device_worlds.DeviceArena) -> None:
     if arena.device.type == "cuda":
         torch.cuda.synchronize(arena.device)

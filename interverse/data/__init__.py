@@ -5,14 +5,18 @@ from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episod
 from interverse.data.generate import Collect, collect
 from interverse.data.minari import to_minari
 from interverse.data.original import export_original, import_original
-from interverse.data.schema import Header, Scene, SceneWorld
-from interverse.data.splits import SPLITS, Split, load_dataset, splits
+from interverse.data.schema import GridScene, Header, SceneWorld
+from interverse.data.schema import GridScene as Scene
+from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
+from interverse.data.splits import DatasetSplit as Split
 
 __all__ = [
     "SPLITS",
     "Collect",
     "CollectEpisodes",
     "Dataset",
+    "DatasetSplit",
+    "GridScene",
     "Header",
     "Scene",
     "SceneWorld",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.data.schema import Array, Header, Scene, variable_at
+from interverse.data.schema import Array, GridScene, Header, variable_at
 from interverse.data.store import read_dataset, read_pixels
 from interverse.errors import InvalidValueError, explain
 from interverse.scm.graph import CausalGraph
@@ -51,8 +51,8 @@ class Dataset:
     states: NDArray[Any]
     seeds: NDArray[np.int64]
     episodes: NDArray[np.int64]
-    scene: Scene | None
-    target: Scene | None
+    scene: GridScene | None
+    target: GridScene | None
     values: Mapping[str, NDArray[Any]]
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ class Dataset:
 
 def draw_frames(rows: Mapping[str, Array]) -> Array:
     """Returns uint8 pictures (B, 50, 50, 3) of rows of `Dataset.scene_arrays`, on their device."""
-    return Scene(**rows).draw()
+    return GridScene(**rows).draw()
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:
@@ -148,17 +148,17 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     )
 
 
-def _scene(arrays: Mapping[str, NDArray[Any]], group: str) -> Scene | None:
+def _scene(arrays: Mapping[str, NDArray[Any]], group: str) -> GridScene | None:
     if f"{group}/positions" not in arrays:
         return None
-    return Scene(*(arrays[f"{group}/{part}"] for part in Scene._fields))
+    return GridScene(*(arrays[f"{group}/{part}"] for part in GridScene._fields))
 
 
-def _rows(scene: Scene, chosen: NDArray[np.int64]) -> Scene:
-    return Scene(*(part[chosen] for part in scene))
+def _rows(scene: GridScene, chosen: NDArray[np.int64]) -> GridScene:
+    return GridScene(*(part[chosen] for part in scene))
 
 
-def _draw(scene: Scene, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _draw(scene: GridScene, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Draws a few thousand frames at a time: what is held besides the result stays small."""
     lead = scene.shapes.shape[1:-1]
     out = np.empty((len(chosen), *lead, SIZE, SIZE, 3), dtype=np.uint8)

@@ -21,12 +21,13 @@ import numpy as np
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
 from interverse.errors import FileFormatError, InterventionError, InvalidValueError, explain
+from interverse.files.json_text import read_json_object
 from interverse.rng import check_seed, generator
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import run_units
 from interverse.rollouts.policy import PolicyLike
-from interverse.rollouts.recorder import EpisodeFolder
+from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space
 
@@ -132,7 +133,7 @@ class TwinFolder:
     def __init__(self, folder: Path | str) -> None:
         self.facts = EpisodeFolder(folder)
         try:
-            header = json.loads((self.facts.folder / _HEADER).read_text(encoding="utf-8"))
+            header = read_json_object(self.facts.folder / _HEADER)
             self.twins: list[dict[str, Any]] = list(header["twins"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
@@ -147,7 +148,7 @@ class TwinFolder:
 
     def twin(self, episode: int, number: int = 0) -> Episode | Refusal:
         """Returns a fact's twin, or why there is none: the intervention could not be."""
-        with h5py.File(self.facts.file_of(episode), "r") as file:
+        with opened_episodes(self.facts.file_of(episode)) as file:
             group = file[_twin_name(episode, number)]
             if "refusal" in group.attrs:
                 return Refusal(0, tuple(group.attrs["variables"]), str(group.attrs["refusal"]))
@@ -167,7 +168,7 @@ def _check_twins(config: CollectEpisodes) -> None:
 def _write_header(config: CollectEpisodes) -> None:
     path, header = config.out / _HEADER, config.header()
     if path.exists():
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = read_json_object(path)
         differing = sorted(name for name in header if held.get(name) != header[name])
         if differing:
             raise InvalidValueError(

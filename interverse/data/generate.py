@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse.data.schema import Drawn, Header, Scene, SceneWorld, plain, value_path
+from interverse.data.schema import Drawn, GridScene, Header, SceneWorld, plain, value_path
 from interverse.data.store import (
     file_bytes,
     is_whole_part,
@@ -262,7 +262,7 @@ class _Film:
         out = {"states": _numpy(world.state())}
         for key, scene in world.scenes().items():
             group = "scene" if key == "image" else key
-            for part, array in zip(Scene._fields, scene, strict=True):
+            for part, array in zip(GridScene._fields, scene, strict=True):
                 out[f"{group}/{part}"] = _numpy(array).astype(np.uint8)
         return out
 
@@ -273,8 +273,8 @@ class _Film:
         if self._images and "scene/positions" in out:
             for group, name in (("scene", "images"), ("target", "target_images")):
                 if f"{group}/positions" in out:
-                    parts = (out[f"{group}/{part}"] for part in Scene._fields)
-                    out[name] = Drawn(Scene(*parts))
+                    parts = (out[f"{group}/{part}"] for part in GridScene._fields)
+                    out[name] = Drawn(GridScene(*parts))
         return out
 
 

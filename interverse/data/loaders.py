@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from interverse.data.dataset import Dataset
-from interverse.data.schema import Scene
+from interverse.data.schema import GridScene
 from interverse.errors import InvalidValueError, explain, missing_extra
 
 try:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Batch(NamedTuple):
+class TransitionBatch(NamedTuple):
     """Transitions: pictures uint8 (B, 50, 50, 3), actions (B,), rewards (B,)."""
 
     image: torch.Tensor
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
 
 
 @final
-class TransitionDataset(TorchDataset[Batch]):
+class TransitionDataset(TorchDataset[TransitionBatch]):
     """Every transition of a data set by number: e * steps + t is step t of episode e."""
 
     def __init__(self, data: Dataset) -> None:
@@ -47,17 +47,17 @@ class TransitionDataset(TorchDataset[Batch]):
             self._scene = None
         else:
             self._images = None
-            self._scene = Scene(*(p.reshape(*lead, *p.shape[2:]) for p in data.scene))
+            self._scene = GridScene(*(p.reshape(*lead, *p.shape[2:]) for p in data.scene))
 
     def __len__(self) -> int:
         """How many transitions there are."""
         return self.data.actions.size
 
-    def __getitem__(self, index: int) -> Batch:
+    def __getitem__(self, index: int) -> TransitionBatch:
         """Returns one transition, without a batch axis."""
-        return Batch(*(part[0] for part in self.__getitems__([index])))
+        return TransitionBatch(*(part[0] for part in self.__getitems__([index])))
 
-    def __getitems__(self, indices: list[int]) -> Batch:
+    def __getitems__(self, indices: list[int]) -> TransitionBatch:
         """Returns a batch of transitions; the loader calls this."""
         chosen = np.asarray(indices)
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self)):
@@ -66,7 +66,7 @@ class TransitionDataset(TorchDataset[Batch]):
             )
         frame = chosen + chosen // self.data.header.steps
         both = self._frames(np.concatenate([frame, frame + 1]))
-        return Batch(
+        return TransitionBatch(
             torch.from_numpy(both[: len(chosen)]),
             torch.from_numpy(self.data.actions.reshape(-1)[chosen]),
             torch.from_numpy(both[len(chosen) :]),
@@ -77,13 +77,13 @@ class TransitionDataset(TorchDataset[Batch]):
         if self._images is not None:
             return self._images[numbers]
         assert self._scene is not None  # one of the two is there
-        return np.asarray(Scene(*(part[numbers] for part in self._scene)).draw())
+        return np.asarray(GridScene(*(part[numbers] for part in self._scene)).draw())
 
 
 def transition_loader(
     data: Dataset, *, batch_size: int = 512, shuffle: bool = True, seed: int = 0, workers: int = 0
-) -> DataLoader[Batch]:
-    """Returns a Torch loader of `Batch`es; the seed fixes the order of every epoch.
+) -> DataLoader[TransitionBatch]:
+    """Returns a Torch loader of `TransitionBatch`es; the seed fixes the order of every epoch.
 
     Args:
         data: where from.

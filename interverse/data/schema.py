@@ -26,7 +26,7 @@ FORMAT = "interverse-dataset-1"
 _VALUES = "values/"
 
 
-class Scene(NamedTuple):
+class GridScene(NamedTuple):
     """What pictures are drawn from; leading axes are the same in all three."""
 
     positions: Array  # (..., n, 2), row and column
@@ -45,7 +45,7 @@ class Scene(NamedTuple):
 class Drawn:
     """The pictures of a scene as rows that are drawn when asked for."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: GridScene) -> None:
         self._scene = scene
         self.shape = (*scene.shapes.shape[:-1], raster.SIZE, raster.SIZE, 3)
 
@@ -53,7 +53,7 @@ class Drawn:
         return int(self.shape[0])
 
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
-        return np.asarray(Scene(*(part[row : row + 1] for part in self._scene)).draw()[0])
+        return np.asarray(GridScene(*(part[row : row + 1] for part in self._scene)).draw()[0])
 
 
 def _whole(array: Array) -> Array:

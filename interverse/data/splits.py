@@ -22,7 +22,7 @@ from interverse.worlds.world import parse_options
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class DatasetSplit:
     """One part of a benchmark: how many episodes, how long, which seed, which distribution."""
 
     episodes: int
@@ -31,9 +31,9 @@ class Split:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _split(episodes: int, steps: int, seed: int, mode: str | None = None) -> Split:
+def _split(episodes: int, steps: int, seed: int, mode: str | None = None) -> DatasetSplit:
     options = {} if mode is None else {"mode": mode}
-    return Split(episodes=episodes, steps=steps, seed=seed, options=options)
+    return DatasetSplit(episodes=episodes, steps=steps, seed=seed, options=options)
 
 
 _TRAINING = {
@@ -41,7 +41,7 @@ _TRAINING = {
     "valid": _split(200, 100, 2),
     "test": _split(10_000, 10, 3),
 }
-SPLITS: Mapping[str, Mapping[str, Split]] = {
+SPLITS: Mapping[str, Mapping[str, DatasetSplit]] = {
     "blocks/observed": {
         **_TRAINING,
         "test-v1": _split(10_000, 10, 4, "Test-v1"),
@@ -68,7 +68,7 @@ SPLITS: Mapping[str, Mapping[str, Split]] = {
 }
 
 
-def splits(id: str, **options: Any) -> Mapping[str, Split]:
+def splits(id: str, **options: Any) -> Mapping[str, DatasetSplit]:
     """Returns the published splits of a world.
 
     >>> splits("blocks/observed-3-v1")["valid"].episodes

@@ -14,9 +14,9 @@ from typing import Any, final
 
 import torch
 
-from interverse.learning.arena import ArenaView, DeviceArena
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
+from interverse.worlds.trifinger import device as device_worlds
 
 Tensor = torch.Tensor
 
@@ -67,7 +67,9 @@ class Rollout:
 class DevicePpo:
     """A learner on an arena."""
 
-    def __init__(self, arena: DeviceArena, settings: PpoSettings, *, seed: int) -> None:
+    def __init__(
+        self, arena: device_worlds.DeviceArena, settings: PpoSettings, *, seed: int
+    ) -> None:
         torch.manual_seed(seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
@@ -127,7 +129,9 @@ class DevicePpo:
         self.steps += self.settings.horizon * self.arena.num_worlds
         return torch.cat(seen)
 
-    def _advance(self, t: int, before: ArenaView, action: Tensor) -> ArenaView:
+    def _advance(
+        self, t: int, before: device_worlds.ArenaView, action: Tensor
+    ) -> device_worlds.ArenaView:
         """Steps the worlds, pays them, and starts new episodes where they ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         arena.step(action)
@@ -262,6 +266,6 @@ class DevicePpo:
         }
 
 
-def _diverged(arena: DeviceArena) -> float:
+def _diverged(arena: device_worlds.DeviceArena) -> float:
     flags = getattr(arena.engine, "diverged", None)
     return 0.0 if flags is None else float(flags.sum())

@@ -14,9 +14,10 @@ from typing import final
 
 import torch
 
-from interverse.learning.arena import ArenaView
+from interverse.worlds.trifinger import device as device_worlds
 
 Tensor = torch.Tensor
+View = device_worlds.ArenaView
 
 _CARRY = 0.13  # pick_and_place: height of the block's centre while it crosses, m
 _PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
@@ -26,7 +27,7 @@ _CLEARANCE = 0.03  # stacking2: how far above its place the upper block is carri
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
+class ShapingWeights:
     """Weights of the terms.
 
     Attributes:
@@ -48,17 +49,17 @@ class Weights:
     effort: float = 0.002
 
 
-WEIGHTS = Weights()
+WEIGHTS = ShapingWeights()
 
 
-def shaped_reward(task: str, before: ArenaView, now: ArenaView, action: Tensor) -> Tensor:
+def shaped_reward(task: str, before: View, now: View, action: Tensor) -> Tensor:
     """Returns what a step earns, (N,), limited to [-10, 10]."""
     effort = WEIGHTS.effort * (action.clip(-1.0, 1.0) ** 2).mean(-1)
     reward = _TERMS[task](before, now) + WEIGHTS.success * now.fraction - effort
     return torch.nan_to_num(reward).clip(-10.0, 10.0)
 
 
-def _pushing(before: ArenaView, now: ArenaView) -> Tensor:
+def _pushing(before: View, now: View) -> Tensor:
     gap = [_norm(v.blocks[:, 0] - v.goals[:, 0]) for v in (before, now)]
     return (
         WEIGHTS.tips * _tips_progress(before, now, 0)
@@ -67,16 +68,16 @@ def _pushing(before: ArenaView, now: ArenaView) -> Tensor:
     )
 
 
-def _picking(before: ArenaView, now: ArenaView) -> Tensor:
+def _picking(before: View, now: View) -> Tensor:
     return _lifted(before, now, now.goals[:, 0, 2])
 
 
-def _pick_and_place(before: ArenaView, now: ArenaView) -> Tensor:
+def _pick_and_place(before: View, now: View) -> Tensor:
     there = torch.sign(now.blocks[:, 0, 1]) == torch.sign(now.goals[:, 0, 1])
     return _lifted(before, now, torch.where(there, now.goals[:, 0, 2], _CARRY))
 
 
-def _lifted(before: ArenaView, now: ArenaView, wanted: Tensor) -> Tensor:
+def _lifted(before: View, now: View, wanted: Tensor) -> Tensor:
     """Returns the terms of a block that is to be carried at a wanted height, (N,)."""
     half = now.sizes[:, 0, 2] / 2
     height = [(v.blocks[:, 0, 2] - wanted).abs() for v in (before, now)]
@@ -95,7 +96,7 @@ def _lifted(before: ArenaView, now: ArenaView, wanted: Tensor) -> Tensor:
     )
 
 
-def _stacking2(before: ArenaView, now: ArenaView) -> Tensor:
+def _stacking2(before: View, now: View) -> Tensor:
     """Returns the lower block's terms until it is placed, then the upper one's as well."""
     low = [_norm(v.blocks[:, 0] - v.goals[:, 0]) for v in (before, now)]
     flat = [_norm((v.blocks[:, 1] - v.goals[:, 1])[:, :2]) for v in (before, now)]
@@ -120,7 +121,7 @@ def _stacking2(before: ArenaView, now: ArenaView) -> Tensor:
     )
 
 
-_TERMS: Mapping[str, Callable[[ArenaView, ArenaView], Tensor]] = {
+_TERMS: Mapping[str, Callable[[View, View], Tensor]] = {
     "pushing": _pushing,
     "picking": _picking,
     "pick_and_place": _pick_and_place,
@@ -128,15 +129,15 @@ _TERMS: Mapping[str, Callable[[ArenaView, ArenaView], Tensor]] = {
 }
 
 
-def _tips_distance(view: ArenaView, block: int) -> Tensor:
+def _tips_distance(view: View, block: int) -> Tensor:
     return _norm(view.tips - view.blocks[:, block, None]).mean(-1)
 
 
-def _tips_progress(before: ArenaView, now: ArenaView, block: int) -> Tensor:
+def _tips_progress(before: View, now: View, block: int) -> Tensor:
     return _tips_distance(before, block) - _tips_distance(now, block)
 
 
-def _grip(view: ArenaView, block: int) -> Tensor:
+def _grip(view: View, block: int) -> Tensor:
     return torch.exp(-20.0 * (_tips_distance(view, block) - 0.04).clip(min=0.0))
 
 

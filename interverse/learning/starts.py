@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum
 from interverse.envs import make, make_vec
+from interverse.files.npz import read_npz
 from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template
+from interverse.worlds.trifinger import device as device_worlds
 
 Rows = dict[str, NDArray[Any]]
 
@@ -42,8 +44,7 @@ class Starts:
     @classmethod
     def load(cls, file: str) -> Starts:
         """Returns the rows of an archive; nothing is unpickled."""
-        with np.load(file, allow_pickle=False) as held:
-            return cls({name: held[name] for name in held.files})
+        return cls(read_npz(file))
 
 
 def curriculum_starts(
@@ -105,6 +106,35 @@ def protocol_starts(
         finally:
             venv.close()
     return _merged(parts, task, settings)
+
+
+def make_arena(
+    task: str,
+    starts: Starts,
+    *,
+    num_worlds: int,
+    device: str,
+    groups: int = 16,
+    options: Mapping[str, Any] | None = None,
+) -> device_worlds.DeviceArena:
+    """Returns worlds of a task on a device.
+
+    Args:
+        task: a world's id, such as trifinger/pushing-v1.
+        starts: where episodes begin.
+        num_worlds: how many.
+        device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
+        groups: how many groups of worlds start one after the other.
+        options: of the world, as for `make`.
+    """
+    env: Any = make(task, **{"contact": "convex", **(options or {})})
+    try:
+        world = env.unwrapped.world
+        return device_worlds.DeviceArena(
+            world, num_worlds=num_worlds, device=device, starts=starts.rows, groups=groups
+        )
+    finally:
+        env.close()
 
 
 def _merged(parts: Sequence[Rows], task: str, options: Mapping[str, Any]) -> Starts:

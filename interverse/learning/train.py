@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 import torch
-from safetensors.torch import load_file, save_file
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.errors import InvalidValueError, explain
-from interverse.learning.arena import DeviceArena
+from interverse.files.atomic import write_json
+from interverse.files.json_text import read_json, read_json_object
+from interverse.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts
+from interverse.learning.starts import Starts, curriculum_starts, make_arena
 from interverse.rng import check_seed
 
 _WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
@@ -84,11 +84,11 @@ def train_on_device(
             seed=config.seed << 32,
             options=config.options,
         )
-    arena = DeviceArena(
+    arena = make_arena(
         config.task,
+        starts,
         num_worlds=config.num_worlds,
         device=config.device,
-        starts=starts,
         options=config.options,
     )
     try:
@@ -142,7 +142,7 @@ def _claim(config: DeviceTrain) -> None:
     config.out.mkdir(parents=True, exist_ok=True)
     file, mine = config.out / "train.json", _record(config)
     if file.exists():
-        held = json.loads(file.read_text())
+        held = read_json_object(file)
         different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
         if different:
             raise InvalidValueError(
@@ -151,7 +151,7 @@ def _claim(config: DeviceTrain) -> None:
                     fix="Choose another folder, or delete that one",
                 )
             )
-    _write(file, mine)
+    write_json(file, mine)
 
 
 def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:
@@ -159,18 +159,17 @@ def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None
     tensors = {f"network.{k}": v for k, v in learner.network.state_dict().items()}
     for number, held in learner.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{k}": v for k, v in held.items()}
-    partial = folder / f"{_WEIGHTS}.partial"
-    save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, partial)
-    os.replace(partial, folder / _WEIGHTS)
-    _write(folder / _CARD, {"steps": learner.steps, "rate": learner.rate})
-    _write(folder / _CURVE, curve)
+    write_safetensors(folder / _WEIGHTS, {k: v.detach().cpu() for k, v in tensors.items()})
+    write_json(folder / _CARD, {"steps": learner.steps, "rate": learner.rate})
+    write_json(folder / _CURVE, curve)
 
 
 def _resume(folder: Path, learner: DevicePpo) -> list[dict[str, Any]]:
     """Loads the folder's checkpoint, if there is one; returns the learning curve so far."""
     if not (folder / _CARD).exists():
         return []
-    tensors = load_file(folder / _WEIGHTS, device=str(learner.arena.device))
+    read = read_safetensors(folder / _WEIGHTS)
+    tensors = {name: tensor.to(learner.arena.device) for name, tensor in read.items()}
     part = {k.removeprefix("network."): v for k, v in tensors.items() if k.startswith("network.")}
     learner.network.load_state_dict(part)
     state = learner.optimizer.state_dict()
@@ -180,13 +179,7 @@ def _resume(folder: Path, learner: DevicePpo) -> list[dict[str, Any]]:
             _, number, key = name.split(".", 2)
             held.setdefault(int(number), {})[key] = value
     learner.optimizer.load_state_dict({**state, "state": held})
-    card = json.loads((folder / _CARD).read_text())
+    card = read_json_object(folder / _CARD)
     learner.steps, learner.rate = card["steps"], card["rate"]
-    curve: list[dict[str, Any]] = json.loads((folder / _CURVE).read_text())
+    curve: list[dict[str, Any]] = read_json(folder / _CURVE)
     return curve
-
-
-def _write(file: Path, content: Any) -> None:
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(content, indent=1))
-    os.replace(partial, file)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class ActionGraphTransition(nn.Module):
     """s'_i = s_i + node(s_i, own action, sum over j of edge(s_i, s_j, action of j))."""
 
+    others: Tensor
+
     def __init__(
         self,
         objects: int,

@@ -12,13 +12,14 @@ passes over memory. Both go away:
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.models.cells import CellConv2d
+from interverse.models.norm_statistics import norm_statistics
 
 _ALIGNED = 8  # bf16 values whose rows the matrix units load without a detour
 
@@ -34,10 +35,14 @@ def cell_maps(
         dtype: of the products' inputs; sums are float32.
     """
     first, norm, activation, last, squash = maps
+    assert isinstance(first, nn.Conv2d)
+    assert isinstance(norm, nn.BatchNorm2d)
+    assert isinstance(last, CellConv2d)
+    slope = cast("nn.LeakyReLU", activation).negative_slope
     with torch.autocast(images.device.type, enabled=False):
         patches, grid = _patches(images, first, last.edge, dtype)
-        hidden = _LeakyProduct.apply(
-            patches, _normed_kernel(patches, first, norm, last.edge), activation.negative_slope
+        hidden: Tensor = _LeakyProduct.apply(  # type: ignore[no-untyped-call]
+            patches, _normed_kernel(patches, first, norm, last.edge), slope
         )
         kernel = last.weight.permute(0, 2, 3, 1).flatten(1)
         rows = functional.pad(kernel, (0, 0, 0, -len(kernel) % _ALIGNED)).to(dtype)
@@ -49,27 +54,29 @@ def _patches(
     images: Tensor, first: nn.Conv2d, edge: int, dtype: torch.dtype
 ) -> tuple[Tensor, tuple[int, int, int]]:
     """Returns (cells, inputs + 2 ones + padding): all that each cell's pixels see; and the grid."""
-    border, span = first.padding[0], edge + first.kernel_size[0] - 1
+    border, span = int(first.padding[0]), edge + first.kernel_size[0] - 1
     pixels = functional.pad(images.movedim(1, 3).to(dtype), (0, 0, *(border,) * 4))
     windows = pixels.unfold(1, span, edge).unfold(2, span, edge).permute(0, 1, 2, 4, 5, 3)
     grid, inputs = windows.shape[:3], span * span * images.shape[1]
     patches = images.new_zeros((*grid, inputs + 2 + -(inputs + 2) % _ALIGNED), dtype=dtype)
     patches[..., :inputs].unflatten(-1, windows.shape[3:]).copy_(windows)
     patches[..., inputs : inputs + 2] = 1.0  # the shift's two rows, see `_normed_kernel`
-    return patches.flatten(0, 2), tuple(grid)
+    return patches.flatten(0, 2), (grid[0], grid[1], grid[2])
 
 
 def _normed_kernel(patches: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d, edge: int) -> Tensor:
     """Returns (inputs + 2 + padding, edge^2 * channels): kernel and norm as one matrix."""
-    kernel = _written_out(first.weight, edge)
+    kernel, bias = _written_out(first.weight, edge), first.bias
+    assert bias is not None
     if norm.training:
         mean, variance = _moments(patches, kernel, edge)
-        _track(norm, mean + first.bias, variance, len(patches) * edge**2)
+        _track(norm, mean + bias, variance, len(patches) * edge**2)
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
         shift = norm.bias - scale * mean  # the norm takes the convolution's bias out again
     else:
-        scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
-        shift = norm.bias + scale * (first.bias - norm.running_mean)
+        own = norm_statistics(norm)
+        scale = norm.weight * torch.rsqrt(own.variance + norm.eps)
+        shift = norm.bias + scale * (bias - own.mean)
     shift = shift.repeat(edge**2)
     coarse = shift.to(patches.dtype).float()  # what it leaves over goes into a second row
     rows = torch.cat([kernel * scale.repeat(edge**2), coarse[None], (shift - coarse)[None]])
@@ -92,9 +99,10 @@ def _moments(patches: Tensor, kernel: Tensor, edge: int) -> tuple[Tensor, Tensor
 @torch.no_grad()
 def _track(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor, count: int) -> None:
     """Moves the running statistics as batch norm does."""
-    norm.running_mean.lerp_(mean, norm.momentum)
-    norm.running_var.lerp_(variance * (count / (count - 1)), norm.momentum)
-    norm.num_batches_tracked.add_(1)
+    own = norm_statistics(norm)
+    own.mean.lerp_(mean, own.rate)
+    own.variance.lerp_(variance * (count / (count - 1)), own.rate)
+    own.batches.add_(1)
 
 
 def _written_out(weight: Tensor, edge: int) -> Tensor:
@@ -150,7 +158,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     )
 
 
-def suits(images: Tensor, maps: nn.Module, size: str) -> bool:
+def suits(images: Tensor, maps: nn.Sequential, size: str) -> bool:
     """Whether a GPU in bf16 should use `cell_maps` instead of `maps`."""
     if images.device.type != "cuda" or size != "medium" or images.requires_grad:
         return False

@@ -23,6 +23,7 @@ class CellConv2d(nn.Module):
         super().__init__()
         drawn = nn.Conv2d(inputs, outputs, edge, stride=edge)
         nn.init.xavier_uniform_(drawn.weight)
+        assert drawn.bias is not None
         nn.init.zeros_(drawn.bias)
         self.edge = edge
         self.weight, self.bias = drawn.weight, drawn.bias
@@ -46,6 +47,7 @@ class CellConvTranspose2d(nn.Module):
     def __init__(self, inputs: int, outputs: int, edge: int) -> None:
         super().__init__()
         drawn = nn.ConvTranspose2d(inputs, outputs, edge, stride=edge)
+        assert drawn.bias is not None
         self.edge = edge
         self.weight, self.bias = drawn.weight, drawn.bias
 

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from interverse.models.norm_statistics import norm_statistics
+
 _CPU_CHUNK = 4  # images whose features fit in cache together
 
 
@@ -56,7 +58,10 @@ class PatchDecoder(nn.Module):
         kernel, shift = self._folded(maps)
         if self.in_cache and maps.device.type == "cpu":
             with full_precision(maps):
-                return _Head.apply(maps, kernel, shift, self.image.weight, self.image.bias)
+                head: Tensor = _Head.apply(  # type: ignore[no-untyped-call]
+                    maps, kernel, shift, self.image.weight, self.image.bias
+                )
+                return head
         return self._on_cells(maps, kernel, shift)
 
     def _on_cells(self, maps: Tensor, kernel: Tensor, shift: Tensor) -> Tensor:
@@ -70,7 +75,9 @@ class PatchDecoder(nn.Module):
             cell_kernel = self._cell_kernel()
         blocks = functional.conv2d(cells, cell_kernel, padding=1)  # (B, 25 x 3, h, w)
         pixels = blocks.movedim(1, 3).reshape(batch, h, w, 5, 5, 3).permute(0, 5, 1, 3, 2, 4)
-        return pixels.reshape(batch, 3, 5 * h, 5 * w) + self.image.bias[:, None, None]
+        bias = self.image.bias
+        assert bias is not None
+        return pixels.reshape(batch, 3, 5 * h, 5 * w) + bias[:, None, None]
 
     def _cell_kernel(self) -> Tensor:
         """Returns the 9 x 9 kernel as (25 x 3, 25 width, 3, 3): from cells to cells."""
@@ -84,24 +91,27 @@ class PatchDecoder(nn.Module):
     def _folded(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the kernel and shift of convolution and normalisation together."""
         weight, bias = self.cells.weight, self.cells.bias
+        assert bias is not None
         if self.training:
             with full_precision(maps):
                 moments = _feature_moments(maps.to(weight.dtype), weight)
             self._track(moments, count=25 * maps.numel() // maps.shape[1])
             mean, variance = moments.mean, moments.variance
         else:
-            mean, variance = self.norm.running_mean - bias, self.norm.running_var
+            own = norm_statistics(self.norm)
+            mean, variance = own.mean - bias, own.variance
         scale = self.norm.weight * torch.rsqrt(variance + self.norm.eps)
         return weight * scale[None, :, None, None], self.norm.bias - mean * scale
 
     @torch.no_grad()
     def _track(self, moments: Moments, *, count: int) -> None:
         """Moves the running statistics as nn.BatchNorm2d does."""
-        rate = self.norm.momentum
+        own, bias = norm_statistics(self.norm), self.cells.bias
+        assert bias is not None
         unbiased = moments.variance * (count / (count - 1))
-        self.norm.running_mean.mul_(1 - rate).add_((moments.mean + self.cells.bias) * rate)
-        self.norm.running_var.mul_(1 - rate).add_(unbiased * rate)
-        self.norm.num_batches_tracked.add_(1)
+        own.mean.mul_(1 - own.rate).add_((moments.mean + bias) * own.rate)
+        own.variance.mul_(1 - own.rate).add_(unbiased * own.rate)
+        own.batches.add_(1)
 
 
 class Moments(NamedTuple):

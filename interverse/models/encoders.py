@@ -117,7 +117,7 @@ class Decoder(nn.Module):
         return self.image(maps.reshape(len(state), self.vision.objects, edge, edge))
 
 
-def _encoder_maps(vision: Vision) -> nn.Module:
+def _encoder_maps(vision: Vision) -> nn.Sequential:
     """Returns the convolutions up to one sigmoid map per object."""
     width, objects = vision.channels, vision.objects
     if vision.size == "small":
@@ -170,4 +170,5 @@ def _draw_convolutions(module: nn.Module) -> None:
     for part in module.modules():
         if isinstance(part, nn.Conv2d):
             nn.init.xavier_uniform_(part.weight)
-            nn.init.zeros_(part.bias)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)

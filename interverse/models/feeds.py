@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -84,7 +84,7 @@ class Encode(nn.Module):
 @torch.no_grad()
 def encodings(learner: Learner, source: TransitionSource) -> tuple[Tensor, Tensor]:
     """Returns states and spreads (members, frames, slots, width) of every frame of a source."""
-    encode = Encode(learner.module).eval()
+    encode = Encode(cast("WorldModel", learner.module)).eval()
     numbers = torch.arange(num_frames(source), device=source.device)
     parts = [
         learner.call(encode, (source.frames(chosen),), (None,))

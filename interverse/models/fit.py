@@ -1,4 +1,4 @@
-"""How to train: the settings, and what a stage and an epoch are."""
+"""Settings of training, and the records of a stage and an epoch."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Fit:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class ModelStage:
     """One stage of training, over a learner's module.
 
     Attributes:

@@ -25,6 +25,9 @@ ActionInput = Literal["own", "all", "none"]
 class GraphTransition(nn.Module):
     """s' = s + node(s, sum of messages, own action); fully connected, no self loops."""
 
+    rows: Tensor
+    columns: Tensor
+
     def __init__(
         self,
         objects: int,

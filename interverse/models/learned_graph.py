@@ -4,7 +4,7 @@ Each network sees only the slots its row of a 0/1 graph lets through (its own al
 has a logit per edge. Functional batches train the networks under sampled graphs; structural
 batches leave them alone and move the logits towards the samples that predicted well.
 
-Mended against the reference: samples are weighted by softmax of *minus* the loss, standardised
+Corrected against the reference: samples are weighted by softmax of *minus* the loss, standardised
 over the samples, so that the step does not depend on the loss's scale (a softmax of the loss
 itself prefers graphs that predict badly); each row is weighted by its own object's loss; a known
 graph can be given; and at evaluation the graph is the thresholded one, not a fresh sample.
@@ -32,6 +32,9 @@ class LearnedGraphTransition(nn.Module):
     Attributes:
         logits: (objects, objects); [i, j] belongs to the edge j -> i. None for a known graph.
     """
+
+    eye: Tensor
+    known: Tensor
 
     def __init__(
         self,
@@ -87,9 +90,9 @@ def structural_loss(
     spread = losses.std(0, unbiased=False, keepdim=True).clamp_min(1e-12)
     weights = torch.softmax(-(losses - losses.mean(0)) / spread, dim=0)
     direction = (weights[:, :, None] * (probabilities - graphs)).sum(0).detach()
-    return (direction * (1 - transition.eye) * transition.logits).sum() + (
-        sparsity * probabilities.sum()
-    )
+    assert transition.logits is not None  # a known graph has no structural batches
+    own = direction * (1 - transition.eye) * transition.logits
+    return own.sum() + sparsity * probabilities.sum()
 
 
 def _checked(graph: Sequence[Sequence[int]], objects: int) -> Tensor:

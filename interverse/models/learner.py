@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from interverse.models.deconvolution import PatchDecoder
+from interverse.models.norm_statistics import norm_statistics
 
 
 @final
@@ -29,7 +30,8 @@ class Learner:
 
     def __init__(self, modules: Sequence[nn.Module], device: torch.device) -> None:
         self.members = len(modules)
-        placed = [module.to(device=device, memory_format=torch.channels_last) for module in modules]
+        order = {"memory_format": torch.channels_last}  # which Torch's types do not know of
+        placed = [module.to(device=device, **order) for module in modules]  # type: ignore[call-overload]
         self._module = placed[0]
         if self.members == 1:
             self.parameters: dict[str, Tensor] = dict(self._module.named_parameters())
@@ -95,17 +97,18 @@ class _PlainNorm(nn.BatchNorm2d):
             variance = (wide - mean[:, None, None]).square().mean((0, 2, 3))
             self._track(mean, variance, maps.numel() // maps.shape[1])
         else:
-            mean, variance = self.running_mean, self.running_var
+            own = norm_statistics(self)
+            mean, variance = own.mean, own.variance
         scale = self.weight * torch.rsqrt(variance + self.eps)
         shift = self.bias - mean * scale
         return maps * scale[:, None, None].to(maps.dtype) + shift[:, None, None].to(maps.dtype)
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        rate = self.momentum
-        self.running_mean.mul_(1 - rate).add_(mean * rate)
-        self.running_var.mul_(1 - rate).add_(variance * (rate * count / (count - 1)))
-        self.num_batches_tracked.add_(1)
+        own = norm_statistics(self)
+        own.mean.mul_(1 - own.rate).add_(mean * own.rate)
+        own.variance.mul_(1 - own.rate).add_(variance * (own.rate * count / (count - 1)))
+        own.batches.add_(1)
 
 
 def member(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:

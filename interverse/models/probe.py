@@ -7,7 +7,7 @@ it is then applied to.
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import NamedTuple, cast, final
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from interverse.errors import InvalidValueError, explain
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
-from interverse.models.fit import Fit, Stage
+from interverse.models.fit import Fit, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.mlp import MLP
 from interverse.models.run import Run
@@ -76,9 +76,9 @@ def fit_probe(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         probe = Probe(vision.slots * vision.slot_width, objects, values)
-    stage = Stage(
+    stage = ModelStage(
         name="probe",
-        objective=_CrossEntropy,
+        objective=lambda model: _CrossEntropy(cast("Probe", model)),
         parts=("mlp",),
         feeds=lambda _: (_feed(model, *train), _feed(model, *valid)),
         needs=Needs(),

@@ -1,6 +1,6 @@
 """Transitions with a memory: inputs, a recurrent core, and a residual read-out.
 
-Mended against the reference: the two input maps belong to the module and are trained; memory is
+Corrected against the reference: the two input maps belong to the module and are trained; memory is
 zero at the start of every episode, in training and in evaluation; nothing is drawn at test time.
 """
 

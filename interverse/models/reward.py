@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from interverse.errors import InvalidValueError, explain
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
-from interverse.models.fit import Fit, Stage
+from interverse.models.fit import Fit, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.run import Run
 from interverse.models.source import TransitionSource, to_float
@@ -82,7 +82,7 @@ def fit_reward(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         predictor = RewardPredictor(vision.slots * vision.slot_width)
-    stage = Stage(
+    stage = ModelStage(
         name="reward",
         objective=_AbsoluteError,
         parts=("layers",),

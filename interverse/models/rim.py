@@ -1,6 +1,6 @@
 """Recurrent independent mechanisms: blocks that compete for the input and talk sparsely.
 
-Mended against the reference: the block-diagonal GRU is stored as blocks, not as a dense matrix
+Corrected against the reference: the block-diagonal GRU is stored as blocks, not as a dense matrix
 whose other entries are zeroed at every call; the null slot has no dead weights.
 """
 

@@ -15,7 +15,7 @@ from typing import Any, final
 
 from interverse.errors import InvalidValueError, explain
 from interverse.models import checkpoint
-from interverse.models.fit import Fit, Listener, Stage
+from interverse.models.fit import Fit, Listener, ModelStage
 from interverse.models.learner import Learner
 from interverse.models.stage_work import StageWork, State, under
 from interverse.models.steps import matmul_precision
@@ -23,7 +23,7 @@ from interverse.models.steps import matmul_precision
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diary:
+class ProgressFolder:
     """Where a run's progress is kept.
 
     Attributes:
@@ -38,7 +38,7 @@ class Diary:
         """Returns how far the run had come."""
         return checkpoint.load(self.folder, self.record)
 
-    def best(self, stage: Stage) -> Path:
+    def best(self, stage: ModelStage) -> Path:
         """Returns the file of a finished stage's best weights."""
         return self.folder / f"best-{stage.name}.safetensors"
 
@@ -52,28 +52,28 @@ class Run:
         stages: what to do, in order.
         how: the settings.
         seeds: of the learner's members.
-        diary: where progress is kept, or None.
+        progress_folder: where progress is kept, or None.
         listeners: called after every epoch.
     """
 
     def __init__(
         self,
         learner: Learner,
-        stages: Sequence[Stage],
+        stages: Sequence[ModelStage],
         how: Fit,
         *,
         seeds: Sequence[int],
-        diary: Diary | None = None,
+        progress_folder: ProgressFolder | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
         self.learner, self.stages, self.how = learner, tuple(stages), how
-        self.seeds, self.diary = tuple(seeds), diary
+        self.seeds, self.progress_folder = tuple(seeds), progress_folder
         self.listeners = tuple(listeners)
         self.history: list[dict[str, Any]] = []
 
     def __call__(self) -> dict[str, State]:
         """Trains; returns each stage's best weights, with a leading member axis."""
-        found = None if self.diary is None else self.diary.load()
+        found = None if self.progress_folder is None else self.progress_folder.load()
         if found is not None:
             self.learner.load(under(found.tensors, "weights"))
             self.history = [dict(row) for row in found.history]
@@ -81,8 +81,8 @@ class Run:
         results = {}
         with matmul_precision(self.how.precision):
             for number, stage in enumerate(self.stages):
-                if number < begun:
-                    results[stage.name] = checkpoint.read_tensors(self.diary.best(stage))
+                if number < begun and self.progress_folder is not None:
+                    results[stage.name] = checkpoint.read_tensors(self.progress_folder.best(stage))
                     continue
                 results[stage.name] = self._stage(number, found if number == begun else None)
         return results
@@ -96,8 +96,10 @@ class Run:
             report = work.run_epoch()
             self.history.append(report.row())
             last = epoch + 1 == self.how.epochs
-            if self.diary is not None and (last or (epoch + 1) % self.how.checkpoint_every == 0):
-                self._save(number, work)
+            if self.progress_folder is not None and (
+                last or (epoch + 1) % self.how.checkpoint_every == 0
+            ):
+                self._save(self.progress_folder, number, work)
             for listener in self.listeners:
                 listener(report)
         if any(math.isinf(value) for value in work.lowest):
@@ -107,20 +109,20 @@ class Run:
                     fix="Lower learning_rate, or use precision='float32'",
                 )
             )
-        if self.diary is not None:
-            checkpoint.write_tensors(self.diary.best(stage), work.best)
-            self._save(number + 1, None)
+        if self.progress_folder is not None:
+            checkpoint.write_tensors(self.progress_folder.best(stage), work.best)
+            self._save(self.progress_folder, number + 1, None)
         return work.best
 
-    def _save(self, number: int, work: StageWork | None) -> None:
+    def _save(self, progress_folder: ProgressFolder, number: int, work: StageWork | None) -> None:
         """Writes progress: inside a stage (with its best and optimiser) or between two."""
         tensors = {f"weights/{k}": v for k, v in self.learner.state().items()}
         progress = checkpoint.Progress(
-            run=self.diary.record,
+            run=progress_folder.record,
             stage=number,
             epoch=0 if work is None else work.epoch,
             best=() if work is None else work.lowest,
             history=tuple(self.history),
             tensors=tensors if work is None else tensors | work.tensors(),
         )
-        checkpoint.save(self.diary.folder, progress)
+        checkpoint.save(progress_folder.folder, progress)

@@ -1,6 +1,6 @@
 """SCOFF: object files that share a few update rules (schemata).
 
-Mended against the reference: the files that attend *most* to their input are the ones that move
+Corrected against the reference: the files that attend *most* to their input are the ones that move
 (there they were switched off), and the rule of each file is drawn in training only; at test time
 it is the best-scoring one.
 """

@@ -1,4 +1,4 @@
-"""Where training transitions come from: frames on the device, cut out by index.
+"""Sources of training transitions: frames on the device, cut out by index.
 
 A source numbers its frames and its transitions; transition i joins two frames by an action. A
 frame is kept once, as uint8 (or as the state it is drawn from), and becomes float32 in [0, 1]
@@ -17,7 +17,7 @@ from torch import Tensor
 from interverse.errors import InvalidValueError, explain
 
 
-class Batch(NamedTuple):
+class ModelBatch(NamedTuple):
     """Transitions, channel-first and in [0, 1], on the source's device."""
 
     obs: Tensor  # (B, 3, H, W) float32
@@ -70,10 +70,10 @@ def places(source: TransitionSource, indices: Tensor) -> Places:
     return Places(frame, source.actions(indices), frame + 1)
 
 
-def batch(source: TransitionSource, indices: Tensor) -> Batch:
+def batch(source: TransitionSource, indices: Tensor) -> ModelBatch:
     """Returns transitions as images."""
     where = places(source, indices)
-    return Batch(source.frames(where.frame), where.action, source.frames(where.next_frame))
+    return ModelBatch(source.frames(where.frame), where.action, source.frames(where.next_frame))
 
 
 @final

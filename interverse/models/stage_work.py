@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
 from interverse.models import checkpoint
 from interverse.models.draws import batch_order, draws
-from interverse.models.fit import Epoch, Fit, Stage
+from interverse.models.fit import Epoch, Fit, ModelStage
 from interverse.models.learner import Learner
 from interverse.models.steps import GraphedStep, Step, training_step, validation_step
 from interverse.rng import generator
@@ -30,7 +30,7 @@ class StageWork:
         best: the weights that had it, with a leading member axis.
     """
 
-    def __init__(self, learner: Learner, stage: Stage, how: Fit, seeds: Sequence[int]) -> None:
+    def __init__(self, learner: Learner, stage: ModelStage, how: Fit, seeds: Sequence[int]) -> None:
         self.learner, self.stage, self.how, self.seeds = learner, stage, how, tuple(seeds)
         self.device = torch.device(how.device)
         self.epoch = 0
@@ -43,7 +43,7 @@ class StageWork:
         self._train_step, self._valid_step = self._steps()
 
     def _steps(self) -> tuple[Step, Step]:
-        kind = {"precision": self.how.precision, "compiled": self.how.compile}
+        kind: dict[str, Any] = {"precision": self.how.precision, "compiled": self.how.compile}
         if self.how.compile:
             torch.compiler.reset()  # else earlier models' versions count against its limit
         train = training_step(self.learner, self.objective, self.train_feed, self.optimizer, **kind)

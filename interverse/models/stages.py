@@ -1,4 +1,4 @@
-"""What each training stage computes for one batch, and nothing more.
+"""Training stages: the loss of each for one batch.
 
 | stage | trains | loss |
 |---|---|---|
@@ -14,7 +14,7 @@ again and the memory is carried on.
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,7 @@ from interverse.models.losses import (
     kl_loss,
     transition_loss,
 )
-from interverse.models.source import Batch
+from interverse.models.source import ModelBatch
 from interverse.models.world_model import WorldModel
 
 STAGES = {
@@ -91,8 +91,8 @@ class Objective(nn.Module):
                 part.eval()
         return self
 
-    def forward(self, batch: Batch | Latents | Episodes | Tensor, draw: Draw) -> Tensor:
-        """Returns the scalar loss of a batch."""
+    def forward(self, batch: Any, draw: Draw) -> Tensor:
+        """Returns the scalar loss of a batch, in the form that the stage's feed gives."""
         if draw.structural:
             return self._structural(batch, draw)
         if self.stage == "pretrain":
@@ -116,12 +116,12 @@ class Objective(nn.Module):
         if action.ndim == 2:
             predicted = _along(self.model, state, action)
             return transition_loss(predicted.flatten(0, 1), following.flatten(0, 1))
-        if self.training and latents.spread is not None:
+        if self.training and latents.spread is not None and latents.next_spread is not None:
             state = state + latents.spread * draw.normal[0]
             following = following + latents.next_spread * draw.normal[1]
         return transition_loss(self._predict(state, action, draw), following)
 
-    def _contrastive(self, batch: Batch, draw: Draw) -> Tensor:
+    def _contrastive(self, batch: ModelBatch, draw: Draw) -> Tensor:
         config = self.model.config
         state = self.model.encode(batch.obs)
         following = self.model.encode(batch.next_obs)
@@ -136,12 +136,12 @@ class Objective(nn.Module):
             energy=Energy(sigma=config.sigma, reduce=config.energy),
         ).total
 
-    def _jepa(self, batch: Batch, draw: Draw) -> Tensor:
+    def _jepa(self, batch: ModelBatch, draw: Draw) -> Tensor:
         state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
         predicted = self._predict(state, batch.action, draw)
         return jepa_loss(predicted, following, state)
 
-    def _finetune(self, batch: Batch, draw: Draw) -> Tensor:
+    def _finetune(self, batch: ModelBatch, draw: Draw) -> Tensor:
         state, divergence = self._sampled(batch.obs, draw.normal, 0)
         following, more = self._sampled(batch.next_obs, draw.normal, 1)
         predicted = self._predict(state, batch.action, draw)
@@ -181,7 +181,7 @@ class Objective(nn.Module):
         return self.model.predict(state, action)
 
     @torch.no_grad()
-    def _graph_losses(self, batch: Batch | Latents, graphs: Tensor) -> Tensor:
+    def _graph_losses(self, batch: ModelBatch | Latents, graphs: Tensor) -> Tensor:
         """Returns (graphs, objects): how badly each object is predicted under each graph."""
         if isinstance(batch, Latents):
             state, following = batch.state, batch.next_state
@@ -192,7 +192,7 @@ class Objective(nn.Module):
             [energy(under(graph, state, batch.action), following).mean(0) for graph in graphs]
         )
 
-    def _structural(self, batch: Batch | Latents, draw: Draw) -> Tensor:
+    def _structural(self, batch: ModelBatch | Latents, draw: Draw) -> Tensor:
         """Returns a loss that moves the graph alone."""
         transition = self.model.transition
         graphs = transition.sample(draw.uniform)

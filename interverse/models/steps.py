@@ -118,7 +118,7 @@ class GraphedStep:
             self._seen += 1
             return self._apart(chosen, draw)
         if self._graph is None:
-            self._record(chosen, draw)
+            self._graph = self._record(chosen, draw)
         self._chosen.copy_(chosen)
         for mine, given in zip(self._draw[:3], draw[:3], strict=True):
             mine.copy_(given)
@@ -133,9 +133,11 @@ class GraphedStep:
         torch.cuda.current_stream().wait_stream(self._stream)
         return losses
 
-    def _record(self, chosen: Tensor, draw: Draw) -> None:
+    def _record(self, chosen: Tensor, draw: Draw) -> torch.cuda.CUDAGraph:
         self._chosen = chosen.clone()
-        self._draw = Draw(*(part.clone() for part in draw[:3]), structural=False)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, stream=self._stream):
+        order, normal, uniform = (part.clone() for part in draw[:3])
+        self._draw = Draw(order, normal, uniform, structural=False)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self._stream):
             self._losses = self._step(self._chosen, self._draw)
+        return graph

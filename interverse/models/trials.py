@@ -105,7 +105,7 @@ def chemistry_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespo
     """
     scenes = Scenes(world, seed=seed, field="color")
     n = len(scenes.names)
-    colors = int(world.action_space.n) // n
+    colors = scenes.values
     rng = generator(seed=seed, name="trials/chemistry")
     rows = world.num_worlds
     states = rng.integers(colors, size=(rows, n))
@@ -126,7 +126,7 @@ def chemistry_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespo
             twin_actions=acted * colors + twin_paint,
             altered=altered,
         ),
-        graph=np.asarray(world.read("graph/adjacency"))[0].astype(np.int64),
+        graph=np.array(world.read("graph/adjacency"), dtype=np.int64)[0],
         values=colors,
     )
 
@@ -146,7 +146,7 @@ def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldResponde
     states = in_contact(rng, n, acted, pushed, direction)
     actions = acted * 5 + direction
     weights = np.stack([world.read(f"block_{i}/weight") for i in range(n)], axis=1)
-    heavier = (weights[:, None, :] > weights[:, :, None]).all(0)
+    heavier = np.asarray((weights[:, None, :] > weights[:, :, None]).all(0))
     trials = Trials(
         scenes=states,
         actions=actions,
@@ -155,7 +155,7 @@ def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldResponde
         twin_actions=actions,
         altered=acted,
     )
-    return _both(scenes, trials, graph=heavier.astype(np.int64), values=_GRID**2)
+    return _both(scenes, trials, graph=np.array(heavier, dtype=np.int64), values=_GRID**2)
 
 
 def in_contact(

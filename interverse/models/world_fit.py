@@ -16,9 +16,9 @@ from interverse.errors import InvalidValueError, UnknownNameError, explain, unkn
 from interverse.models import checkpoint
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed, feed
-from interverse.models.fit import Fit, Listener, Stage
+from interverse.models.fit import Fit, Listener, ModelStage
 from interverse.models.learner import Learner, member
-from interverse.models.run import Diary, Run
+from interverse.models.run import ProgressFolder, Run
 from interverse.models.source import TransitionSource
 from interverse.models.stages import STAGES, TRAINED, Objective
 from interverse.models.table import MODELS
@@ -126,7 +126,9 @@ def _fit_together(
             stages,
             how,
             seeds=seeds,
-            diary=None if how.out is None else Diary(folder=Path(how.out) / name, record=record),
+            progress_folder=None
+            if how.out is None
+            else ProgressFolder(folder=Path(how.out) / name, record=record),
             listeners=(*listeners, *_own_listeners(how, seeds, stages, open_listeners)),
         )
         best = run()
@@ -144,14 +146,14 @@ def _stage(
     config: WorldModelConfig,
     how: Fit,
     sources: tuple[TransitionSource, TransitionSource],
-) -> Stage:
+) -> ModelStage:
     whole = config.recurrent and name != "pretrain"
 
     def feeds(learner: Learner) -> tuple[Feed, Feed]:
         make = partial(feed, name, config, learner=learner, sample_latents=how.sample_latents)
         return make(source=sources[0]), make(source=sources[1])
 
-    return Stage(
+    return ModelStage(
         name=name,
         objective=partial(Objective, stage=name),
         parts=TRAINED[name],
@@ -183,14 +185,14 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
 
 
 def _own_listeners(
-    how: Fit, seeds: tuple[int, ...], stages: Sequence[Stage], stack: ExitStack
+    how: Fit, seeds: tuple[int, ...], stages: Sequence[ModelStage], stack: ExitStack
 ) -> Iterator[Listener]:
     """Yields what `how` asks for: a bar, curves. Their packages load only then."""
     if how.progress:
         from interverse.models.progress import bar
 
         yield stack.enter_context(bar(epochs=how.epochs, stages=[s.name for s in stages]))
-    if how.tensorboard:
+    if how.tensorboard and how.out is not None:
         from interverse.models.curves import curves
 
         yield stack.enter_context(curves(Path(how.out) / "tensorboard", seeds))

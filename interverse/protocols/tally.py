@@ -127,7 +127,8 @@ class Tally:
 
 
 def _plain(value: NDArray[Any]) -> float | list[float]:
-    return float(value) if value.ndim == 0 else value.astype(float).ravel().tolist()
+    numbers = to_numpy(value)
+    return float(numbers) if numbers.ndim == 0 else numbers.astype(float).ravel().tolist()
 
 
 @final

@@ -1,4 +1,4 @@
-"""How much to spend: the paper's sizes, the reduced reference's, or just enough to see it run."""
+"""Budgets: the paper's sizes, the reduced reference's, or just enough to see it run."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from interverse.models.checkpoint import read_json, write_json
 from interverse.reproduce.intervals import welch
 from interverse.reproduce.published import Printed, printed, table
-from interverse.reproduce.rows import Record, Row, baselines_name, discovery_file, row_file
+from interverse.reproduce.rows import VARIANTS, Record, baselines_name, discovery_file, row_file
 from interverse.reproduce.settings import Settings
 from interverse.reproduce.train import asked
 
@@ -67,8 +67,8 @@ def load_records(settings: Settings) -> dict[tuple[str, str, str], list[dict[str
         own = _read(settings, row.name, asked(settings, row))
         found.setdefault((row.world, row.loss, row.model), []).extend(own)
         episodes = settings.budget_of(row).episodes
-        made_with = {"world": row.world, "episodes": episodes, **row.options}
-        baselines[baselines_name(row.world, row.cpt_seed)] = made_with
+        settled: dict[str, Any] = {"world": row.world, "episodes": episodes, **row.options}
+        baselines[baselines_name(row.world, row.cpt_seed)] = settled
     for name, made_with in baselines.items():
         key = (made_with["world"], "Baseline", "")
         found.setdefault(key, []).extend(_read(settings, name, made_with))
@@ -179,7 +179,7 @@ def _recovery(worlds: Sequence[str], records: Records) -> list[dict[str, Any]]:
     for (world, loss, model), found in sorted(records.items()):
         if loss == "Baseline" or world not in worlds:
             continue
-        for variant in Row(world=world, loss=loss, model=model).variants:
+        for variant in VARIANTS[loss]:
             scores = {
                 _seed_name(r): r["scores"][variant]["recovery"] for r in found if _has(r, variant)
             }

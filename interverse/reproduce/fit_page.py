@@ -225,12 +225,11 @@ def _predictions(materials: Materials, model: WorldModel) -> Any:
     """Returns pictures: start, truth and nearest to the prediction, for some test episodes."""
     from interverse.reports.plots import style
 
-    rows = [("start", None)]
-    rows += [(f"{what} after {k}", k) for k in HORIZONS for what in ("truth", "model")]
+    rows = ["start", *(f"{what} after {k}" for k in HORIZONS for what in ("truth", "model"))]
     pictures = _retrieved(materials, model)
     figure = style.new_figure(1.15 * len(rows) * 0.82, width=1.5 * _EXAMPLES)
     axes = figure.subplots(len(rows), _EXAMPLES)
-    for line, (label, _) in zip(axes, rows, strict=True):
+    for line, label in zip(axes, rows, strict=True):
         for panel, picture in zip(line, pictures[label], strict=True):
             panel.imshow(picture, interpolation="nearest")
             panel.set_xticks([])

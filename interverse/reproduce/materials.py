@@ -1,4 +1,4 @@
-"""What the rows of one world share: data on the device, and the trials that judge its graph."""
+"""Materials that the rows of one world share: data on the device, and trials."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from interverse.data import Dataset, load_dataset
 from interverse.envs.build import build_world
 from interverse.models.counterfactual import (
     CopyTheFact,
+    CounterfactualRespondent,
     CounterfactualTrials,
     TrueWorld,
     counterfactual_trials,
@@ -147,7 +148,7 @@ class Materials:
     def counterfactual_ceilings(self) -> dict[str, dict[str, Any]]:
         """Scores of the true world with and without the facts' noise, and of copying the fact."""
         trials = self.counterfactuals
-        every = {
+        every: dict[str, CounterfactualRespondent] = {
             "true world": TrueWorld(trials),
             "true world, other noise": TrueWorld(trials, noise=2),
             "copy of the fact": CopyTheFact(trials.values),

@@ -24,7 +24,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MbrlRow:
     """A model, its loss, its world, and in chemistry the draw of the world's mechanisms."""
 
     world: str
@@ -64,7 +64,7 @@ def row_file(out: Path, name: str, seed: int) -> Path:
 
 
 def baselines_name(world: str, cpt_seed: int = 0) -> str:
-    """Returns the name under which a world's baselines are kept, as `Row.name` is for models."""
+    """Returns the name under which a world's baselines are kept, like `MbrlRow.name`."""
     return f"{world_name(world, cpt_seed)}.baselines"
 
 

@@ -17,8 +17,8 @@ from interverse.reproduce.materials import Materials
 from interverse.reproduce.pages import write_pages
 from interverse.reproduce.rows import (
     VARIANTS,
+    MbrlRow,
     Record,
-    Row,
     baselines_name,
     discovery_file,
     row_file,
@@ -36,7 +36,7 @@ def reproduce(settings: Settings) -> dict[str, Any]:
     """
     _check_device(settings.device)
     clock = Clock(settings.time_limit)
-    work = _Work(settings, clock)
+    work = _MbrlWork(settings, clock)
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings.out, tables, clock.say)
@@ -46,7 +46,7 @@ def reproduce(settings: Settings) -> dict[str, Any]:
 
 
 @final
-class _Work:
+class _MbrlWork:
     """Rows on their way."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
@@ -62,7 +62,7 @@ class _Work:
         for _, group in itertools.groupby(rows, key=shared):
             self._group(list(group))
 
-    def _group(self, rows: list[Row]) -> None:
+    def _group(self, rows: list[MbrlRow]) -> None:
         """Does rows that share their data."""
         world = rows[0].world
         materials = Materials(
@@ -80,7 +80,7 @@ class _Work:
         for row in rows:
             self._row(row, materials, kinds)
 
-    def _row(self, row: Row, materials: Materials, kinds: Iterable[str]) -> None:
+    def _row(self, row: MbrlRow, materials: Materials, kinds: Iterable[str]) -> None:
         records = {
             seed: self._record(row.name, asked(self.settings, row), seed)
             for seed in range(1, self.settings.seeds + 1)
@@ -153,7 +153,7 @@ class _Work:
         return Record(row_file(self.settings.out, name, seed), {**settings, "seed": seed})
 
 
-def _missing(row: Row, record: Record, kinds: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _missing(row: MbrlRow, record: Record, kinds: Iterable[str]) -> Iterable[tuple[str, str]]:
     for variant in row.variants:
         for kind in kinds:
             if not record.has(variant, kind):

@@ -1,4 +1,4 @@
-"""What to reproduce. `interverse reproduce --table 3 --budget full` is made from this."""
+"""Settings of a reproduction. `interverse reproduce --table 3 --budget full` is made from this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from interverse.models.steps import Precision
 from interverse.models.world_model import Loss
 from interverse.reproduce.budgets import Budget, BudgetName, budget
 from interverse.reproduce.published import TABLES, printed, table
-from interverse.reproduce.rows import LOSSES, MODELS, VARIANTS, Row
+from interverse.reproduce.rows import LOSSES, MODELS, VARIANTS, MbrlRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class Settings:
             return self.precision
         return "float32" if self.device == "cpu" else "bf16"
 
-    def budget_of(self, row: Row) -> Budget:
+    def budget_of(self, row: MbrlRow) -> Budget:
         """Returns the sizes in force for a row."""
         return budget(self.budget, row.loss, epochs=self.epochs)
 
@@ -117,10 +117,10 @@ class Settings:
             return every
         return tuple(w for w in every if w.split("/")[1].split("-")[0] in self.graphs)
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[MbrlRow, ...]:
         """Returns what must be fitted, world by world, contrastive rows first."""
         found = {
-            Row(world=entry.world, loss=_loss(entry.loss), model=entry.model.lower())
+            MbrlRow(world=entry.world, loss=_loss(entry.loss), model=entry.model.lower())
             for number in self.table
             for entry in printed(number)
             if entry.loss != "Baseline" and entry.world in self.worlds(number)

@@ -18,7 +18,7 @@ from interverse.reproduce.budgets import Budget
 from interverse.reproduce.clock import Clock
 from interverse.reproduce.materials import Materials
 from interverse.reproduce.provenance import commit, source_digest
-from interverse.reproduce.rows import Record, Row
+from interverse.reproduce.rows import MbrlRow, Record
 from interverse.reproduce.settings import Settings
 
 _SAVED_EVERY = 5  # epochs on a GPU, where writing each would cost more than the training
@@ -31,7 +31,9 @@ class Trainer:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
 
-    def models(self, row: Row, materials: Materials, seeds: Sequence[int]) -> Mapping[int, Fitted]:
+    def models(
+        self, row: MbrlRow, materials: Materials, seeds: Sequence[int]
+    ) -> Mapping[int, Fitted]:
         """Returns a row's model of every seed asked for."""
         folder = self.settings.out / "work" / row.name
         Record(folder / "asked.json", asked(self.settings, row)).write()
@@ -41,7 +43,9 @@ class Trainer:
                 self._train(row, materials, folder, missing)
         return {seed: Fitted.load(folder / f"seed-{seed}") for seed in seeds}
 
-    def _train(self, row: Row, materials: Materials, folder: Path, seeds: Sequence[int]) -> None:
+    def _train(
+        self, row: MbrlRow, materials: Materials, folder: Path, seeds: Sequence[int]
+    ) -> None:
         settings, budget = self.settings, self.settings.budget_of(row)
         how = Fit(
             epochs=budget.epochs,
@@ -65,7 +69,7 @@ class Trainer:
         )
 
 
-def config_of(row: Row, budget: Budget, materials: Materials) -> WorldModelConfig:
+def config_of(row: MbrlRow, budget: Budget, materials: Materials) -> WorldModelConfig:
     """Returns the model of a row, as the published tables had it."""
     return WorldModelConfig.named(
         "reference",
@@ -78,7 +82,7 @@ def config_of(row: Row, budget: Budget, materials: Materials) -> WorldModelConfi
     )
 
 
-def asked(settings: Settings, row: Row) -> dict[str, Any]:
+def asked(settings: Settings, row: MbrlRow) -> dict[str, Any]:
     """Returns what decides the numbers of a row."""
     return {
         "world": row.world,

@@ -106,7 +106,7 @@ class EpisodeFolder(Sequence[Episode]):
             return [self[i] for i in range(*index.indices(len(self)))]
         wanted = index + len(self) if index < 0 else index
         path = self.file_of(wanted)
-        with _opened(path) as file:
+        with opened_episodes(path) as file:
             return _read(file, wanted, path)
 
     def file_of(self, index: int) -> Path:
@@ -123,13 +123,14 @@ class EpisodeFolder(Sequence[Episode]):
 
     def __iter__(self) -> Iterator[Episode]:
         for first, last, path in self._files:
-            with _opened(path) as file:
+            with opened_episodes(path) as file:
                 for i in range(first, last + 1):
                     yield _read(file, i, path)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[h5py.File]:
+def opened_episodes(path: Path) -> Iterator[h5py.File]:
+    """Yields an open file of episodes; one that is corrupt raises FileFormatError with its name."""
     try:
         with open_hdf5(path) as file:
             yield file

@@ -45,6 +45,6 @@ def save_torchscript(policy: ExportedPolicy, path: str | os.PathLike[str]) -> Pa
         warnings.simplefilter("ignore", DeprecationWarning)
         # The bounds shall be constants.
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
-        traced = torch.jit.trace(_Deployed(policy), torch.zeros(2, width))  # type: ignore[no-untyped-call]
+        traced = torch.jit.trace(_Deployed(policy), torch.zeros(2, width))
         torch.jit.save(traced, str(target))
     return target

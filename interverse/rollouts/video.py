@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.files.atomic import atomic
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.runner import rollout
@@ -107,13 +108,8 @@ def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: f
         raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
     if not fps > 0:
         raise InvalidValueError(explain(f"fps is {fps}", allowed="a number above 0"))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.stem}.partial.mp4")
-    try:
+    with atomic(target) as partial:
         _encode(frames, partial, fps)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
     return target
 
 

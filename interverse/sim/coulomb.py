@@ -30,7 +30,7 @@ SENSOR = "coulomb"
 
 _PLUGIN = "interverse.coulomb"
 _SOURCE = Path(__file__).parent / "native" / "coulomb.c"
-_FLAGS = ("-O2", "-std=c11", "-ffp-contract=off", "-fPIC", "-shared")
+_FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fPIC", "-shared")
 _FUNCTIONS = (  # in the order of the structure `mujoco` in the source
     "mj_markStack",
     "mj_freeStack",

@@ -33,7 +33,7 @@ class Recorded:
 
     def _record(self) -> None:
         torch.cuda.synchronize(self._device)
-        stream = torch.cuda.Stream(self._device)
+        stream: Any = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         with torch.cuda.stream(stream):  # first runs load kernels, which a recording must not
             for _ in range(2):
                 self._function()

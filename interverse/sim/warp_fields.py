@@ -137,7 +137,7 @@ class WarpFields:
             repeated = np.ascontiguousarray(np.repeat(values[:1], self._worlds, axis=0))
             held = warp.array(repeated, dtype=held.dtype, device=held.device)
             held._is_batched = True
-            setattr(owner, name, held)
+            vars(owner)[name] = held
         return wp_to_torch(held).reshape(self._worlds, -1)
 
     def _element(self, field: str, element: int) -> Tensor:

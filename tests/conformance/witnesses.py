@@ -33,7 +33,7 @@ class Found:
 
 
 def search(case: Case, names: list[str], *, tries: int, chunk: int = CHUNK) -> Found:
-    """Returns what acted in some tries, each with a seed, values, actions and a set-up of its own."""
+    """Returns what acted in some tries, each with its own seed, values, actions and set-up."""
     found = Found()
     venv = case.make_vec(min(chunk, len(names) + 1), threads=2)
     world = venv.unwrapped.world
@@ -79,15 +79,15 @@ def _one_try(venv: Any, case: Case, names: list[str], number: int, found: Found)
     for row, name in enumerate(names, start=1):
         if name in moved[row]:
             _note(graph, found, name, moved[row], later=False)
-    _see(venv, found, names)
+    _see(venv, found, names, drawn=number < 2)
     for step in range(case.steps):
-        action = some_action(venv, number, step)
+        action = _action(venv, case, number, step)
         venv.step(np.stack([action] * venv.num_envs))
         if step == 0:
             moved = _moved(dict(driver.host_values))
             for row, name in enumerate(names, start=1):
                 _note(graph, found, name, moved[row], later=True)
-        _see(venv, found, names)
+        _see(venv, found, names, drawn=False)
 
 
 def _intervene(venv: Any, names: list[str], number: int) -> None:
@@ -95,11 +95,35 @@ def _intervene(venv: Any, names: list[str], number: int) -> None:
     for row, name in enumerate(names, start=1):
         variable, present = venv.unwrapped.variables[name], venv.unwrapped.driver.host_values[name]
         one = _of_row(variable, row)
-        for _ in range(3):  # an infeasible value is drawn again
+        for near in (number % 4 == 2, True, True):  # where a value is infeasible, one nearby
             rows = present.copy()
-            rows[row] = some_value(one, present[row], rng)
+            rows[row] = (
+                _near(one, present[row], rng) if near else some_value(one, present[row], rng)
+            )
             if venv.unwrapped.do({name: rows}, worlds=[row], check=False).applied[row]:
                 break
+
+
+def _any(variable: Any, present: np.ndarray, rng: np.random.Generator) -> Any:
+    """Returns a value of a space or the domain; of a wide domain often one near its low end."""
+    if variable.name == "graph/adjacency":  # a whole drawn at random is no order of causes
+        child = int(rng.integers(1, len(present)))
+        out = present.copy()
+        out[child, int(rng.integers(child))] ^= 1
+        return out
+    low, high = variable.domain.low, variable.domain.high
+    wide = variable.space_a is None and isinstance(variable.domain, Box)
+    if wide and np.isfinite(low).all() and np.isfinite(high).all() and rng.random() < 0.5:
+        return low + (high - low) * rng.random(variable.shape) ** 6
+    return some_value(variable, present, rng)
+
+
+def _near(variable: Any, present: np.ndarray, rng: np.random.Generator) -> Any:
+    """Returns a value near the present one, in the domain; another one of a few choices."""
+    if variable.domain.integral or variable.domain.shape == (4,):
+        return some_value(variable, present, rng)
+    near = present + 0.004 * rng.standard_normal(variable.shape)
+    return np.clip(near, variable.domain.low, variable.domain.high)
 
 
 def _start_under(venv: Any, names: list[str], number: int) -> None:
@@ -107,7 +131,7 @@ def _start_under(venv: Any, names: list[str], number: int) -> None:
     seeds = [100 + number] * venv.num_envs
     for row, name in enumerate(names, start=1):
         variable, present = venv.unwrapped.variables[name], venv.unwrapped.driver.host_values[name]
-        value = some_value(_of_row(variable, row), present[row], rng)
+        value = _any(_of_row(variable, row), present[row], rng)
         chosen = {"reset_mask": np.arange(venv.num_envs) == row}
         try:
             venv.reset(seed=seeds, options=chosen | {"do": {name: value}})
@@ -140,8 +164,8 @@ def _fixed(graph: Any, name: str) -> bool:
     return name + "'" not in graph
 
 
-def _see(venv: Any, found: Found, names: list[str]) -> None:
-    """Notes variables that moved observation, reward, info or picture."""
+def _see(venv: Any, found: Found, names: list[str], *, drawn: bool) -> None:
+    """Notes variables that moved observation, reward, info or, if `drawn`, the picture."""
     world = venv.unwrapped.world
     todo = [(row, name) for row, name in enumerate(names, start=1) if name not in found.seen]
     if not todo:
@@ -152,7 +176,7 @@ def _see(venv: Any, found: Found, names: list[str]) -> None:
         if any(p[row].tobytes() != p[0].tobytes() for p in parts):
             found.seen.add(name)
     todo = [(row, name) for row, name in todo if name not in found.seen]
-    if todo:
+    if todo and drawn:
         fact = world.render(0)
         found.seen |= {name for row, name in todo if not np.array_equal(world.render(row), fact)}
 
@@ -193,11 +217,74 @@ def _of_row(variable: Any, row: int) -> Any:
 
 def setups(case: Case, number: int) -> list[Setup]:
     """Returns what to do before the interventions of a try: nothing first, then by family."""
-    if not case.id.startswith("trifinger/"):
-        return [] if number == 0 else [_play(number)]
-    return {0: [], 1: [_touch], 2: [_touch, _to_wall], 3: [_crowd]}.get(
-        number % 5, [_touch, _play(2)]
-    )
+    if case.id.startswith("trifinger/"):
+        kinds: list[list[Setup]] = [
+            [],
+            [_at_goal],
+            [_scripted(41)],
+            [_touch],
+            [_scripted(71), _at_goal],
+            [_touch, _to_wall],
+            [_crowd],
+        ]
+        return kinds[number % len(kinds)]
+    if case.id.startswith("blocks/"):
+        return [_in_a_row(number)]
+    return [] if number == 0 else [_play(number % 4)]
+
+
+def _action(venv: Any, case: Case, number: int, step: int) -> Any:
+    """Returns an action: any one, or the push of the first block of a row."""
+    if not case.id.startswith("blocks/") or number % 2:
+        return some_action(venv, number, step)
+    space = venv.unwrapped.world.action_space
+    count = sum(n.endswith("/position") for n in venv.unwrapped.variables)
+    per_block = int(space.n) // count
+    return np.int64(_order(number // 2, count)[0] * per_block + number // 2 % per_block)
+
+
+def _order(number: int, count: int) -> list[int]:
+    return generator(seed=number, name="row").permutation(count).tolist()
+
+
+def _in_a_row(number: int) -> Setup:
+    """Puts blocks side by side in the middle, in another order each time."""
+
+    def put(venv: Any) -> None:
+        names = [n for n in venv.unwrapped.variables if n.endswith("/position")]
+        order = _order(number, len(names))
+        away = {name: [4, i] for i, name in enumerate(names)}
+        line = {names[o]: [1, i] if number % 2 else [i, 2] for i, o in enumerate(order)}
+        for places in (away, line):
+            for name, place in places.items():
+                venv.unwrapped.do({name: place}, check=False)
+
+    return put
+
+
+def _scripted(steps: int) -> Setup:
+    """Lets the world's own policy act for a while, so that fingers are at work."""
+
+    def play(venv: Any) -> None:
+        policy = venv.unwrapped.world.scripted_policy()
+        if policy is None:
+            return
+        seen = venv.unwrapped.world.observe()
+        for _ in range(steps):
+            seen, *_ = venv.step(np.asarray(policy(seen)))
+
+    return play
+
+
+def _at_goal(venv: Any) -> None:
+    """Puts goals a little beside their blocks, so that there is an overlap to change."""
+    values = venv.unwrapped.driver.host_values
+    for block in _blocks(venv):
+        goal = block.replace("block", "goal")
+        if f"{goal}/cartesian_position" in venv.unwrapped.variables:
+            here = values[f"{block}/cartesian_position"][0]
+            beside = here + np.array([0.004, 0.003, 0.0])
+            _put(venv, {f"{goal}/cartesian_position": beside})
 
 
 def _play(steps: int) -> Setup:

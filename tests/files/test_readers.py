@@ -237,6 +237,11 @@ def test_huge_numbers_are_refused_at_once():
             iv.evaluate("random", task, "P0", **given)
 
 
+def test_a_huge_step_is_refused_at_once():
+    with pytest.raises(InvalidValueError, match="skip_frame is 1000000000"):
+        iv.make("trifinger/pushing-v1", skip_frame=10**9)
+
+
 def test_a_full_disk_is_one_typed_error_and_leaves_nothing(tmp_path):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

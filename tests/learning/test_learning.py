@@ -15,10 +15,9 @@ from interverse.protocols.select import select_protocols
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning.arena import DeviceArena  # noqa: E402
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
-from interverse.learning.starts import curriculum_starts, protocol_starts  # noqa: E402
+from interverse.learning.starts import curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
@@ -30,9 +29,7 @@ OPTIONS = {"skip_frame": 3, "contact": "convex"}
 def test_the_arena_is_the_world(task: str) -> None:
     name, count = f"trifinger/{task}-v1", 4
     starts = curriculum_starts(name, paper_curriculum(2), count, seed=7, options=OPTIONS)
-    arena = DeviceArena(
-        name, num_worlds=count, device="torch", starts=starts, groups=1, options=OPTIONS
-    )
+    arena = make_arena(name, starts, num_worlds=count, device="torch", groups=1, options=OPTIONS)
     venv = iv.make_vec(name, num_envs=count, autoreset_mode="disabled", **OPTIONS)
     venv.reset(seed=0)
     world = venv.unwrapped.world
@@ -99,8 +96,8 @@ def test_protocols_on_a_device_have_a_row_each() -> None:
     name, protocols = "trifinger/pushing-v1", select_protocols("trifinger/pushing-v1", "P0-P2")
     options = {**OPTIONS, "max_steps": 3}
     starts = starts_of(name, protocols, episodes=2, options=options)
-    arena = DeviceArena(
-        name, num_worlds=len(starts), device="torch", starts=starts, groups=1, options=options
+    arena = make_arena(
+        name, starts, num_worlds=len(starts), device="torch", groups=1, options=options
     )
     scores = play(lambda seen: torch.zeros(len(seen), 9), arena)
     rows = episode_rows(scores, protocols, starts, task=name)
@@ -111,7 +108,7 @@ def test_protocols_on_a_device_have_a_row_each() -> None:
 def test_other_tasks_say_so() -> None:
     starts = curriculum_starts("trifinger/reaching-v1", paper_curriculum(0), 1, seed=0, options={})
     with pytest.raises(InvalidValueError, match="no device form"):
-        DeviceArena("trifinger/reaching-v1", num_worlds=2, device="torch", starts=starts)
+        make_arena("trifinger/reaching-v1", starts, num_worlds=2, device="torch")
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from interverse.errors import FileFormatError, InvalidValueError
 from interverse.models import stage_work
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
-from interverse.models.fit import Epoch, Fit, Stage
+from interverse.models.fit import Epoch, Fit, ModelStage
 from interverse.models.learner import Learner
 from interverse.models.run import Run
 from interverse.models.source import ArraySource
@@ -102,7 +102,7 @@ class _Distance(nn.Module):
 
 def test_the_best_weights_are_kept_not_the_last():
     # Training walks from 0 to 1 in steps of 0.1; validation likes 0.3 best.
-    stage = Stage(
+    stage = ModelStage(
         name="walk",
         objective=_Distance,
         parts=("place",),

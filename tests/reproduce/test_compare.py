@@ -12,11 +12,11 @@ from interverse.reproduce.compare import compare
 from interverse.reproduce.figures import Point, correlation, draw, points
 from interverse.reproduce.intervals import welch
 from interverse.reproduce.pages import numbers, write_pages
-from interverse.reproduce.rows import Record, Row, row_file
+from interverse.reproduce.rows import MbrlRow, Record, row_file
 from interverse.reproduce.settings import Settings
 from interverse.reproduce.train import asked, run_stamp
 
-ROW = Row(world="blocks/observed-3-v1", model="modular", loss="contrastive")
+ROW = MbrlRow(world="blocks/observed-3-v1", model="modular", loss="contrastive")
 
 
 def ranked(hits: float) -> dict:
@@ -127,7 +127,7 @@ def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):
     chosen = Settings(
         table=(17,), models=("ae",), graphs=("chain",), seeds=1, out=tmp_path / "chain"
     )
-    row = Row(world="chemistry/chain-v1", model="ae", loss="nll")
+    row = MbrlRow(world="chemistry/chain-v1", model="ae", loss="nll")
     record = Record(row_file(chosen.out, row.name, 1), {**asked(chosen, row), "seed": 1})
     record.put("NLL", "ranking", ranked(12.0))
     content = compare(chosen, 17)

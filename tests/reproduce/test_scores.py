@@ -13,7 +13,7 @@ from interverse.models.probe import Probe
 from interverse.models.world_model import WorldModel
 from interverse.reproduce.budgets import budget
 from interverse.reproduce.materials import Materials
-from interverse.reproduce.rows import Row
+from interverse.reproduce.rows import MbrlRow
 from interverse.reproduce.scores import baselines, recovered
 from interverse.reproduce.train import config_of
 
@@ -37,7 +37,7 @@ def test_the_simulator_in_a_models_place_recovers_everything(materials):
 
 @pytest.mark.parametrize("materials", WORLDS, indirect=True)
 def test_an_identity_model_has_the_empty_graph(materials):
-    row = Row(world=materials.world, model="ae", loss="contrastive")
+    row = MbrlRow(world=materials.world, model="ae", loss="contrastive")
     model = WorldModel.seeded(config_of(row, materials.budget, materials), 0)
     with torch.no_grad():
         last = [p for p in model.transition.parameters()][-2:]

@@ -9,8 +9,9 @@ from typing import Any, final
 
 from interverse.benchmarks.causalworld.pages import write_pages
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
-from interverse.learning.arena import DeviceArena
+from interverse.files.json_text import read_json, read_json_object
 from interverse.learning.evaluation import episode_rows, play, starts_of
+from interverse.learning.starts import make_arena
 from interverse.learning.train import DeviceTrain, train_on_device
 from interverse.protocols.select import select_protocols
 from interverse.reproduce.clock import Clock
@@ -65,7 +66,7 @@ def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> di
     folder, sizes = settings.out / "runs" / run.name, settings.sizes()
     file = folder / "scores.json"
     if file.exists():
-        held: dict[str, Any] = json.loads(file.read_text())
+        held: dict[str, Any] = read_json_object(file)
         return held
     clock.say(f"training {run.name}")
     policy = train_on_device(
@@ -89,7 +90,7 @@ def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> di
         "seed": run.seed,
         "engine": "mujoco" if settings.device in ("cpu", "torch") else "mujoco_warp",
         "contact": "convex",
-        "curve": json.loads((folder / "curve.json").read_text()),
+        "curve": read_json(folder / "curve.json"),
         "rows": _tested(run, settings, policy),
     }
     file.write_text(json.dumps(record))
@@ -103,11 +104,11 @@ def _tested(
     sizes = settings.sizes()
     protocols = select_protocols(run.world, "P0-P11")
     starts = starts_of(run.world, protocols, episodes=sizes.episodes, options=sizes.options)
-    arena = DeviceArena(
+    arena = make_arena(
         run.world,
+        starts,
         num_worlds=len(starts),
         device=settings.device,
-        starts=starts,
         groups=1,
         options=sizes.options,
     )

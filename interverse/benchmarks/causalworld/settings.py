@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.learning.arena import TASKS
 from interverse.learning.ppo import PpoSettings
+from interverse.worlds.trifinger import device as device_worlds
 
 CURRICULA = (0, 1, 2)
 
@@ -57,7 +57,7 @@ class CausalWorldSettings:
     """A folder for runs, figures and the summary."""
     budget: Literal["smoke", "paper"] = "smoke"
     """smoke tries everything in minutes on the CPU; paper is 100 million steps a run, on a GPU."""
-    task: tuple[str, ...] = TASKS
+    task: tuple[str, ...] = device_worlds.TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
     """Which curricula: 0 none, 1 goals, 2 everything, in space A."""
@@ -70,8 +70,8 @@ class CausalWorldSettings:
 
     def __post_init__(self) -> None:
         for task in self.task:
-            if task not in TASKS:
-                raise UnknownNameError(unknown("task", task, TASKS))
+            if task not in device_worlds.TASKS:
+                raise UnknownNameError(unknown("task", task, device_worlds.TASKS))
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))

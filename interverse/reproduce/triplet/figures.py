@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from interverse.files.npz import read_npz
 from interverse.reproduce.triplet.compare import records, scores
 from interverse.reproduce.triplet.published import by_seed, sweep
 from interverse.reproduce.triplet.settings import TripletSettings
@@ -189,8 +190,8 @@ def change_figure(settings: TripletSettings) -> Any:
     for value in sorted({0.0, 0.1, *settings.sizes().sweeps[7]}):
         path = settings.out / "rows" / f"{sweep_variant(7, value).name}.change.npz"
         if path.exists():
-            with np.load(path) as file:
-                found.append((value, file["change"], [str(g) for g in file["groups"]]))
+            file = read_npz(path)
+            found.append((value, file["change"], [str(g) for g in file["groups"]]))
     if not found:
         return None
 
@@ -230,8 +231,8 @@ def slot_figure(settings: TripletSettings) -> Any:
     path = settings.out / "work" / "slots" / "pictures.npz"
     if not path.exists():
         return None
-    with np.load(path) as file:
-        images, again, segments = file["images"], file["again"], file["segments"]
+    file = read_npz(path)
+    images, again, segments = file["images"], file["again"], file["segments"]
 
     @style.styled
     def drawn() -> Any:

@@ -51,6 +51,7 @@ typedef struct {          // the constraints of one island, dense
   int n, rows;            // degrees of freedom, constraint rows
   const int *dof, *row;   // their numbers in mjData
   mjtNum *M, *J, *aref;   // inertia (n x n), Jacobian (rows x n), reference accelerations
+  int *columns, *count;   // degrees of freedom that a row acts on (n a row), and how many
   mjtNum *rho;            // step sizes: of the normal in a contact's first row, of friction in the next
   mjtNum *H, *G;          // linear system (n x n), slopes (WIDEST numbers a row)
   Point now, next, last;
@@ -94,6 +95,24 @@ static const mjContact* contact_of(const mjData* d, int row) {
 static int width(const Island* p, int i) {
   const mjContact* c = contact_of(p->d, p->row[i]);
   return c ? c->dim : 1;
+}
+
+// finds the degrees of freedom that the rows of each constraint act on
+static void find_columns(Island* p) {
+  for (int i = 0, dim; i < p->rows; i += dim) {
+    int* columns = p->columns + i * p->n;
+    dim = width(p, i);
+    p->count[i] = 0;
+    for (int a = 0; a < p->n; a++) {
+      int any = 0;
+      for (int j = 0; j < dim; j++) any |= p->J[(i + j) * p->n + a] != 0;
+      if (any) columns[p->count[i]++] = a;
+    }
+    for (int j = 1; j < dim; j++) {
+      p->count[i + j] = p->count[i];
+      memcpy(columns + j * p->n, columns, sizeof(int) * p->count[i]);
+    }
+  }
 }
 
 // step sizes from MuJoCo's estimate of a row's response to its own force
@@ -160,7 +179,9 @@ static void respond(const Island* p, int i, const mjtNum* r, const mjtNum* f, mj
 static void find_r(const Island* p, const mjtNum* x, mjtNum* r, int from, int count) {
   for (int i = from; i < from + count; i++) {
     r[i] = -p->aref[i];
-    for (int j = 0; j < p->n; j++) r[i] += p->J[i * p->n + j] * x[j];
+    const int* columns = p->columns + i * p->n;
+    const mjtNum* J = p->J + i * p->n;
+    for (int j = 0; j < p->count[i]; j++) r[i] += J[columns[j]] * x[columns[j]];
   }
 }
 
@@ -212,19 +233,18 @@ static int eliminate(mjtNum* H, mjtNum* b, int n) {
 
 // adds J' G J to H and J' G aref to the right side, for the constraint at row i
 static void add_slope(Island* p, int i, int dim, const mjtNum* G) {
-  int n = p->n;
+  int n = p->n, count = p->count[i];
+  const int* columns = p->columns + i * n;
   const mjtNum* J = p->J + i * n;
-  for (int a = 0; a < n; a++) {
-    mjtNum left[WIDEST], any = 0;
+  if (G[0] == 0) return;  // it does not touch
+  for (int a = 0; a < count; a++) {
+    mjtNum* H = p->H + columns[a] * n;
     for (int k = 0; k < dim; k++) {
-      left[k] = 0;
-      for (int j = 0; j < dim; j++) left[k] += J[j * n + a] * G[j * dim + k];
-      any += fabs(left[k]);
-    }
-    if (any == 0) continue;
-    for (int k = 0; k < dim; k++) {
-      p->next.x[a] += left[k] * p->aref[i + k];
-      for (int b = 0; b < n; b++) p->H[a * n + b] += left[k] * J[k * n + b];
+      mjtNum left = 0;
+      for (int j = 0; j < dim; j++) left += J[j * n + columns[a]] * G[j * dim + k];
+      if (left == 0) continue;
+      p->next.x[columns[a]] += left * p->aref[i + k];
+      for (int b = 0; b < count; b++) H[columns[b]] += left * J[k * n + columns[b]];
     }
   }
 }
@@ -357,6 +377,9 @@ static void set_up(Island* p, const int* place) {
   p->last = point_at(p->next.x + vector, n, rows);
   gather_inertia(p, place);
   gather_jacobian(p, place);
+  p->columns = mujoco.integers(p->d, rows * n);
+  p->count = mujoco.integers(p->d, rows);
+  find_columns(p);
   for (int i = 0; i < n; i++) p->now.x[i] = p->d->qacc[p->dof[i]];
   for (int i = 0; i < rows; i++) p->aref[i] = p->d->efc_aref[p->row[i]];
   for (int i = 0; i < rows; i++) p->now.f[i] = p->d->efc_force[p->row[i]];

@@ -1,4 +1,4 @@
-"""How blocks look and what they weigh: intensities (observed) and palette entries (unobserved).
+"""Looks and weights of blocks: intensities (observed) and palette entries (unobserved).
 
 Pure functions over arrays with a leading world axis, on NumPy and Torch alike.
 """

@@ -1,4 +1,4 @@
-"""Who pushes whom: placing blocks, pushing them, and how far they are from their targets.
+"""Dynamics of blocks: placing them, pushing them, and their distance from their targets.
 
 Pure functions over arrays with a leading world axis, on NumPy and Torch alike. Positions are cells
 (row, column) of a 5 x 5 grid; no two blocks of a world share one.

@@ -1,4 +1,4 @@
-"""What a world of blocks can be made as: the setting, the mode, the colours, the form."""
+"""Options of a world of blocks: the setting, the mode, the colours, the form."""
 
 from __future__ import annotations
 

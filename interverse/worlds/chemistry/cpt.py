@@ -1,4 +1,4 @@
-"""How an object gets its colour: one small random network per object, sampled with addressed noise.
+"""Mechanisms of colours: one small random network per object, sampled with addressed noise.
 
 The network of object v maps what its parents show to the chances of its own colours: a linear layer
 of the parents' features times a 0/1 parent mask, ReLU, a linear layer, softmax. Layers are stored
@@ -23,7 +23,7 @@ Family = Literal["orthogonal", "uniform"]
 FAMILIES: tuple[Family, ...] = ("orthogonal", "uniform")
 MOST_TABLE_ROWS = 2**14
 PARTS = ("first", "first_bias", "second", "second_bias")
-"""The names of a network's arrays, as `Weights` has them."""
+"""The names of a network's arrays, as `CptWeights` has them."""
 
 
 @final
@@ -39,7 +39,7 @@ class CptSizes:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Weights:
+class CptWeights:
     """Networks at unit gain: one set shared by all worlds (W = 1), or one per world (W = N)."""
 
     first: Array  # (W, child, parent, feature, hidden)
@@ -62,7 +62,7 @@ class CptTable:
 class Mechanisms:
     """What makes the colours of R worlds. Worlds that are `standard` are read off the tables."""
 
-    weights: Weights
+    weights: CptWeights
     rows: Array | None  # (R,) which set of `weights` is whose; None: the shared one
     adjacency: Array  # (R, n, n); [i, j] = 1: j is a parent of i
     gain: Array  # (R,)
@@ -76,7 +76,7 @@ class Mechanisms:
 
 def draw_weights(
     generators: Sequence[np.random.Generator], sizes: CptSizes, family: Family
-) -> Weights:
+) -> CptWeights:
     """Returns one set of networks per generator: orthogonal or U(-1, 1) layers, U(-1, 1) biases."""
     n, h, k = sizes.objects, sizes.hidden, sizes.colors
     shapes: dict[str, tuple[int, ...]] = {"first": (n, h, n * sizes.features), "second": (n, k, h)}
@@ -92,7 +92,7 @@ def draw_weights(
     if family == "orthogonal":
         stacked |= {name: orthogonal(stacked[name]) for name in shapes}
     first = stacked["first"].reshape(-1, n, h, n, sizes.features)
-    return Weights(
+    return CptWeights(
         first=np.ascontiguousarray(first.transpose(0, 1, 3, 4, 2)),
         first_bias=stacked["first_bias"],
         second=np.ascontiguousarray(stacked["second"].transpose(0, 1, 3, 2)),
@@ -212,7 +212,7 @@ def chances_of(table: CptTable) -> NDArray[np.float64]:
 
 
 def tabulate(
-    weights: Weights, adjacency: NDArray[np.int64], gain: float, bias: float
+    weights: CptWeights, adjacency: NDArray[np.int64], gain: float, bias: float
 ) -> list[CptTable | None]:
     """Returns each object's table for one graph, gain and bias; None where it would be too large.
 

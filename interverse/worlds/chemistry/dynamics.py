@@ -1,4 +1,4 @@
-"""What painting one object does to the others: pure functions over arrays, NumPy and Torch alike.
+"""Dynamics of chemistry: the effects of painting one object, as pure functions over arrays.
 
 An intervention paints object o. Then, in index order, every object with a reached parent is drawn
 anew from its mechanism, given its parents' present colours, and is reached itself. All others keep

@@ -1,4 +1,4 @@
-"""Which interventions a world of chemistry refuses, and why."""
+"""Refusals of chemistry: interventions that cannot be, each with its reason."""
 
 from __future__ import annotations
 

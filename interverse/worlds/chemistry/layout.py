@@ -1,4 +1,4 @@
-"""How a world of chemistry is laid out: which array holds which variable, what is seen of it."""
+"""Layout of a world of chemistry: the array behind each variable, and the observation space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interverse.errors import InvalidValueError, explain
 from interverse.scm import Variable, with_defaults
 from interverse.sim import raster
 from interverse.worlds.chemistry import feasible, graphs, original
-from interverse.worlds.chemistry.cpt import MOST_TABLE_ROWS, Weights, chances_of, tabulate
+from interverse.worlds.chemistry.cpt import MOST_TABLE_ROWS, CptWeights, chances_of, tabulate
 from interverse.worlds.chemistry.delayed import whole_bytes
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.screening import Screen
@@ -46,7 +46,7 @@ def declared(
     return matrix, with_defaults(declare(options, matrix, chances), rest)
 
 
-def networks(options: ChemistryOptions) -> Weights:
+def networks(options: ChemistryOptions) -> CptWeights:
     """Returns the networks the world is made with: of a file, or drawn and screened."""
     if options.cpt_file is not None:
         level = options.level

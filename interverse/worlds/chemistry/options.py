@@ -1,4 +1,4 @@
-"""What a world of chemistry can be made as: objects, graph, chances, looks, form."""
+"""Options of a world of chemistry: objects, graph, chances, looks, form."""
 
 from __future__ import annotations
 

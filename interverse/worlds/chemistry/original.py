@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.errors import FileFormatError, explain, missing_extra
-from interverse.worlds.chemistry.cpt import CptSizes, Weights
+from interverse.worlds.chemistry.cpt import CptSizes, CptWeights
 
 _ALLOWED = "a file with graph (n, n) and mlp0 .. mlp{n-1}, two layers each"
 
@@ -33,7 +33,7 @@ def graph(path: str, objects: int) -> NDArray[np.int64]:
     return found
 
 
-def weights(path: str, sizes: CptSizes, *, gain: float, bias: float) -> Weights:
+def weights(path: str, sizes: CptSizes, *, gain: float, bias: float) -> CptWeights:
     """Returns the networks of a file, at unit gain and bias.
 
     Args:
@@ -47,7 +47,7 @@ def weights(path: str, sizes: CptSizes, *, gain: float, bias: float) -> Weights:
     first = np.stack([layer[0] for layer in each]).reshape(n, h, n, k).transpose(0, 2, 3, 1)
     second = np.stack([layer[2] for layer in each]).transpose(0, 2, 1)
     scales, widths = (gain or 1.0), (bias or 1.0)
-    return Weights(
+    return CptWeights(
         first=np.ascontiguousarray(first)[None] / scales,
         first_bias=np.stack([layer[1] for layer in each])[None] / widths,
         second=np.ascontiguousarray(second)[None] / scales,

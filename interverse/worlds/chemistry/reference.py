@@ -113,7 +113,8 @@ def _networks(mechanisms: Mechanisms, world: int) -> Callable[[int, dict[int, in
         """The object's own table; the first parent counts fastest."""
         count = len(second_bias[i])
         row = sum(count**place * color for place, color in enumerate(shown.values()))
-        return [float(chance) for chance in mechanisms.own[i][world][row]]
+        own: Any = mechanisms.own[i]
+        return [float(chance) for chance in own[world][row]]
 
     def chances(i: int, shown: dict[int, int]) -> list[float]:
         if mechanisms.own and mechanisms.own[i] is not None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from interverse.rng import generator
 from interverse.worlds.chemistry import cpt
-from interverse.worlds.chemistry.cpt import CptSizes, Family, Mechanisms, Weights
+from interverse.worlds.chemistry.cpt import CptSizes, CptWeights, Family, Mechanisms
 
 LEAST_EFFECT = 0.2
 """The least effect of every edge in the worlds as registered."""
@@ -51,7 +51,7 @@ class Screen:
     least: float
     features: NDArray[np.float64] | None = None
 
-    def weights(self, seed: int) -> Weights:
+    def weights(self, seed: int) -> CptWeights:
         """Returns one set of networks for a seed."""
         kept = self._draw(seed, 0)
         if self.least <= 0.0:
@@ -69,21 +69,21 @@ class Screen:
             kept = _with_object(kept, best, v)
         return kept
 
-    def effects(self, weights: Weights) -> NDArray[np.float64]:
+    def effects(self, weights: CptWeights) -> NDArray[np.float64]:
         """Returns (n, n) the effect of every edge; [i, j]: of j on i, 0 where there is none."""
         out = np.zeros(self.adjacency.shape)
         for i, j in np.argwhere(self.adjacency).tolist():
             out[i, j] = self._effect(weights, j, i)
         return out
 
-    def _draw(self, seed: int, attempt: int) -> Weights:
+    def _draw(self, seed: int, attempt: int) -> CptWeights:
         address = generator(seed=seed, name="cpt", episode=attempt)
         return cpt.draw_weights([address], self.sizes, self.family)
 
-    def _weakest_edge(self, weights: Weights, v: int) -> float:
+    def _weakest_edge(self, weights: CptWeights, v: int) -> float:
         return min(self._effect(weights, int(j), v) for j in np.flatnonzero(self.adjacency[v]))
 
-    def _effect(self, weights: Weights, parent: int, child: int) -> float:
+    def _effect(self, weights: CptWeights, parent: int, child: int) -> float:
         contexts = self._contexts(parent, child)
         chances = []
         for color in range(self.sizes.colors):
@@ -109,7 +109,9 @@ class Screen:
             contexts[:, other] = np.arange(count) // k**place % k
         return contexts
 
-    def _chances(self, weights: Weights, v: int, colors: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _chances(
+        self, weights: CptWeights, v: int, colors: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         rows = len(colors)
         mechanisms = Mechanisms(
             weights=weights,
@@ -124,7 +126,7 @@ class Screen:
         return np.diff(cpt.cumulative(mechanisms, v, first), axis=1, prepend=0.0)
 
 
-def _with_object(weights: Weights, other: Weights, v: int) -> Weights:
+def _with_object(weights: CptWeights, other: CptWeights, v: int) -> CptWeights:
     """Returns the networks with that of object v taken from others."""
     if other is weights:
         return weights

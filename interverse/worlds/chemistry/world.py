@@ -61,13 +61,13 @@ class Chemistry(World):
     def _repeat(self, row: NDArray[Any], count: int) -> Array:
         return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
 
-    def _networks(self) -> tuple[cpt.Weights, list[cpt.CptTable | None]]:
+    def _networks(self) -> tuple[cpt.CptWeights, list[cpt.CptTable | None]]:
         options = self.options
         weights = layout.networks(options)
         if options.meta:
             parts = {part: getattr(weights, part)[0] for part in cpt.PARTS}
             repeated = {part: self._repeat(row, self.num_worlds) for part, row in parts.items()}
-            return cpt.Weights(**repeated), []
+            return cpt.CptWeights(**repeated), []
         tables: list[cpt.CptTable | None] = []
         if options.mode != "delayed":
             gain, bias = (float(self._blank[name]) for name in ("gain", "bias"))
@@ -77,7 +77,7 @@ class Chemistry(World):
                 else cpt.CptTable(parents=table.parents, cumulative=self._array(table.cumulative))
                 for table in cpt.tabulate(weights, self._adjacency, gain, bias)
             ]
-        return cpt.Weights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS}), tables
+        return cpt.CptWeights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS}), tables
 
     @property
     def graph(self) -> CausalGraph:  # type: ignore[override]
@@ -107,7 +107,7 @@ class Chemistry(World):
 
     def _start(
         self, noise: Noise, given: Mapping[str, Array]
-    ) -> tuple[State, cpt.Weights, dict[int, str]]:
+    ) -> tuple[State, cpt.CptWeights, dict[int, str]]:
         options = self.options
         rows = {name: self._repeat(row, len(noise)) for name, row in self._blank.items()}
         weights, drawn = self._weights, self._noise(noise)
@@ -126,12 +126,12 @@ class Chemistry(World):
         }
         return rows, weights, self._set(rows, declared | {n: given[n] for n in late}) | refused
 
-    def _own_networks(self, noise: Noise) -> cpt.Weights:
+    def _own_networks(self, noise: Noise) -> cpt.CptWeights:
         each = [noise.generator("cpt", row) for row in range(len(noise))]
         drawn = cpt.draw_weights(each, self.options.sizes, self.options.level.weights)
-        return cpt.Weights(**{part: self._array(getattr(drawn, part)) for part in cpt.PARTS})
+        return cpt.CptWeights(**{part: self._array(getattr(drawn, part)) for part in cpt.PARTS})
 
-    def _draw(self, rows: State, weights: cpt.Weights, noise: Noise) -> None:
+    def _draw(self, rows: State, weights: cpt.CptWeights, noise: Noise) -> None:
         options = self.options
         if options.moves:
             names = [name_of(i, "position") for i in range(options.objects)]
@@ -193,7 +193,9 @@ class Chemistry(World):
         here = self._array(worlds)
         return {name: array[here] for name, array in self._state.items()}
 
-    def _mechanisms(self, rows: State, weights: cpt.Weights, here: Array | None) -> cpt.Mechanisms:
+    def _mechanisms(
+        self, rows: State, weights: cpt.CptWeights, here: Array | None
+    ) -> cpt.Mechanisms:
         """What makes these rows' colours; `here` says which of the weights are theirs."""
         adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
         xp = array_namespace(adjacency)
@@ -407,7 +409,7 @@ def _put(into: State, rows: State, here: Array) -> None:
         into[name][here] = array
 
 
-def _parts(weights: cpt.Weights) -> State:
+def _parts(weights: cpt.CptWeights) -> State:
     return {part: getattr(weights, part) for part in cpt.PARTS}
 
 

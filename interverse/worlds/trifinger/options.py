@@ -178,7 +178,12 @@ def _one_of(name: str, given: str, allowed: Sequence[str]) -> None:
         raise UnknownNameError(unknown(name, given, allowed))
 
 
+_MOST = 10_000  # more would run for hours or fill the memory
+
+
 def _positive_whole(name: str, value: object) -> None:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if value is not None and not (whole and int(value) >= 1):  # type: ignore[call-overload]
-        raise InvalidValueError(explain(f"{name} is {value!r}", allowed="a whole number from 1"))
+    if value is not None and not (whole and 1 <= int(value) <= _MOST):  # type: ignore[call-overload]
+        raise InvalidValueError(
+            explain(f"{name} is {value!r}", allowed=f"a whole number from 1 to {_MOST:,}")
+        )

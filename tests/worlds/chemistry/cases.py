@@ -26,7 +26,7 @@ def mechanisms(count, graph="full", weights=None, **changes):
 def as_torch(given):
     """Returns the mechanisms as Torch tensors."""
     torch = pytest.importorskip("torch")
-    weights = cpt.Weights(
+    weights = cpt.CptWeights(
         **{
             part: torch.as_tensor(getattr(given.weights, part))
             for part in ("first", "first_bias", "second", "second_bias")

@@ -68,7 +68,7 @@ def test_a_batch_has_the_bits_of_its_rows():
     for v in range(5):
         together = cpt.cumulative(batch, v, cpt.first_layer(batch, v, colors))
         for i in range(40):
-            one = cpt.Weights(
+            one = cpt.CptWeights(
                 **{
                     part: getattr(weights, part)[i : i + 1]
                     for part in ("first", "first_bias", "second", "second_bias")

@@ -1,6 +1,6 @@
 """TriFinger on a device: physics, observations and success of thousands of worlds as tensors.
 
-Episodes start from `Starts`, which the world itself drew; from then on nothing leaves the device.
+Episodes start from rows that the world itself drew and saved; then nothing leaves the device.
 Worlds stand in groups that start one after the other, so the host knows which episodes end without
 asking the device, and a few worlds start anew every few steps. What is observed and scored is what
 `iv.make` gives for the same options; a test holds the two side by side.
@@ -14,10 +14,9 @@ from typing import Any, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from interverse.envs import make
 from interverse.errors import InvalidValueError, explain
-from interverse.learning.starts import Starts
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.arrays import from_mujoco, rotate
@@ -28,6 +27,7 @@ from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_po
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
 from interverse.worlds.trifinger.variables import JOINTS
+from interverse.worlds.trifinger.world import TriFinger
 
 Tensor = torch.Tensor
 
@@ -76,31 +76,27 @@ class DeviceArena:
 
     def __init__(
         self,
-        task: str,
+        world: TriFinger,
         *,
         num_worlds: int,
         device: str,
-        starts: Starts,
+        starts: Mapping[str, NDArray[Any]],
         groups: int = 16,
-        options: Mapping[str, Any] | None = None,
     ) -> None:
         """Builds the engine and loads the first starts.
 
         Args:
-            task: a world's id, such as trifinger/pushing-v1.
+            world: one of the kind, on the CPU, to take options, model and layout from.
             num_worlds: how many worlds.
             device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
-            starts: where episodes begin; they are used in order, again and again.
+            starts: rows of saved worlds, where episodes begin; used in order, again and again.
             groups: how many groups of worlds start one after the other.
-            options: of the world, as for `make`.
         """
-        settings = {"contact": "convex", **(options or {})}
-        env: Any = make(task, **settings)
-        world = env.unwrapped.world
         if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
             raise InvalidValueError(
                 explain(
-                    f"{task} with action_mode={world.options.action_mode!r} has no device form",
+                    f"{world.task.name} with action_mode={world.options.action_mode!r} has no "
+                    "device form",
                     allowed=f"{', '.join(TASKS)} with joint_positions",
                 )
             )
@@ -112,7 +108,6 @@ class DeviceArena:
         self.engine: Any = make_engine(
             EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
         )
-        env.close()
         self._qpos, self._qvel, self._force = (
             self.engine.live(name) for name in ("qpos", "qvel", "qfrc_applied")
         )
@@ -147,17 +142,17 @@ class DeviceArena:
         for k, group in enumerate(self._groups):
             self._begin(group, k * self.max_steps // count)
 
-    def _set_starts(self, starts: Starts) -> None:
+    def _set_starts(self, starts: Mapping[str, NDArray[Any]]) -> None:
         for name in _MUST_BE_ZERO:
-            if np.any(starts.rows.get(f"store/{name}", 0)):
+            if np.any(starts.get(f"store/{name}", 0)):
                 raise InvalidValueError(explain(f"starts set {name}", allowed="0 on a device"))
         kind = self._qpos.dtype
         wanted = {f"store/{name}" for name in _HELD}
-        self._count = len(starts)
-        self._physical = [name for name in starts.rows if not name.startswith("store/")]
+        self._count = len(starts["physics"])
+        self._physical = [name for name in starts if not name.startswith("store/")]
         self._starts = {
             name: torch.as_tensor(rows, device=self.device, dtype=kind)
-            for name, rows in starts.rows.items()
+            for name, rows in starts.items()
             if name in wanted or name in self._physical
         }
 

@@ -1,0 +1,37 @@
+"""Training holds its folder, gives its threads back, and tells a corrupt record from its own."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from interverse.agents.train import Train, train
+from interverse.errors import FileFormatError, InvalidValueError
+from interverse.files.lock import alone_in
+
+
+def config(out, **other):
+    given = dict(task="tutorial/slider-v1", steps=8, num_envs=2, options={"max_steps": 4})
+    return Train(out=out, **{**given, **other})
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    with (
+        alone_in(tmp_path),
+        pytest.raises(InvalidValueError, match="another process is at work"),
+    ):
+        train(config(tmp_path))
+
+
+def test_a_training_leaves_no_thread_and_refuses_a_corrupt_record(tmp_path):
+    train(config(tmp_path, algorithm="sac"))
+    before = threading.active_count()
+    for seed in (1, 2):
+        train(config(tmp_path / str(seed), algorithm="sac", seed=seed))
+    assert threading.active_count() <= before
+    (tmp_path / "train.json").write_text("{")
+    with pytest.raises(FileFormatError, match=r"train\.json"):
+        train(config(tmp_path, algorithm="sac"))
