@@ -23,14 +23,14 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import interverse as iv
-from interverse.cli.demo import circling, to_goal
-from interverse.reports import PLOTS
-from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.pictures import (
+from interverse.art.pictures import (
     Procedural,
     procedural_backgrounds,
     procedural_floors,
 )
+from interverse.cli.demo import circling, to_goal
+from interverse.reports import PLOTS
+from interverse.worlds.control.domains import DOMAINS
 
 QUALITY = 88  # of JPEG pictures
 VIEWER_PORT = 8096

@@ -14,7 +14,7 @@ import gymnasium
 
 from interverse import _gl_wish  # noqa: F401 - before anything imports MuJoCo
 from interverse._version import __version__
-from interverse.errors import InterventionError, InterverseError
+from interverse.core.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:

@@ -84,7 +84,9 @@ def test_import_leaves_no_trace_but_lazy_ids() -> None:
     assert {target.partition(".")[0] for target in report["added"].values()} == {"interverse"}
 
 
-@pytest.mark.parametrize("module", ["interverse.errors", "interverse.scm", "interverse.worlds"])
+@pytest.mark.parametrize(
+    "module", ["interverse.core.errors", "interverse.scm", "interverse.worlds"]
+)
 def test_lower_layers_load_no_simulator(module: str) -> None:
     loaded = _run(f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))")
     assert isinstance(loaded, list)

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:  # `python tools/golden.py` starts with tools/ alone
     sys.path.insert(0, str(ROOT))
 
+from interverse.core.rng import Noise, generator  # noqa: E402
 from interverse.envs import make_vec  # noqa: E402
 from interverse.envs.values import to_numpy  # noqa: E402
 from interverse.protocols import PROTOCOLS  # noqa: E402
 from interverse.protocols.protocol import Protocol  # noqa: E402
-from interverse.rng import Noise, generator  # noqa: E402
 from interverse.worlds import WORLDS  # noqa: E402
 
 FILE = ROOT / "tests" / "conformance" / "data" / "golden.json"

@@ -20,9 +20,10 @@ SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
 # Low to high; names on one line do not see each other, but for the first line's. What stands above
 # __init__ uses the library as its users do.
 IMPORT_ORDER = (
-    "_gl_wish _version errors rng registry",
-    "files",
+    "_gl_wish _version",
+    "core",
     "scm metrics",
+    "art",
     "sim",
     "worlds",
     "envs",
@@ -36,7 +37,6 @@ IMPORT_ORDER = (
     "learning",
     "reports",
     "viewer",
-    "reproduce",
     "benchmarks",
     "__init__",
     "bench",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from interverse.sim.textures import Statistics, statistics
-from interverse.worlds.control.pictures import procedural
-from interverse.worlds.control.pictures.procedural import Procedural, paint
-from interverse.worlds.control.pictures.sets import Picture
+from interverse.art.pictures import procedural
+from interverse.art.pictures.procedural import Procedural, paint
+from interverse.art.pictures.sets import Picture
+from interverse.art.textures import Statistics, statistics
 
 _HEAD = '''"""Mean colours of the painted pictures, red, green and blue in hexadecimal, by number.
 

@@ -1,6 +1,6 @@
 """Actors and curricula: they choose interventions in training."""
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 ACTORS = Registry(
     "actor",

@@ -11,10 +11,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.envs.values import Overlay, to_numpy
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import Noise
 from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index

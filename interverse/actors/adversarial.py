@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import SpaceName, Variable
 
 Critic = Callable[[Moment, Assignment], NDArray[np.float64]]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.values import Overlay
-from interverse.errors import InvalidValueError, explain
 from interverse.scm.variable import SpaceName, Variable
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from interverse.actors.actor import Actor, Moment, apply
 from interverse.actors.goals import Goals
 from interverse.actors.uniform import Everything
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import Noise
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
 

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 
 @final

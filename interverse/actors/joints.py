@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from interverse.actors.actor import Actor, Assignment, Moment
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.values import to_numpy
-from interverse.errors import InvalidValueError, explain
 from interverse.worlds.trifinger import ARENA, inverse_kinematics
 
 _ANGLES, _HEIGHT = "joint_positions", "robot/height"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import SpaceName
 
 _POSITIONS, _ORIENTATIONS = ("cylindrical_position", "position"), ("orientation",)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable, matching
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.space import Box, Integers, Space
 from interverse.scm.variable import SpaceName, Variable
 

@@ -13,8 +13,14 @@ from typing import Any
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor
 from interverse.actors.curriculum import Curriculum, Stage, Start
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
-from interverse.files.json_text import parse_json
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
+from interverse.core.files.json_text import parse_json
 from interverse.scm.variable import SpaceName
 
 _STAGE = ("first", "last", "period", "step")

@@ -11,11 +11,11 @@ from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
 from interverse.envs.vector import WorldVectorEnv
-from interverse.errors import InvalidValueError, explain
 from interverse.worlds.world import Index
 
 _SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds

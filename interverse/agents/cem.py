@@ -14,8 +14,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import Snapshot, WorldEnv, make_vec
-from interverse.errors import InvalidValueError, explain
 from interverse.worlds.world import changed_options
 
 Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.agents.planner import Chooser, PlanningWorld
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
 from interverse.envs import make_vec
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import generator
 
 NOTHING = -1
 """The action of a world that is left alone; its reward is that of the state it is in."""

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.recurrent import Memory
 from interverse.models.reward import RewardPredictor, encode_images
 from interverse.models.steps import matmul_precision

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
-from interverse.errors import UnknownNameError, unknown
+from interverse.core.errors import UnknownNameError, unknown
 
 Algorithm = Literal["ppo", "sac", "td3"]
 Preset = Literal["paper", "small"]

@@ -11,10 +11,10 @@ from gymnasium.vector import AutoresetMode
 
 from interverse.actors.curriculum import Curriculum
 from interverse.actors.wrappers import attach_curriculum
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.envs import make_vec
 from interverse.envs.values import to_numpy
 from interverse.envs.wrappers import GoalDictVector
-from interverse.errors import InvalidValueError, explain, missing_extra
 from interverse.rollouts.exported import Card, ExportedPolicy
 
 try:

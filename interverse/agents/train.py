@@ -18,17 +18,17 @@ from interverse.actors.words import curriculum_from_words
 from interverse.agents import presets, training_state
 from interverse.agents.presets import Algorithm, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
-from interverse.errors import (
+from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
     explain,
     missing_extra,
     unknown,
 )
-from interverse.files.atomic import storage, write_json
-from interverse.files.json_text import read_json_object
-from interverse.files.lock import alone_in
-from interverse.rng import check_seed
+from interverse.core.files.atomic import storage, write_json
+from interverse.core.files.json_text import read_json_object
+from interverse.core.files.lock import alone_in
+from interverse.core.rng import check_seed
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName

@@ -21,12 +21,12 @@ from safetensors.torch import save_file
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from interverse.agents.sb3 import WorldVecEnv
+from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.atomic import storage
+from interverse.core.files.json_text import read_json_object
+from interverse.core.files.npz import read_npz
+from interverse.core.files.safetensors_file import read_safetensors
 from interverse.envs import Snapshot
-from interverse.errors import FileFormatError, explain
-from interverse.files.atomic import storage
-from interverse.files.json_text import read_json_object
-from interverse.files.npz import read_npz
-from interverse.files.safetensors_file import read_safetensors
 
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 _HINDSIGHT = ("ep_start", "ep_length")  # of each transition in a hindsight buffer

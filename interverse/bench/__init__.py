@@ -1,6 +1,6 @@
 """Measurements of speed: each a ratio to a baseline in the same run, never a timed test."""
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 BENCHMARKS = Registry(
     "benchmark",

@@ -7,7 +7,7 @@ import time
 from interverse.agents.pixel import AUGMENTATIONS
 from interverse.agents.pixel.augment import augmentation
 from interverse.bench.measure import WALL, Row, best_pair
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
     import torch

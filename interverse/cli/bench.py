@@ -14,7 +14,7 @@ from rich.table import Table
 
 from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse.cli.evaluate import parse_pairs
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.laws import LawResult, check_laws
 
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from interverse.cli.evaluate import parse_pairs, without_pairs
+from interverse.core.errors import InvalidValueError, explain
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
-from interverse.errors import InvalidValueError, explain
 
 # Flags by kind of data set; a flag of another kind is refused, since it would be ignored.
 _KINDS: dict[str, tuple[str, ...]] = {

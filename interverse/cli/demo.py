@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from interverse.core.errors import missing_extra
 from interverse.envs import make
-from interverse.errors import missing_extra
 from interverse.protocols.evaluate import evaluate
 from interverse.reports.page import report
 from interverse.results import Results

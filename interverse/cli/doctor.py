@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse import __version__
-from interverse.errors import InterverseError
+from interverse.core.errors import InterverseError
 
 Status = Literal["ok", "missing", "broken"]
 
@@ -103,8 +103,8 @@ def _gpu() -> Finding:
 
 
 def _pictures() -> Finding:
-    from interverse.files.cache import VARIABLE
-    from interverse.sim.textures.cache import cache_folder
+    from interverse.art.textures.cache import cache_folder
+    from interverse.core.files.cache import VARIABLE
 
     folder = cache_folder()
     there = next(path for path in (folder, *folder.parents) if path.exists())

@@ -16,8 +16,8 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 from rich.console import Console
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import parse_json
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
 from interverse.rollouts.policy_world import PolicyWorld, policy_world

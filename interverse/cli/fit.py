@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import tyro
 
 from interverse.cli.evaluate import parse_pairs
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
-    from interverse.reproduce.fit_world import FitBudget, FitWorld, fit_world
+    from interverse.benchmarks.causalmbrl.fit_world import FitBudget, FitWorld, fit_world
 except ModuleNotFoundError as error:
     if error.name in ("torch", "safetensors"):
         raise missing_extra(error.name, "torch") from error

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 _TEMPLATES = "interverse.cli.templates"
 _WORD = re.compile(r"[a-z][a-z0-9_]*")

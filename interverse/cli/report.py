@@ -10,8 +10,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import read_json_object
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import read_json_object
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, RESULT_FILE
 from interverse.reports.page import report as write_page
 from interverse.results import Results

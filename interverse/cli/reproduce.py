@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from interverse.cli.reproduced import write_found
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
-    from interverse.reproduce.run import reproduce as run
-    from interverse.reproduce.settings import Settings
+    from interverse.benchmarks.causalmbrl.run import reproduce as run
+    from interverse.benchmarks.causalmbrl.settings import Settings
 except ModuleNotFoundError as error:
     if error.name in ("torch", "safetensors"):
         raise missing_extra(error.name, "torch") from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from interverse.cli.reproduced import write_found
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
     from interverse.benchmarks.causalworld.run import reproduce as run

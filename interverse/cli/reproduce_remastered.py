@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from interverse.cli.reproduced import write_found
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
-    from interverse.reproduce.remastered.run import reproduce as run
-    from interverse.reproduce.remastered.settings import RemasteredSettings
+    from interverse.benchmarks.dmcr.run import reproduce as run
+    from interverse.benchmarks.dmcr.settings import RemasteredSettings
 except ModuleNotFoundError as error:
     if error.name in ("torch", "safetensors"):
         raise missing_extra(error.name, "torch") from error

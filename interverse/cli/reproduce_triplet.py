@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from interverse.cli.reproduced import write_found
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
-    from interverse.reproduce.triplet.run import reproduce as run
-    from interverse.reproduce.triplet.settings import TripletSettings
+    from interverse.benchmarks.causaltriplet.run import reproduce as run
+    from interverse.benchmarks.causaltriplet.settings import TripletSettings
 except ModuleNotFoundError as error:
     if error.name in ("torch", "safetensors", "PIL"):
         raise missing_extra(error.name, "rooms") from error

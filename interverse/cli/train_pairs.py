@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 try:
     from interverse.models.pairs.train import TrainPairs

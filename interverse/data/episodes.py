@@ -18,11 +18,11 @@ from typing import Any, final
 import h5py
 import numpy as np
 
+from interverse.core.errors import FileFormatError, InterventionError, InvalidValueError, explain
+from interverse.core.files.json_text import read_json_object
+from interverse.core.rng import check_seed, generator
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
-from interverse.errors import FileFormatError, InterventionError, InvalidValueError, explain
-from interverse.files.json_text import read_json_object
-from interverse.rng import check_seed, generator
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import run_units

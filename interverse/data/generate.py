@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise, check_seed
 from interverse.data.schema import Drawn, GridScene, Header, SceneWorld, plain, value_path
 from interverse.data.store import (
     file_bytes,
@@ -32,8 +34,6 @@ from interverse.data.store import (
     write_part,
 )
 from interverse.envs.build import build_world
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise, check_seed
 from interverse.rollouts.executors import run_units
 from interverse.worlds.world import World
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.data.dataset import Dataset
 from interverse.data.schema import GridScene
-from interverse.errors import InvalidValueError, explain, missing_extra
 
 try:
     import torch

@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from interverse.core.errors import missing_extra
 from interverse.data.dataset import Dataset
-from interverse.errors import missing_extra
 
 
 def to_minari(data: Dataset, name: str, **about: Any) -> Any:

@@ -17,11 +17,11 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.data.dataset import Dataset
 from interverse.data.generate import Collect, header_of
 from interverse.data.schema import Header
 from interverse.data.store import atomic, opened, write_dataset, write_part
-from interverse.errors import FileFormatError, InvalidValueError, explain
 
 Order = Literal["number", "text"]
 _EPISODES_AT_ONCE = 64

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse._version import __version__
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import parse_json
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 from interverse.sim import raster
 
 Array = Any  # a NumPy array or a Torch tensor

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.files.cache import datasets_folder
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.files.cache import datasets_folder
 from interverse.worlds import WORLDS
 from interverse.worlds.world import parse_options
 

@@ -19,16 +19,16 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
-from interverse.errors import FileFormatError, explain
-from interverse.files.atomic import (
+from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.atomic import (
     atomic,
     remove_stale,
     scratch_folder,
     storage,
     write_bytes,
 )
-from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.core.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
 
 __all__ = ["PIXELS", "atomic", "file_bytes", "locked", "opened", "write_bytes"]
 

@@ -9,9 +9,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import (
+    ActionError,
+    InterventionError,
+    InvalidValueError,
+    explain,
+    unknown,
+)
+from interverse.core.rng import check_seed
 from interverse.envs.values import to_numpy
-from interverse.errors import ActionError, InterventionError, InvalidValueError, explain, unknown
-from interverse.rng import check_seed
 from interverse.scm.space import Space
 from interverse.scm.variable import Variable
 from interverse.worlds.world import Index

@@ -8,10 +8,10 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 
+from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.rng import check_seed
 from interverse.envs.make import make
 from interverse.envs.single import WorldEnv
-from interverse.errors import InvalidValueError, explain, missing_extra
-from interverse.rng import check_seed
 
 try:
     import dm_env

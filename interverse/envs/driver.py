@@ -15,12 +15,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InterventionError, ResetNeededError, explain
+from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
 from interverse.envs.values import FirstWorld, HostValues, WorldValues, to_numpy
-from interverse.errors import InterventionError, ResetNeededError, explain
-from interverse.rng import Noise, check_seed, fresh_seed
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Array, Index, Observation, World, changed_options

@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import explain
+from interverse.core.rng import Noise
 from interverse.envs.checks import check_values, outside
 from interverse.envs.values import Overlay
-from interverse.errors import explain
-from interverse.rng import Noise
 from interverse.scm import CausalGraph, Intervention
 from interverse.worlds.world import Index, World
 

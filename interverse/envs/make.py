@@ -9,9 +9,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from interverse.core.registry import Entry
 from interverse.envs.single import WorldEnv
 from interverse.envs.vector import WorldVectorEnv
-from interverse.registry import Entry
 from interverse.worlds import WORLDS
 
 

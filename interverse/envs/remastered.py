@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium as gym
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import check_seed, generator
 from interverse.envs.make import make, make_vec
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import check_seed, generator
 from interverse.worlds import WORLDS
 
 Benchmark = Literal[

@@ -9,12 +9,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InterventionError
+from interverse.core.rng import check_seed
 from interverse.envs.build import RESET_OPTIONS, build_world, check_reset_options
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
-from interverse.errors import InterventionError
-from interverse.rng import check_seed
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)

@@ -12,9 +12,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import parse_json
-from interverse.files.npz import read_npz
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
+from interverse.core.files.npz import read_npz
 from interverse.worlds.world import Index
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot

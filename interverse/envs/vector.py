@@ -12,18 +12,18 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from interverse.envs.build import VECTOR_RESET_OPTIONS, build_world, check_reset_options
-from interverse.envs.checks import select_worlds
-from interverse.envs.driver import Driver, Transition
-from interverse.envs.snapshot import Snapshot
-from interverse.errors import (
+from interverse.core.errors import (
     InvalidValueError,
     ResetNeededError,
     UnknownNameError,
     explain,
     unknown,
 )
-from interverse.rng import check_seed
+from interverse.core.rng import check_seed
+from interverse.envs.build import VECTOR_RESET_OPTIONS, build_world, check_reset_options
+from interverse.envs.checks import select_worlds
+from interverse.envs.driver import Driver, Transition
+from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_STEP} | {

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum
+from interverse.core.files.npz import read_npz
 from interverse.envs import make, make_vec
-from interverse.files.npz import read_npz
 from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template
 from interverse.worlds.trifinger import device as device_worlds

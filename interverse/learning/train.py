@@ -12,13 +12,13 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
-from interverse.errors import InvalidValueError, explain
-from interverse.files.atomic import write_json
-from interverse.files.json_text import read_json, read_json_object
-from interverse.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json, read_json_object
+from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, curriculum_starts, make_arena
-from interverse.rng import check_seed
 
 _WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
 

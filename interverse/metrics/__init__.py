@@ -12,7 +12,7 @@ say what they are functions of: `success` or `rewards`, (..., step) and a length
 
 from __future__ import annotations
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 METRICS = Registry(
     "metric",

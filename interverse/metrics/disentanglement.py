@@ -13,7 +13,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.metrics.representation import Floats, correlations, two_arrays
 
 try:

@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 Floats = NDArray[np.floating[Any]]
 Graph = NDArray[Any]  # (n, n) of 0 and 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 from interverse.models.table import MODELS, ModelEntry
 
 _LAZY = {

@@ -16,10 +16,10 @@ from typing import Any, final
 from torch import Tensor
 
 from interverse._version import __version__
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.atomic import write_text
-from interverse.files.json_text import read_json_object
-from interverse.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import write_text
+from interverse.core.files.json_text import read_json_object
+from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 
 RECORD = "progress.json"
 

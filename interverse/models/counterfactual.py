@@ -24,11 +24,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from interverse.core.rng import generator
 from interverse.metrics.recovery import Floats, total_variation
 from interverse.models.effects import ModelRespondent
 from interverse.models.ranking import ranks_among
 from interverse.models.trials import Scenes, in_contact
-from interverse.rng import generator
 from interverse.worlds.world import World
 
 Array = NDArray[np.generic]

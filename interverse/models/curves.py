@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 from interverse.models.fit import Epoch, Listener
 
 try:

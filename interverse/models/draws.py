@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from interverse.core.rng import generator
 from interverse.models.stages import Draw
 from interverse.models.world_model import WorldModelConfig
-from interverse.rng import generator
 
 _PHASE = 10
 """Batches in a row that train a learned graph's networks, then its edges, and so on."""

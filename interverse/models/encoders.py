@@ -12,7 +12,7 @@ from typing import Literal, final
 
 from torch import Tensor, nn
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.cell_maps import cell_maps, suits
 from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder, full_precision

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 
 from torch import nn
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
 from interverse.models.learner import Learner

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 import torch
 from torch import Tensor, nn
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.modular import ObjectNetworks, object_networks
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
 from interverse.models.fit import Fit, ModelStage

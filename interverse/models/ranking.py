@@ -21,12 +21,12 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
 from interverse.models.losses import image_loss
 from interverse.models.source import TransitionSource
 from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
-from interverse.rng import generator
 
 _ROWS = 256  # rows of distances that stay in cache
 _IMAGES = 512

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models import checkpoint
 from interverse.models.fit import Fit, Listener, ModelStage
 from interverse.models.learner import Learner

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 
 class ModelBatch(NamedTuple):

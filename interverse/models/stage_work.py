@@ -10,12 +10,12 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from interverse.core.rng import generator
 from interverse.models import checkpoint
 from interverse.models.draws import batch_order, draws
 from interverse.models.fit import Epoch, Fit, ModelStage
 from interverse.models.learner import Learner
 from interverse.models.steps import GraphedStep, Step, training_step, validation_step
-from interverse.rng import generator
 
 State = dict[str, Tensor]
 

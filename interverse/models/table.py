@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
-from interverse.errors import UnknownNameError, unknown
+from interverse.core.errors import UnknownNameError, unknown
 
 
 @final

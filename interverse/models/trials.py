@@ -8,9 +8,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.rng import Noise, generator
 from interverse.metrics.recovery import Floats
 from interverse.models.effects import Trials
-from interverse.rng import Noise, generator
 from interverse.worlds.world import World
 
 _GRID = 5

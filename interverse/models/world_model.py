@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.deconvolution import full_precision
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Size, Vision
 from interverse.models.gnn import ActionInput

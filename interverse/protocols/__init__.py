@@ -1,6 +1,6 @@
 """Protocols of tests: literal tables of what is intervened on, and `evaluate`."""
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 _REMASTERED = "interverse.protocols.remastered:CONTROL"
 

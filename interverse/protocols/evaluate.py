@@ -16,15 +16,16 @@ from typing import Any, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse.envs import make
-from interverse.errors import (
+from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
     UnknownNameError,
     explain,
     unknown,
 )
-from interverse.files.atomic import remove_stale, write_json
+from interverse.core.files.atomic import remove_stale, write_json
+from interverse.core.rng import check_seed
+from interverse.envs import make
 from interverse.protocols import record
 from interverse.protocols.folder import add_to_index, check_indexed, claim, write_index
 from interverse.protocols.measures import Metric, MetricLike, select_metrics
@@ -34,7 +35,6 @@ from interverse.protocols.select import Selection, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
-from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
 from interverse.rollouts.policy_files import pack_policy

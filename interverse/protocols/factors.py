@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interverse.actors.actor import matching
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 
 FactorsLike = Mapping[str, Any] | Sequence[str] | None

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.atomic import write_json
-from interverse.files.json_text import read_json_object
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.protocols import record
 
 RUN_FILE, INDEX_FILE = "run.json", "index.json"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import final
 
 from interverse.agents.train import Train, train, world_options
-from interverse.errors import InvalidValueError, explain
-from interverse.files.atomic import write_json
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import write_json
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate
 from interverse.protocols.select import select_protocols
 from interverse.results import Results

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Moment, apply, matching
 from interverse.actors.uniform import Everything, Regional
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
 

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from interverse._version import __version__
-from interverse.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError, explain
 from interverse.protocols.fingerprint import code_hash, fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
 

@@ -10,8 +10,9 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import FileFormatError, InterverseError, InvalidValueError, explain
-from interverse.files.json_text import read_json_object
+from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
+from interverse.core.files.json_text import read_json_object
+from interverse.core.rng import generator
 from interverse.protocols import record
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.fingerprint import fingerprint
@@ -19,7 +20,6 @@ from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
-from interverse.rng import generator
 from interverse.rollouts.policy import NAMES, PolicyLike
 
 _ADDRESS = ("protocol", "seed", "episode")

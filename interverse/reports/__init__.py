@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from interverse.reports.media import contact_sheet, video

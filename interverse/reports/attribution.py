@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Moment, apply
 from interverse.actors.uniform import Regional
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import Noise, check_seed
 from interverse.envs import make_vec
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.metrics import bootstrap
 from interverse.protocols.factors import Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
@@ -30,7 +31,6 @@ from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.rng import Noise, check_seed
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.seats import Seated
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from interverse.errors import InterverseError
+from interverse.core.errors import InterverseError
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 
 try:
     import imageio.v3 as iio

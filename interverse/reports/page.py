@@ -15,8 +15,14 @@ from typing import Any, final
 import numpy as np
 
 from interverse._version import __version__
-from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
-from interverse.files.atomic import write_text
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
+from interverse.core.files.atomic import write_text
 from interverse.reports import PLOTS
 from interverse.reports.episodes import film
 from interverse.results import Results, tables

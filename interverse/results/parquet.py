@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from interverse._version import __version__
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.atomic import atomic
-from interverse.files.json_text import parse_json
-from interverse.files.parquet import read_parquet
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import atomic
+from interverse.core.files.json_text import parse_json
+from interverse.core.files.parquet import read_parquet
 from interverse.results.rows import rows_hash
 
 FORMAT = "interverse-results-1"

@@ -22,7 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
 from interverse.results import parquet, tables
 from interverse.results.labels import split_step
 from interverse.results.schema import SCORES, checked, is_score

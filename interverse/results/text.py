@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.metrics.bootstrap import Interval
 
 Format = Literal["rich", "markdown", "latex", "csv"]

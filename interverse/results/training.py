@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interverse.errors import FileFormatError, explain
-from interverse.files.json_text import read_json
+from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.json_text import read_json
 from interverse.results.results import Results
 
 CURVES_FILE, CONFIG_FILE = "curves.json", "train.json"

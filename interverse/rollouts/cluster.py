@@ -19,7 +19,7 @@ from importlib import metadata
 from typing import Any, final
 
 from interverse._version import __version__
-from interverse.errors import InterverseError, InvalidValueError, explain, missing_extra
+from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
 from interverse.rollouts.pool import LostError
 
 try:

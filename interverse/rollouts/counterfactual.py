@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, overload
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import Snapshot, make
-from interverse.errors import InvalidValueError, explain
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention

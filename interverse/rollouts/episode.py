@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse._version import __version__
-from interverse.errors import FileFormatError, explain
-from interverse.files.atomic import atomic
-from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
-from interverse.files.json_text import parse_json
+from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.atomic import atomic
+from interverse.core.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.core.files.json_text import parse_json
 
 _FORMAT = "interverse-episode-1"
 Tree = Any  # an array, or a dict of them

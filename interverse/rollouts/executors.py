@@ -25,7 +25,7 @@ from typing import Any, TypeVar, final
 
 import cloudpickle
 
-from interverse.errors import InterverseError, InvalidValueError, explain
+from interverse.core.errors import InterverseError, InvalidValueError, explain
 from interverse.rollouts.pool import LostError, Pool
 
 UnitT = TypeVar("UnitT")

@@ -13,9 +13,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InterventionError
+from interverse.core.rng import generator
 from interverse.envs import Snapshot, WorldEnv, make, make_vec
-from interverse.errors import InterventionError
-from interverse.rng import generator
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.errors import InterventionError, InvalidValueError, explain
 from interverse.envs import make
-from interverse.errors import InterventionError, InvalidValueError, explain
 from interverse.scm import Do, Intervention, as_intervention
 from interverse.worlds.rooms import (
     ACTION,

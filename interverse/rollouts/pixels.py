@@ -15,16 +15,16 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import FileFormatError, InvalidValueError, explain, missing_extra
-from interverse.files.atomic import write_json
-from interverse.files.json_text import read_json_object
+from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.rollouts.policy_card import CARD, WEIGHTS, check_bounds, check_layers
 
 try:
     import torch
     from torch.nn import functional
 
-    from interverse.files.safetensors_file import read_safetensors, write_safetensors
+    from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 

@@ -16,9 +16,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import Noise
 from interverse.rollouts.archives import load_archive
 from interverse.worlds.world import World
 

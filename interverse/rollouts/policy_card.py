@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError, explain
 
 WEIGHTS, CARD = "policy.safetensors", "policy.json"
 _MOST_LAYERS = 256

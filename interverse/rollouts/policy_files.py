@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from interverse.files.atomic import scratch_folder
+from interverse.core.files.atomic import scratch_folder
 from interverse.rollouts.policy import PolicyLike, is_path
 
 

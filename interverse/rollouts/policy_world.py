@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from interverse.errors import InvalidValueError, explain
-from interverse.files.json_text import read_json_object
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import read_json_object
 from interverse.rollouts.policy import PolicyLike, is_path
 from interverse.rollouts.policy_card import CARD
 

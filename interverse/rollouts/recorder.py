@@ -12,9 +12,9 @@ from typing import Any, final
 import gymnasium as gym
 import h5py
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.atomic import atomic
-from interverse.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import atomic
+from interverse.core.files.hdf5 import HDF5_ERRORS, open_hdf5
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.runner import Recorder, world_env
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode
 

@@ -8,10 +8,10 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
-from interverse.errors import InvalidValueError, explain
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.scm import Outcome

@@ -14,8 +14,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import explain, missing_extra
-from interverse.files.zip_archive import open_zip
+from interverse.core.errors import explain, missing_extra
+from interverse.core.files.zip_archive import open_zip
 from interverse.rollouts.exported import Activation, Card, ExportedPolicy
 from interverse.rollouts.policy_card import (
     check_bounds,

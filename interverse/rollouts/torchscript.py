@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.rollouts.exported import ExportedPolicy
 
 try:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.files.atomic import atomic
 from interverse.envs import Snapshot, WorldEnv, make
-from interverse.errors import InvalidValueError, explain, missing_extra
-from interverse.files.atomic import atomic
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.runner import rollout

@@ -15,8 +15,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import parse_json
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

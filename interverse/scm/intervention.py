@@ -17,8 +17,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, InterventionError, explain
-from interverse.rng import Noise
+from interverse.core.errors import FileFormatError, InterventionError, explain
+from interverse.core.rng import Noise
 from interverse.scm.space import Space, space_from_json, space_to_json
 
 Assignment = Mapping[str, NDArray[Any]]

@@ -12,8 +12,8 @@ from typing import Any, final
 
 import networkx as nx
 
-from interverse.errors import InterventionError, InvalidValueError, explain, unknown
-from interverse.rng import Noise
+from interverse.core.errors import InterventionError, InvalidValueError, explain, unknown
+from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.intervention import Do
 

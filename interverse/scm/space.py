@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 FloatArray = NDArray[np.float64]
 _LENGTH_TOLERANCE = 1e-3  # of a quaternion's squared length: one written with four digits is meant

@@ -16,7 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import KINDS, Binding, Kind, Variable
 
 Array = Any  # a NumPy array or a Torch tensor

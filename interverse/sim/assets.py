@@ -9,7 +9,7 @@ import numpy as np
 from mujoco import MjsBody, MjSpec
 from numpy.typing import NDArray
 
-from interverse.sim.meshes import Mesh
+from interverse.art.meshes import Mesh
 
 __all__ = [
     "MjSpec",

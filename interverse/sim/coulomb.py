@@ -22,8 +22,8 @@ from typing import Any
 
 import mujoco
 
-from interverse.errors import InterverseError, explain
-from interverse.sim.textures.cache import cache_folder
+from interverse.art.textures.cache import cache_folder
+from interverse.core.errors import InterverseError, explain
 
 SENSOR = "coulomb"
 """The sensor that `attach` adds: Newton steps, islands unsolved, largest relative error left."""

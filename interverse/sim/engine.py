@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InterverseError
-from interverse.registry import Entry, Registry
+from interverse.core.errors import InterverseError
+from interverse.core.registry import Entry, Registry
 from interverse.scm.variable import Binding, Variable
 from interverse.sim.inertia import ScaledInertia, Solid
 

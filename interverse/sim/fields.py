@@ -14,8 +14,8 @@ import numpy as np
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
+from interverse.core.arrays import as_rows, batch_ids
 from interverse.scm.variable import Binding
-from interverse.sim.arrays import as_rows, batch_ids
 from interverse.sim.elements import Rule, Slot, find_slot, needs_constants, template
 from interverse.sim.engine import Edit, Index
 

@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import RenderError, explain
+from interverse.core.errors import RenderError, explain
 
 _PATIENCE = 120.0  # seconds a child may take; the first picture compiles shaders
 _TRIAL = "from interverse.sim.filament import trial; trial()"

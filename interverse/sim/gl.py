@@ -18,7 +18,7 @@ import mujoco
 from mujoco.rendering.classic import gl_context
 
 from interverse import _gl_wish
-from interverse.errors import RenderError, explain
+from interverse.core.errors import RenderError, explain
 
 _LOG = logging.getLogger(__name__)
 _PACKAGES = {"egl": "libegl1 libgl1-mesa-dri", "osmesa": "libosmesa6"}  # of Debian

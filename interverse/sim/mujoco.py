@@ -17,9 +17,9 @@ import numpy as np
 from mujoco import batch as mujoco_batch
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.arrays import as_rows, batch_ids, cross, giver, inverse, rotate, unit
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.arrays import as_rows, batch_ids, cross, giver, inverse, rotate, unit
 from interverse.sim.elements import (
     Bodies,
     Columns,

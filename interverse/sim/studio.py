@@ -19,7 +19,7 @@ import numpy as np
 from mujoco.rendering.classic import gl_context
 from numpy.typing import NDArray
 
-from interverse.errors import (
+from interverse.core.errors import (
     InvalidValueError,
     RenderError,
     UnknownNameError,

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, final
 
 from mujoco.rendering.classic import gl_context
 
-from interverse.errors import RenderError, explain
+from interverse.core.errors import RenderError, explain
 from interverse.sim import gl
 
 T = TypeVar("T")

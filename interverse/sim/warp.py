@@ -22,9 +22,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.arrays import cross, inverse, rotate, unit
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.arrays import cross, inverse, rotate, unit
 from interverse.sim.elements import (
     Bodies,
     element_ids,

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from interverse.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 
 __all__ = ["find_device", "load_warp", "quiet"]
 

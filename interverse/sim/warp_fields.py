@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 import torch
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import Binding
 from interverse.sim.elements import Rule, Slot, find_slot, needs_constants, template
 from interverse.sim.engine import Edit

@@ -13,8 +13,8 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import parse_json
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 from interverse.viewer.canvas import ViewerCanvas
 from interverse.viewer.causes import causes_text
 from interverse.viewer.controls import TYPED, Control

@@ -9,7 +9,7 @@ import socket
 import time
 from typing import final
 
-from interverse.errors import InterverseError, InvalidValueError, explain, missing_extra
+from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
 from interverse.viewer.orders import Order, Orders
 from interverse.viewer.session import Session
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import apply
-from interverse.envs import Snapshot, make
-from interverse.errors import (
+from interverse.core.errors import (
     InterventionError,
     InterverseError,
     InvalidValueError,
@@ -22,9 +21,10 @@ from interverse.errors import (
     explain,
     unknown,
 )
+from interverse.core.rng import check_seed
+from interverse.envs import Snapshot, make
 from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.select import select_protocols
-from interverse.rng import check_seed
 from interverse.rollouts import AppliedDo, as_policy
 from interverse.rollouts.policy import PolicyLike
 from interverse.sim.shapes import Shape

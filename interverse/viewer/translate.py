@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from interverse.errors import InvalidValueError, explain
-from interverse.files.json_text import parse_json
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 from interverse.viewer.widgets import Widget
 
 Shown = Any  # bool, int, float, text, or a tuple of numbers, as the control holds it

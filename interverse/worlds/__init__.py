@@ -1,6 +1,6 @@
 """The worlds, one folder each. This table is all that importing them costs."""
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 _BLOCKS = "interverse.worlds.blocks.world:Blocks"
 _FIXED = "fixed_unobserved"

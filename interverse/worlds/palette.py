@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 
 Array = Any  # a NumPy array or a Torch tensor
 Colors = NDArray[np.float64]  # (entries, 3), rgb in 0..1

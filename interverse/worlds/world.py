@@ -16,8 +16,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 

@@ -21,8 +21,8 @@ from interverse.actors.uniform import Everything, Uniform
 from interverse.actors.visual import Visual
 from interverse.actors.words import actor_from_word, curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
-from interverse.errors import InvalidValueError, UnknownNameError
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.rng import Noise
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()

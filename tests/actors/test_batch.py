@@ -11,7 +11,7 @@ import interverse as iv
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.uniform import Uniform
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
-from interverse.rng import generator
+from interverse.core.rng import generator
 
 SLIDER = "tutorial/slider-v1"
 LENGTH = 4  # steps of an episode

@@ -21,9 +21,9 @@ from interverse.actors.uniform import Everything, Regional, Uniform
 from interverse.actors.visual import Visual
 from interverse.actors.words import curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv
+from interverse.core.errors import InvalidValueError
+from interverse.core.rng import Noise
 from interverse.envs.values import Overlay
-from interverse.errors import InvalidValueError
-from interverse.rng import Noise
 
 DRAWS = 10_000
 SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"

@@ -7,7 +7,7 @@ import pytest
 
 import interverse as iv
 from interverse.agents.cem import CEM, Planner, run_planner
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()

@@ -10,7 +10,7 @@ import pytest
 
 from interverse.agents.gridworld import BASELINES, GridPlanning
 from interverse.agents.planner import ModelPolicy, plan
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.models.reward import RewardPredictor
 from interverse.models.world_model import WorldModel, WorldModelConfig
 

@@ -10,7 +10,7 @@ import torch
 from interverse.actors.curriculum import paper_curriculum
 from interverse.agents.presets import preset
 from interverse.agents.train import Train, make_env, make_model, train
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 
 # Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
 SHEET = {

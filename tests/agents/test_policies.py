@@ -6,7 +6,7 @@ import pytest
 
 import interverse as iv
 from interverse.agents.policies import TRAINED, trained_policy
-from interverse.errors import UnknownNameError
+from interverse.core.errors import UnknownNameError
 
 pytest.importorskip("torch")
 

@@ -15,7 +15,7 @@ from interverse.actors.uniform import Uniform
 from interverse.agents import training_state
 from interverse.agents.sb3 import WorldVecEnv
 from interverse.agents.train import Train, make_env, make_model, train
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.rollouts.exported import ExportedPolicy
 
 SLIDER = "tutorial/slider-v1"

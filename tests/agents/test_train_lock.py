@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from interverse.agents.train import Train, train
-from interverse.errors import FileFormatError, InvalidValueError
-from interverse.files.lock import alone_in
+from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.files.lock import alone_in
 
 
 def config(out, **other):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interverse.errors import UnknownNameError
+from interverse.core.errors import UnknownNameError
 
 pytest.importorskip("torch")
 

@@ -12,7 +12,7 @@ import pytest
 import interverse as iv
 from interverse import registry
 from interverse.cli import main
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 from interverse.rollouts import laws
 
 

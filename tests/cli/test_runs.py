@@ -8,7 +8,7 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.results import Results
 from interverse.rollouts.policy_world import policy_world
 

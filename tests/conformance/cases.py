@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import interverse as iv
-from interverse.rng import generator
+from interverse.core.rng import generator
 from interverse.scm import Variable
 from interverse.worlds import WORLDS
 

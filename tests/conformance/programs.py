@@ -14,9 +14,9 @@ import pytest
 from hypothesis import strategies as st
 
 import interverse as iv
+from interverse.core.errors import InterverseError
+from interverse.core.rng import generator
 from interverse.envs.snapshot import Snapshot
-from interverse.errors import InterverseError
-from interverse.rng import generator
 from interverse.rollouts.runner import Recorder
 from tests.conformance.cases import Case, leaves, some_action, some_value, writable
 

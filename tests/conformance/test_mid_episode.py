@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
 from interverse.envs.snapshot import Snapshot
-from interverse.errors import InvalidValueError
 from tests.conformance.cases import CASES, chosen, play, same_play, some_value, writable
 
 _MODEL = "model/"  # a simulator's fields in a snapshot

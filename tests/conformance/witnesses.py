@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.errors import InterventionError
+from interverse.core.rng import generator
 from interverse.envs.values import to_numpy
-from interverse.errors import InterventionError
-from interverse.rng import generator
 from interverse.scm import Box
 from tests.conformance.cases import Case, some_action, some_value
 

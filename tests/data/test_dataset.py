@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.data import Collect, collect, draw_frames, open_dataset
-from interverse.errors import FileFormatError, InvalidValueError
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
+from interverse.core.errors import InvalidValueError
 from interverse.data import CollectEpisodes, TwinFolder, collect_episodes
-from interverse.errors import InvalidValueError
 from interverse.rollouts import Refusal
 
 WORLD = "tutorial/slider-v1"

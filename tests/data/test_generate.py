@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data import Collect, SceneWorld, collect, generate, open_dataset
 from interverse.data.store import PIXELS
-from interverse.errors import InvalidValueError, UnknownNameError
 
 WORLDS = [
     ("blocks/observed-5-v1", {}),

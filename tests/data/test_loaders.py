@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from interverse.core.errors import InvalidValueError  # noqa: E402
 from interverse.data import Collect, collect, open_dataset  # noqa: E402
 from interverse.data.loaders import TransitionDataset, transition_loader  # noqa: E402
-from interverse.errors import InvalidValueError  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["drawn", "stored"])

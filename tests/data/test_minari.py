@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from interverse.core.errors import MissingExtraError
 from interverse.data import Collect, collect, open_dataset, to_minari
-from interverse.errors import MissingExtraError
 
 
 @pytest.fixture

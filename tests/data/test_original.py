@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.data import Collect, collect, export_original, import_original, open_dataset
-from interverse.errors import FileFormatError, InvalidValueError
 
 WORLD = "blocks/unobserved-3-v1"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data import SPLITS, load_dataset, splits
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
 
 # world, split -> episodes, steps, seed, mode
 PUBLISHED = {

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import ActionError, InterverseError, InvalidValueError, ResetNeededError
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
-from interverse.errors import ActionError, InterverseError, InvalidValueError, ResetNeededError
 from interverse.sim import SimulationError
 
 PUSHING = "trifinger/pushing-v1"

@@ -11,9 +11,9 @@ import pytest
 from absl.testing import absltest
 from dm_env import StepType, test_utils
 
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.envs import remastered
 from interverse.envs.dm import DmEnv
-from interverse.errors import InvalidValueError, UnknownNameError
 from interverse.protocols import remastered as protocols
 from interverse.worlds.control.compat import suite
 

@@ -10,7 +10,7 @@ import pytest
 
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.protocols.select import select_protocols
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.metrics import bootstrap, statistics
 
 TABLES = 2000

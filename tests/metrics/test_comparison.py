@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.metrics import comparison
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.metrics import generalisation
 
 

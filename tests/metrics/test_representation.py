@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.cross_decomposition import CCA
 from sklearn.metrics import adjusted_rand_score, mutual_info_score, r2_score
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.metrics import REPRESENTATIONS
 from interverse.metrics import disentanglement as dis
 from interverse.metrics import representation as rep

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.models import cells
 from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.models import stage_work
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed

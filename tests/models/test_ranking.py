@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interverse.core.errors import InvalidValueError
 from interverse.data import load_dataset
-from interverse.errors import InvalidValueError
 from interverse.models import ranking
 from interverse.models.datasets import dataset_source
 from interverse.models.ranking import HORIZONS, evaluate_ranking, ranks

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.models.fit import Fit
 from interverse.models.reward import RewardData, RewardPredictor, encode_images, fit_reward
 from interverse.models.source import ArraySource

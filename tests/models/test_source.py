@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.models.source import ArraySource, RenderedSource, batch, num_frames, num_transitions
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.models.action_gnn import ActionGraphTransition
 from interverse.models.attention import Communication, most_attentive, speak_and_settle
 from interverse.models.gnn import GraphTransition

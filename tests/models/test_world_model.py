@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.models import MODELS, ModelEntry, evaluate_ranking
 from interverse.models.fit import Fit
 from interverse.models.world_fit import Fitted, fit_world_model

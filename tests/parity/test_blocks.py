@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interverse.core.rng import Noise
 from interverse.envs.build import build_world
-from interverse.rng import Noise
 from interverse.sim import raster
 from interverse.worlds.blocks import dynamics
 from interverse.worlds.palette import shade

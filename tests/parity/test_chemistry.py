@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.worlds.chemistry import SKEWNESS, Chemistry, ChemistryOptions, cpt, dynamics, graphs
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "gridworlds.json").read_text())

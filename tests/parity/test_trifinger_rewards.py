@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interverse.sim.arrays import from_yaw
+from interverse.core.arrays import from_yaw
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
 

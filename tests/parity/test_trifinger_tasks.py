@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "trifinger.json").read_text())
 STARTS = ORACLE["initial_state"]["tasks"]

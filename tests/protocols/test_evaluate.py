@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols import unit as unit_module
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.select import select_protocols

@@ -10,8 +10,8 @@ import pytest
 import interverse as iv
 from interverse.cli import main
 from interverse.cli.evaluate import Evaluate
+from interverse.core.registry import Entry
 from interverse.metrics import METRICS
-from interverse.registry import Entry
 
 
 def test_every_argument_is_a_flag_with_its_words(capsys):

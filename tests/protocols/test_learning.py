@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from interverse.cli.report import read_folder
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.learning import TrainAndEvaluate, train_and_evaluate
 from interverse.results import Results
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.metrics import success
 from interverse.protocols.measures import Metric, Steps
 from interverse.protocols.protocol import Protocol

@@ -12,7 +12,7 @@ import interverse as iv
 from interverse.actors.actor import apply
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.record import describe, protocol_from
 from interverse.protocols.select import select_protocols

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import interverse as iv
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol

@@ -6,7 +6,7 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.protocols.folder import write_index
 from interverse.protocols.verify import verify
 from interverse.results import Results

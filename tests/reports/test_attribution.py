@@ -9,7 +9,7 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.factors import as_factors
 from interverse.reports.attribution import Attribution, attribute
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import FileFormatError
+from interverse.core.errors import FileFormatError
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import describe, protocol_from
 from interverse.reports.episodes import film

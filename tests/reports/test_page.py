@@ -14,7 +14,7 @@ import pytest
 
 import interverse as iv
 from interverse._version import __version__
-from interverse.errors import InvalidValueError, RenderError, UnknownNameError
+from interverse.core.errors import InvalidValueError, RenderError, UnknownNameError
 from interverse.reports import PLOTS, page, report
 from interverse.reports.media import contact_sheet, video
 from interverse.results import Results, highlights, tables

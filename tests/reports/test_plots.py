@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from interverse.errors import UnknownNameError
+from interverse.core.errors import UnknownNameError
 from interverse.reports import PLOTS
 from interverse.reports.grid import VARIED, protocol_grid
 from interverse.reports.plots import style

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from interverse.benchmarks import fit_world as module
+from interverse.benchmarks.causalmbrl.budgets import budget
+from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
 from interverse.cli import main
-from interverse.errors import InvalidValueError, UnknownNameError
-from interverse.reproduce import fit_world as module
-from interverse.reproduce.budgets import budget
-from interverse.reproduce.fit_world import FitWorld, fit_world
+from interverse.core.errors import InvalidValueError, UnknownNameError
 
 
 @pytest.fixture(autouse=True)

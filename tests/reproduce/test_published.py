@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from interverse.errors import InvalidValueError, UnknownNameError
-from interverse.reproduce.published import TABLES, printed, table
-from interverse.reproduce.settings import Settings
+from interverse.benchmarks.causalmbrl.published import TABLES, printed, table
+from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.core.errors import InvalidValueError, UnknownNameError
 
 
 def test_every_number_of_the_sixteen_tables_is_there():

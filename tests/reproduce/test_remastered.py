@@ -11,23 +11,21 @@ import torch
 
 from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.train import train
-from interverse.cli import main
-from interverse.errors import InvalidValueError, UnknownNameError
-from interverse.reproduce.clock import Clock, OutOfTimeError
-from interverse.reproduce.remastered import analysis, run, sheets
-from interverse.reproduce.remastered.budgets import BUDGETS
-from interverse.reproduce.remastered.compare import (
+from interverse.benchmarks.clock import Clock, OutOfTimeError
+from interverse.benchmarks.dmcr import analysis, run, sheets
+from interverse.benchmarks.dmcr.budgets import BUDGETS
+from interverse.benchmarks.dmcr.compare import (
     compare,
     lost_percent,
     published,
     schedule_cells,
     scored,
 )
-from interverse.reproduce.remastered.figures import write_figures
-from interverse.reproduce.remastered.published import METHODS, TASKS, printed, rows
-from interverse.reproduce.remastered.run import reproduce
-from interverse.reproduce.remastered.settings import RemasteredSettings
-from interverse.reproduce.remastered.variants import (
+from interverse.benchmarks.dmcr.figures import write_figures
+from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
+from interverse.benchmarks.dmcr.run import reproduce
+from interverse.benchmarks.dmcr.settings import RemasteredSettings
+from interverse.benchmarks.dmcr.variants import (
     CONDITIONS,
     look_variants,
     paper_augmentations,
@@ -38,6 +36,8 @@ from interverse.reproduce.remastered.variants import (
     table_variant,
     wanted,
 )
+from interverse.cli import main
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from interverse.errors import InvalidValueError
-from interverse.reproduce.clock import Clock, OutOfTimeError
-from interverse.reproduce.run import reproduce
-from interverse.reproduce.settings import Settings
+from interverse.benchmarks.causalmbrl.run import reproduce
+from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.benchmarks.clock import Clock, OutOfTimeError
+from interverse.core.errors import InvalidValueError
 
 RECORDED = Path(__file__).parents[1] / "parity" / "data" / "gridworlds.json"
 

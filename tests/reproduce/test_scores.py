@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from interverse.benchmarks.causalmbrl.budgets import budget
+from interverse.benchmarks.causalmbrl.materials import Materials
+from interverse.benchmarks.causalmbrl.rows import MbrlRow
+from interverse.benchmarks.causalmbrl.scores import baselines, recovered
+from interverse.benchmarks.causalmbrl.train import config_of
 from interverse.models.effects import ModelRespondent
 from interverse.models.probe import Probe
 from interverse.models.world_model import WorldModel
-from interverse.reproduce.budgets import budget
-from interverse.reproduce.materials import Materials
-from interverse.reproduce.rows import MbrlRow
-from interverse.reproduce.scores import baselines, recovered
-from interverse.reproduce.train import config_of
 
 WORLDS = ["blocks/observed-3-v1", "chemistry/chain-v1", "chemistry/full-v1"]
 

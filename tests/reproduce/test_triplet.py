@@ -12,17 +12,28 @@ import numpy as np
 import pytest
 import torch
 
+from interverse.benchmarks.causaltriplet import compare
+from interverse.benchmarks.causaltriplet.figures import sweep_figure, write_figures
+from interverse.benchmarks.causaltriplet.published import (
+    by_seed,
+    logged,
+    object_accuracy,
+    printed,
+    sweep,
+)
+from interverse.benchmarks.causaltriplet.run import reproduce
+from interverse.benchmarks.causaltriplet.settings import TripletSettings
+from interverse.benchmarks.causaltriplet.variants import (
+    row_file,
+    sweep_variant,
+    table_variant,
+    wanted,
+)
 from interverse.cli import main
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.tensors import save
 from interverse.models.pairs.toy import toy_pairs
-from interverse.reproduce.triplet import compare
-from interverse.reproduce.triplet.figures import sweep_figure, write_figures
-from interverse.reproduce.triplet.published import by_seed, logged, object_accuracy, printed, sweep
-from interverse.reproduce.triplet.run import reproduce
-from interverse.reproduce.triplet.settings import TripletSettings
-from interverse.reproduce.triplet.variants import row_file, sweep_variant, table_variant, wanted
 
 
 @pytest.fixture(scope="module")
@@ -265,8 +276,8 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
         "for name in ('mujoco', 'dm_control', 'stable_baselines3'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
         "import interverse.cli.reproduce_triplet as cli\n"
-        "from interverse.reproduce.clock import Clock\n"
-        "from interverse.reproduce.triplet.materials import Materials\n"
+        "from interverse.benchmarks.clock import Clock\n"
+        "from interverse.benchmarks.causaltriplet.materials import Materials\n"
         f"settings = cli.ReproduceTriplet(budget='smoke', data=(Path({str(data[0])!r}),))\n"
         "split = Materials(settings, Clock(None)).split('single', 'systematic', 1)\n"
         "sys.exit(0 if len(split.test_ood) else 1)\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.reproduce.triplet.verdicts import LEAST_SEEDS, holm, judge, summary
+from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS, holm, judge, summary
 
 NOISES = {
     "normal": lambda rng, shape: rng.normal(0, 0.05, shape),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.results import Results, highlights, parquet
 from interverse.results.provenance import versions
 from interverse.results.schema import CONTRACT

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.results import Results, tables
 from interverse.results.comparisons import comparisons
 from interverse.results.text import Estimate, TextTable

@@ -9,7 +9,7 @@ import pytest
 
 from interverse.cli import main
 from interverse.cli.report import read_folder
-from interverse.errors import FileFormatError
+from interverse.core.errors import FileFormatError
 from interverse.results import Results
 
 CONFIG = {

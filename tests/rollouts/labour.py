@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from interverse.errors import InterventionError
+from interverse.core.errors import InterventionError
 from interverse.rollouts.policy_files import PolicyFiles, unpacked_policy
 
 

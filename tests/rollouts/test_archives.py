@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import FileFormatError, UnknownNameError
+from interverse.core.errors import FileFormatError, UnknownNameError
 from interverse.rollouts.archives import load_archive
 from interverse.rollouts.policy import as_policy
 

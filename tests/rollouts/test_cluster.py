@@ -13,9 +13,9 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
+from interverse.core.errors import InterventionError, InterverseError, InvalidValueError
 from interverse.data import Collect, collect, generate
 from interverse.data.pairs import CollectPairs, collect_pairs
-from interverse.errors import InterventionError, InterverseError, InvalidValueError
 from interverse.rollouts.executors import run_units
 from interverse.rollouts.policy_files import pack_policy
 from tests.data.pairs.factory import Source

@@ -12,7 +12,7 @@ from itertools import count
 
 import pytest
 
-from interverse.errors import InterventionError, InterverseError, InvalidValueError
+from interverse.core.errors import InterventionError, InterverseError, InvalidValueError
 from interverse.rollouts.executors import run_units
 from tests.rollouts import labour
 

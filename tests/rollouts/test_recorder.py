@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.rollouts import EpisodeFolder, EpisodeWriter, RecordEpisodes, replay
 from interverse.rollouts.video import episode_frames, record_episode, record_policy, write_video
 from tests.envs.toy import ID, ensure_registered

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 
 torch = pytest.importorskip("torch")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pydot
 import pytest
 
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.scm import CausalGraph
 
 EDGES = [("mass", "speed'"), ("speed", "speed'"), ("speed'", "place'"), ("place", "place'")]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.errors import FileFormatError, InterventionError, InvalidValueError
-from interverse.rng import Noise
+from interverse.core.errors import FileFormatError, InterventionError, InvalidValueError
+from interverse.core.rng import Noise
 from interverse.scm import (
     SCM,
     Box,

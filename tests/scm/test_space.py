@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.scm import Angle, Box, Choice, Integers, UnitQuaternion, boolean, hull
 from interverse.scm.space import space_from_json, space_to_json
 

@@ -10,7 +10,7 @@ import pytest
 
 CODE = """
 import interverse as iv
-from interverse.errors import RenderError
+from interverse.core.errors import RenderError
 env = iv.make("tutorial/slider-v1", render_mode="rgb_array")
 env.reset(seed=0)
 env.step(env.action_space.sample())

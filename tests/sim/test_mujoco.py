@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.scm import Binding
 from interverse.sim import Scene, SimulationError, Solid, make_engine
 from interverse.sim.mujoco import MujocoEngine

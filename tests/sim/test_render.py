@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interverse.errors import InvalidValueError, RenderError, UnknownNameError
+from interverse.core.errors import InvalidValueError, RenderError, UnknownNameError
 from interverse.sim import gl, make_engine
 from interverse.sim.mujoco import MujocoEngine
 from tests.sim.scenes import Values, build, edit
@@ -105,7 +105,7 @@ def test_wrong_arguments_are_named(engine: MujocoEngine) -> None:
 
 
 _ELSEWHERE = """
-from interverse.errors import RenderError
+from interverse.core.errors import RenderError
 from interverse.sim import gl, make_engine
 from tests.sim.scenes import Values, build
 try:

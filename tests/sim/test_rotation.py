@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from interverse.sim.arrays import cross, inverse, rotate, unit
+from interverse.core.arrays import cross, inverse, rotate, unit
 
 RNG = np.random.default_rng(3)
 QUATERNIONS = Rotation.random(50, rng=RNG).as_quat()

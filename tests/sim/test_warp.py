@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.scm import Binding
 from interverse.sim import CapacityError, Engine, Scene, Solid, make_engine
 

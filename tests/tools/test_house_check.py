@@ -12,11 +12,11 @@ from tools import house_check
 
 GOOD = {
     "interverse/__init__.py": "from interverse.worlds import WORLDS\n",
-    "interverse/errors.py": "class WorldError(ValueError): ...\n",
-    "interverse/registry.py": "from interverse.errors import WorldError\n",
+    "interverse/core/errors.py": "class WorldError(ValueError): ...\n",
+    "interverse/core/registry.py": "from interverse.core.errors import WorldError\n",
     "interverse/cli/__init__.py": "from interverse import WORLDS\nprint(WORLDS)\n",
     "interverse/scm/__init__.py": "from .graph import Graph\n",
-    "interverse/scm/graph.py": "from interverse import errors\nclass Graph: ...\n",
+    "interverse/scm/graph.py": "from interverse.core import errors\nclass Graph: ...\n",
     "interverse/sim/engine.py": "import mujoco\n",
     "interverse/worlds/__init__.py": (
         'PUSH = "interverse.worlds.push.world:Push"\n'

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from interverse.cli import main
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.viewer.session import Session
 
 pytest.importorskip("viser")

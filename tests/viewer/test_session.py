@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InterventionError, InvalidValueError, UnknownNameError
+from interverse.core.errors import InterventionError, InvalidValueError, UnknownNameError
 from interverse.rollouts.replay import differences
 from interverse.viewer.causes import causes_text
 from interverse.viewer.export import as_json, as_python

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.worlds import palette
 
 DATA = Path(__file__).parents[1] / "parity" / "data" / "gridworlds.json"

@@ -1,6 +1,6 @@
 """Agents that learn from pictures, and the augmentations they learn with: two tables of names."""
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 _SAC_AUG = "interverse.agents.pixel.sac_aug:SacAug"
 _CROP = "interverse.agents.pixel.geometry:PadCrop"

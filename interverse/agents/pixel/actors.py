@@ -19,8 +19,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InterverseError, explain
 from interverse.envs import Snapshot
-from interverse.errors import InterverseError, explain
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 _PATIENCE = 10.0  # seconds a process may take to close

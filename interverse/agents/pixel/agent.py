@@ -19,7 +19,7 @@ from interverse.agents.pixel.geometry import centre_crop
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import SoftNetworks, actor_loss, temperature_loss
-from interverse.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError, explain
 
 
 class PixelBatch(NamedTuple):

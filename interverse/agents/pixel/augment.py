@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.errors import (
+from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
     explain,

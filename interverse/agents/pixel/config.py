@@ -21,9 +21,9 @@ from interverse.agents.pixel.presets import (
     preset,
     schedule,
 )
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import check_seed
 from interverse.models.steps import Precision
-from interverse.rng import check_seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from torch import Tensor
 
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 from interverse.models.checkpoint import write_json
 
 try:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 LOG_STD = (-10.0, 2.0)
 _FIRST_STRIDE = 2

@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.agents.pixel.agent import PixelBatch
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.atomic import atomic
-from interverse.files.npz import read_npz
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import atomic
+from interverse.core.files.npz import read_npz
 
 _PATIENCE = 1000  # rounds of drawing until a buffer counts as empty
 _TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError)

@@ -22,10 +22,10 @@ from interverse.agents.pixel.curves import Curves
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
-from interverse.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.rng import generator
 from interverse.models.checkpoint import read_json, read_tensors, write_json, write_tensors
 from interverse.models.steps import autocast
-from interverse.rng import generator
 
 RECORD = "progress.json"
 _LOG_EVERY = 500  # decisions between rows of losses

@@ -13,7 +13,7 @@ from interverse.agents.pixel.augment import Rule, augmentation
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 
 @final

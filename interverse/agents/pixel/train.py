@@ -14,8 +14,8 @@ from interverse.agents.pixel.actors import MakeEnv
 from interverse.agents.pixel.config import PixelPlan, PixelTrain, plan
 from interverse.agents.pixel.export import export
 from interverse.agents.pixel.run import PixelRun
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.envs import make
-from interverse.errors import InvalidValueError, explain, missing_extra
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.steps import matmul_precision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from interverse.errors import UnknownNameError, unknown
+from interverse.core.errors import UnknownNameError, unknown
 
 TRAINED = ("picking_1", "picking_2", "pushing_1", "pushing_2")
 """A task and CausalWorld's curriculum it was trained under; they act with skip_frame=3."""

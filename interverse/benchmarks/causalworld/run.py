@@ -9,12 +9,12 @@ from typing import Any, final
 
 from interverse.benchmarks.causalworld.pages import write_pages
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
-from interverse.files.json_text import read_json, read_json_object
+from interverse.benchmarks.clock import Clock
+from interverse.core.files.json_text import read_json, read_json_object
 from interverse.learning.evaluation import episode_rows, play, starts_of
 from interverse.learning.starts import make_arena
 from interverse.learning.train import DeviceTrain, train_on_device
 from interverse.protocols.select import select_protocols
-from interverse.reproduce.clock import Clock
 from interverse.rollouts.exported import ExportedPolicy
 
 

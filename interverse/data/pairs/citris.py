@@ -17,8 +17,14 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
-from interverse.files.npz import read_npz
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
+from interverse.core.files.npz import read_npz
 
 SPLITS = ("train", "val", "test")
 CAUSAL3D_NAMES = (

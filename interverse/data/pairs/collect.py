@@ -21,6 +21,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.rng import check_seed
 from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
 from interverse.data.pairs.shards import (
     ShardInfo,
@@ -31,8 +33,6 @@ from interverse.data.pairs.shards import (
 )
 from interverse.data.schema import plain
 from interverse.data.store import file_bytes, locked, write_bytes
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.rng import check_seed
 from interverse.rollouts.executors import run_units
 from interverse.worlds.rooms import Pair, Rejection
 

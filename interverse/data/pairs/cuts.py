@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.data.pairs.split_config import Labels, PairSplit, Rows, Shifted, SplitConfig
-from interverse.errors import InvalidValueError, explain
 
 
 def cut(

@@ -14,6 +14,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.data.pairs.header import PairHeader
 from interverse.data.pairs.pictures import (
     COLOURS,
@@ -26,7 +27,6 @@ from interverse.data.pairs.pictures import (
 from interverse.data.pairs.shards import ShardPictures, joined, picture_kinds, read_columns
 from interverse.data.pairs.splits import Labels, PairSplit, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.graph import CausalGraph
 from interverse.worlds.rooms import Address, Origin, Pair
 

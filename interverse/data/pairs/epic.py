@@ -15,10 +15,10 @@ from typing import final
 
 import numpy as np
 
+from interverse.core.errors import FileFormatError, explain, unknown
 from interverse.data.pairs.dataset import PairDataset
 from interverse.data.pairs.pictures import COLOURS, file_pictures
 from interverse.data.pairs.tables import PairRow, numbered, read_rows
-from interverse.errors import FileFormatError, explain, unknown
 
 TABLES = ("EPIC_100_train.csv", "EPIC_100_validation.csv")
 _CLASSES = {"verb": "EPIC_100_verb_classes.csv", "noun": "EPIC_100_noun_classes.csv"}

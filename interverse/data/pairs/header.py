@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse._version import __version__
+from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.json_text import read_json_object
 from interverse.data.pairs.shards import FORMAT, ShardInfo
 from interverse.data.pairs.values import PairLayout
 from interverse.data.store import atomic
-from interverse.errors import FileFormatError, explain
-from interverse.files.json_text import read_json_object
 
 INDEX = "index.json"
 PAIRS_OF_A_HOUSE = 25

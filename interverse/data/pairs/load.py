@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.files.cache import datasets_folder
 from interverse.data.pairs.collect import CollectPairs, collect_pairs
 from interverse.data.pairs.dataset import PairDataset, open_pairs
 from interverse.data.pairs.header import INDEX
 from interverse.data.pairs.official import load_official
 from interverse.data.pairs.splits import SHIFTS
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.files.cache import datasets_folder
 
 PARTS = ("train", "valid", "test_id", "test_ood", "valid_ood")
 _HOW = ("pairs", "seed", "workers", "depth", "instances", "pairs_per_house", "first_house")

@@ -24,11 +24,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.data.pairs.dataset import PairDataset
 from interverse.data.pairs.pictures import FilePictures, Image, file_pictures, reading
 from interverse.data.pairs.splits import OPPOSITES
 from interverse.data.pairs.tables import PairRow, numbered, read_rows
-from interverse.errors import FileFormatError, InvalidValueError, explain
 
 COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
 ANNOTATIONS = "annotations.csv"

@@ -18,7 +18,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, explain, missing_extra
 
 try:
     from PIL import Image as Image

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.build import build_world
-from interverse.errors import InvalidValueError, explain
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import CLASS_NAMES, VERBS, Pair, Rejection, generate_pairs
 

@@ -19,11 +19,11 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
 from interverse.data.pairs.values import PairLayout
 from interverse.data.store import atomic, opened, read_small
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.json_text import parse_json
 from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 
 Rows = NDArray[np.int64]
 SHIFTS = ("comp", "loca", "noun", "random", "verb")

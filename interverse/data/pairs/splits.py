@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import check_seed
 from interverse.data.pairs.cuts import cut
 from interverse.data.pairs.split_config import SHIFTS, Labels, PairSplit, Rows, Shifted, SplitConfig
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import check_seed
 
 Key = TypeVar("Key", bound=Hashable)
 OPPOSITES = {

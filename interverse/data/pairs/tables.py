@@ -11,7 +11,7 @@ from typing import TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, explain, unknown
+from interverse.core.errors import FileFormatError, explain, unknown
 
 T = TypeVar("T")
 

@@ -18,9 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
 from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
 from interverse.data.store import atomic
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture

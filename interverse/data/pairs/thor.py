@@ -16,9 +16,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, MissingExtraError, explain
+from interverse.core.rng import check_seed
 from interverse.data.pairs.official import Box, OfficialPair, write_scene
-from interverse.errors import InvalidValueError, MissingExtraError, explain
-from interverse.rng import check_seed
 
 BLACKLIST = frozenset({"CoffeeMachine", "Doorway", "Kettle", "StoveKnob", "Toaster"})
 # property -> (state, what undoes it, what does it); an action is (verb, AI2-THOR's name for it).

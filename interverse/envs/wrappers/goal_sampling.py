@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise, check_seed
 from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise, check_seed
 from interverse.scm.variable import SpaceName
 
 _APART = 1_000_003  # steps between the addresses of two draws: longer than any episode

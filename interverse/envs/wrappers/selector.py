@@ -11,8 +11,8 @@ from gymnasium.vector import AutoresetMode, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from interverse.errors import InterventionError, InvalidValueError, explain
-from interverse.sim.arrays import from_rotation_vector, to_rotation_vector
+from interverse.core.arrays import from_rotation_vector, to_rotation_vector
+from interverse.core.errors import InterventionError, InvalidValueError, explain
 
 _ROBOT = 28  # numbers of a structured observation that speak of the robot
 _STEP = 0.002  # m

@@ -9,7 +9,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorWrapper
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 
 
 class _KeepsStart:

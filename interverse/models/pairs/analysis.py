@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.errors import MissingExtraError
+from interverse.core.errors import MissingExtraError
+from interverse.core.rng import generator
 from interverse.metrics.representation import (
     Kind,
     block_mcc,
@@ -24,7 +25,6 @@ from interverse.metrics.representation import (
 from interverse.models.pairs.factors import factor_kinds
 from interverse.models.pairs.fit import PairRun
 from interverse.models.pairs.readout import citris_r2, class_readout
-from interverse.rng import generator
 
 _MOST_SAMPLES = 1000  # pictures per metric: trees take their time
 _LEAST_SAMPLES = 20

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, explain, missing_extra
 from interverse.models.pairs.config import EncoderConfig
 
 try:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, final, get_args
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.steps import Precision
 
 EncoderName = Literal["lite0", "resnet18", "resnet50", "clip", "groupvit", "slots"]

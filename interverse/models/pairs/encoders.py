@@ -11,12 +11,12 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise
 from interverse.models.checkpoint import read_tensors
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
 from interverse.models.pairs.lite0 import Lite0Tokens
 from interverse.models.pairs.slots import SlotEncoder
-from interverse.rng import Noise
 
 _VISIBLE = 1 / 255  # a cell counts as object where the shrunk 8-bit mask picture is not black
 

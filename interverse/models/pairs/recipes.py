@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, final
 
-from interverse.errors import UnknownNameError, unknown
+from interverse.core.errors import UnknownNameError, unknown
 from interverse.models.pairs.config import EncoderConfig, EncoderName, PairFit, PairModelConfig
 
 Source = Literal["code", "paper"]

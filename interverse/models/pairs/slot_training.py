@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
 from interverse.models import checkpoint
 from interverse.models.pairs.adam_state import adam_tensors, restore_adam
 from interverse.models.pairs.config import EncoderConfig
@@ -24,7 +25,6 @@ from interverse.models.pairs.slots import SlotAutoencoder
 from interverse.models.pairs.work import seeded
 from interverse.models.stage_work import under
 from interverse.models.steps import Precision, autocast, matmul_precision
-from interverse.rng import generator
 
 FILE = "slots.safetensors"
 Listener = Callable[[Mapping[str, Any]], None]

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 
 REVERSE = {
     "clean": "dirty",

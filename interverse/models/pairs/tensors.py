@@ -16,10 +16,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import atomic
+from interverse.core.files.npz import read_npz
 from interverse.data.pairs.split_config import Labels
-from interverse.errors import FileFormatError, InvalidValueError, explain
-from interverse.files.atomic import atomic
-from interverse.files.npz import read_npz
 from interverse.models.pairs.factors import pair_factors
 
 Crop = Literal["single", "multi"]

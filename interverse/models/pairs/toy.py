@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.rng import generator
 from interverse.models.pairs.tensors import Crop, PairTensors, from_arrays
-from interverse.rng import generator
 
 VERBS = ("open", "close", "turnon", "turnoff", "dirty", "clean", "break")
 PROPERTIES = ("open", "on", "dirty", "broken")

@@ -10,9 +10,10 @@ from typing import Any, Literal
 import torch
 from torch.nn import functional
 
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import check_seed
 from interverse.data.pairs import CollectPairs, SplitConfig, collect_pairs, split_pairs
 from interverse.data.pairs.load import load_pairs as load_folder
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse
 from interverse.models.pairs.config import PairFit, PairModelConfig
@@ -22,7 +23,6 @@ from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slot
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs
 from interverse.models.steps import Precision
-from interverse.rng import check_seed
 
 _CROPS: dict[str, Crop] = {"rooms/single-v1": "single", "rooms/multi-v1": "multi"}
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
 from interverse.models.pairs.adam_state import adam_tensors, restore_adam
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, matched
@@ -23,7 +24,6 @@ from interverse.models.pairs.sparsity import change_penalty, feature_blocks, ver
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.stage_work import under
 from interverse.models.steps import autocast
-from interverse.rng import generator
 
 BETAS = (0.5, 0.999)
 _EVALUATED_AT_ONCE = 256

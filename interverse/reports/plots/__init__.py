@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from interverse.errors import missing_extra
+from interverse.core.errors import missing_extra
 
 if find_spec("matplotlib") is None:
     raise missing_extra("matplotlib", "report")

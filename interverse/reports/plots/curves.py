@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from interverse.core.rng import generator
 from interverse.metrics import bootstrap, statistics
 from interverse.reports.plots import style
 from interverse.results.labels import is_share, metric_label
-from interverse.rng import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

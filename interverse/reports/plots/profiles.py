@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from interverse.core.rng import generator
 from interverse.metrics import bootstrap, statistics
 from interverse.reports.plots import style
 from interverse.results.labels import is_share, metric_label
 from interverse.results.tables import score_matrix
-from interverse.rng import generator
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from interverse.core.rng import generator
 from interverse.metrics import bootstrap
 from interverse.reports.plots import style
 from interverse.results.labels import component_names, is_share, metric_label
-from interverse.rng import generator
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

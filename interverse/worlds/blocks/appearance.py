@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.rng import generator
+from interverse.core.rng import generator
 from interverse.worlds.palette import NEW_QUALITATIVE, QUALITATIVE
 
 Array = Any  # a NumPy array or a Torch tensor

@@ -7,8 +7,8 @@ from typing import Literal, final
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import check_seed
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import check_seed
 from interverse.worlds.grid import CELLS
 from interverse.worlds.palette import QUALITATIVE, SEQUENTIAL
 from interverse.worlds.world import WorldOptions

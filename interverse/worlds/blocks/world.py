@@ -15,12 +15,12 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.errors import explain
-from interverse.rng import Noise
+from interverse.core.arrays import converter, to_numpy
+from interverse.core.errors import explain
+from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
-from interverse.sim.arrays import converter, to_numpy
 from interverse.worlds.blocks import appearance, dynamics
 from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.blocks.variables import causal_graph, declare, name_of

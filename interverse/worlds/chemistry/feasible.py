@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import explain
+from interverse.core.errors import explain
 from interverse.sim.raster import GRID
 from interverse.worlds.chemistry import graphs
 

@@ -16,8 +16,8 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain, unknown
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError, explain, unknown
+from interverse.core.rng import Noise
 
 Array = Any  # a NumPy array or a Torch tensor
 Adjacency = NDArray[np.int64]  # (n, n); [i, j] = 1: j is a parent of i

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm import Variable, with_defaults
 from interverse.sim import raster
 from interverse.worlds.chemistry import feasible, graphs, original

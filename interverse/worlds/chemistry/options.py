@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.rng import Noise, check_seed
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.rng import Noise, check_seed
 from interverse.worlds import palette
 from interverse.worlds.chemistry import graphs, original
 from interverse.worlds.chemistry.cpt import FAMILIES, CptSizes, Family

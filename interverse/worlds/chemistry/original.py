@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, explain, missing_extra
 from interverse.worlds.chemistry.cpt import CptSizes, CptWeights
 
 _ALLOWED = "a file with graph (n, n) and mlp0 .. mlp{n-1}, two layers each"

@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.rng import generator
+from interverse.core.rng import generator
 from interverse.worlds.chemistry import cpt
 from interverse.worlds.chemistry.cpt import CptSizes, CptWeights, Family, Mechanisms
 

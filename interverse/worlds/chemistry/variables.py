@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Box, CausalGraph, Integers, Variable, boolean, table
 from interverse.sim.raster import GRID, SHAPES
 from interverse.worlds import palette

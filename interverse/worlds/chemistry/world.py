@@ -10,11 +10,11 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.rng import Noise
+from interverse.core.arrays import converter, to_numpy
+from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
-from interverse.sim.arrays import converter, to_numpy
 from interverse.worlds.chemistry import cpt, delayed, dynamics, feasible, graphs, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.looks import NO_PICTURE, Look
 

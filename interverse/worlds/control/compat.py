@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from interverse.errors import RenderError, missing_extra
+from interverse.core.errors import RenderError, missing_extra
 from interverse.sim import gl
 from interverse.sim.single import struct_fields
 

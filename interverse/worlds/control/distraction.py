@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from interverse.rng import Noise
+from interverse.art.pictures import Difficulty, Videos
+from interverse.core.rng import Noise
 from interverse.scm import Box, Integers, Variable
-from interverse.worlds.control.pictures import Difficulty, Videos
 
 FloatArray = NDArray[np.float64]
 Moved = dict[str, NDArray[Any]]  # variable -> value, of one world

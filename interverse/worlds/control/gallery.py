@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.worlds.control.pictures import (
+from interverse.art.pictures import (
     Picture,
     PictureSet,
     folder,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.worlds.control.domains import (
     DOMAINS,
     EULER_DEGREES,

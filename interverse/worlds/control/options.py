@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.art.pictures import (
+    COLOR_MODES,
+    VIDEO_MODES,
+    VIDEO_PLACES,
+    difficulty,
+)
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
 from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.dynamics import dynamics_variables
 from interverse.worlds.control.looks import SWITCHES
-from interverse.worlds.control.pictures import (
-    COLOR_MODES,
-    VIDEO_MODES,
-    VIDEO_PLACES,
-    difficulty,
-)
 from interverse.worlds.control.tasks import check_task
 from interverse.worlds.control.variables import LARGEST_DYNAMICS_SEED, LARGEST_VISUAL_SEED
 from interverse.worlds.world import WorldOptions

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from interverse.art.pictures import Videos
 from interverse.sim.drawing import Drawing
 from interverse.worlds.control.distraction import (
     CAMERA,
@@ -24,7 +25,6 @@ from interverse.worlds.control.distraction import (
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import Gallery
 from interverse.worlds.control.looks import BACKGROUND, FLOOR, NO_PICTURE, Look, factors
-from interverse.worlds.control.pictures import Videos
 from interverse.worlds.control.scene import (
     FLOOR as FLOOR_TEXTURE,
 )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise
 from interverse.sim.drawing import Kind
 
 if TYPE_CHECKING:

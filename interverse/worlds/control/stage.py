@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes
 from interverse.sim.single import advance, load_moment, place_cameras, save_moment, settle

@@ -7,7 +7,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, final
 
-from interverse.errors import UnknownNameError, unknown
+from interverse.core.errors import UnknownNameError, unknown
 from interverse.worlds.control.compat import quiet, suite, wrap_model
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.names import remember_names

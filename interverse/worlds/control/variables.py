@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from interverse.art.pictures import Shelf
 from interverse.scm import Box, CausalGraph, Integers, Variable, table
 from interverse.scm.space import Choice, Space
 from interverse.worlds.control.domains import DOMAINS
@@ -26,7 +27,6 @@ from interverse.worlds.control.looks import (
     camera_range,
     factors,
 )
-from interverse.worlds.control.pictures import Shelf
 
 LARGEST_VISUAL_SEED = 10**9
 LARGEST_DYNAMICS_SEED = 2**32 - 1

@@ -10,8 +10,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import explain
-from interverse.rng import Noise
+from interverse.art.pictures import (
+    COLOR_MODES,
+    difficulty,
+    first,
+    folder_videos,
+    procedural_videos,
+)
+from interverse.core.errors import explain
+from interverse.core.rng import Noise
 from interverse.scm import table, with_defaults
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
@@ -24,13 +31,6 @@ from interverse.worlds.control.looks import NO_PICTURE, draw_look, factors, with
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
-from interverse.worlds.control.pictures import (
-    COLOR_MODES,
-    difficulty,
-    first,
-    folder_videos,
-    procedural_videos,
-)
 from interverse.worlds.control.stage import ControlStage, Mark
 from interverse.worlds.control.variables import (
     KIND_OF,

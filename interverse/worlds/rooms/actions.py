@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.worlds.rooms.item import HELD_FROM, PROPERTIES
-from interverse.worlds.rooms.objects import TRAITS
+from interverse.art.rooms.item import HELD_FROM, PROPERTIES
+from interverse.art.rooms.objects import TRAITS
 
 CLASS_NAMES = tuple(sorted(TRAITS))
 """Object classes by number."""

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from interverse.art.rooms.item import (
+    Item,
+    MixedTexture,
+    Part,
+    RoomTexture,
+    Surface,
+    surface_key,
+)
+from interverse.art.rooms.textures import pixels
 from interverse.sim.assets import (
     MjsBody,
     MjSpec,
@@ -16,15 +25,6 @@ from interverse.sim.assets import (
     add_texture,
 )
 from interverse.worlds.rooms.grading import graded_mesh, graded_surface, is_there
-from interverse.worlds.rooms.item import (
-    Item,
-    MixedTexture,
-    Part,
-    RoomTexture,
-    Surface,
-    surface_key,
-)
-from interverse.worlds.rooms.textures import pixels
 
 TEXTURE_PIXELS = 128
 GRADED = "graded"

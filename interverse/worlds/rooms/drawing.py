@@ -11,10 +11,10 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.art.rooms.item import PROPERTIES
 from interverse.sim import studio
 from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.camera import RoomView
-from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.lights import light_edits, sky_color
 from interverse.worlds.rooms.placing import Pose
 from interverse.worlds.rooms.room import Thing, plan_room

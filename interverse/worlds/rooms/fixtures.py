@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.sim.meshes import frame, merge, moved, rotated, sheet, tiled
-from interverse.worlds.rooms.item import RoomTexture, Surface
-from interverse.worlds.rooms.placing import QUARTER
-from interverse.worlds.rooms.prop import (
+from interverse.art.meshes import frame, merge, moved, rotated, sheet, tiled
+from interverse.art.rooms.item import RoomTexture, Surface
+from interverse.art.rooms.prop import (
     FABRICS,
     VIVID,
     Prop,
@@ -17,6 +16,7 @@ from interverse.worlds.rooms.prop import (
     pick,
     wooden,
 )
+from interverse.worlds.rooms.placing import QUARTER
 from interverse.worlds.rooms.shell import Opening, Size, at_wall, panel
 
 Rng = np.random.Generator

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from interverse.sim.meshes import Mesh, moved, scaled
-from interverse.worlds.rooms.item import (
+from interverse.art.meshes import Mesh, moved, scaled
+from interverse.art.rooms.item import (
     HELD_FROM,
     PROPERTIES,
     MixedTexture,
@@ -16,7 +16,7 @@ from interverse.worlds.rooms.item import (
     Surface,
     surface_key,
 )
-from interverse.worlds.rooms.surfaces import crazed
+from interverse.art.rooms.surfaces import crazed
 
 State = Mapping[str, float]
 _LEAST = 0.15  # of a part's width when it just appears

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import explain
-from interverse.rng import Noise, generator
+from interverse.art.rooms.item import PROPERTIES
+from interverse.core.errors import explain
+from interverse.core.rng import Noise, generator
 from interverse.worlds.rooms import camera, confounding, lights
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
-from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.placing import Bounds, Occupancy, Pose
 from interverse.worlds.rooms.room import Room, Thing, made, place_item, plan_room, reach

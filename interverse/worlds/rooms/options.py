@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.worlds.world import WorldOptions
 
 Nuisance = Literal["none", "camera", "light", "both"]

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise, check_seed
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise, check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
 from interverse.worlds.rooms.acceptance import Box, Limits, box_of, refusal

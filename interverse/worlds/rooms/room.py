@@ -14,14 +14,15 @@ from typing import final
 
 import numpy as np
 
-from interverse.errors import InterverseError, explain
-from interverse.rng import generator
-from interverse.worlds.rooms.clutter import CLUTTER, painting
+from interverse.art.rooms.clutter import CLUTTER, painting
+from interverse.art.rooms.furniture import FURNITURE
+from interverse.art.rooms.item import Item
+from interverse.art.rooms.objects import build_item
+from interverse.art.rooms.prop import Prop
+from interverse.core.errors import InterverseError, explain
+from interverse.core.rng import generator
 from interverse.worlds.rooms.fixtures import curtains, door, draw_sky, rug, window
-from interverse.worlds.rooms.furniture import FURNITURE
-from interverse.worlds.rooms.item import Item
 from interverse.worlds.rooms.kinds import KINDS, RoomKind
-from interverse.worlds.rooms.objects import build_item
 from interverse.worlds.rooms.placing import (
     Bounds,
     Occupancy,
@@ -34,7 +35,6 @@ from interverse.worlds.rooms.placing import (
     wall_length,
     wall_pose,
 )
-from interverse.worlds.rooms.prop import Prop
 from interverse.worlds.rooms.shell import Opening, Size, Style, draw_style
 
 Rng = np.random.Generator

@@ -10,11 +10,11 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.art.meshes import Mesh, merge, moved, rotated
+from interverse.art.rooms import materials
+from interverse.art.rooms.item import PROPERTIES, Item, Surface
 from interverse.sim.assets import add_mesh, add_sight, add_texture
-from interverse.sim.meshes import Mesh, merge, moved, rotated
-from interverse.worlds.rooms import materials
 from interverse.worlds.rooms.assemble import Assembled, Palette, item_spec
-from interverse.worlds.rooms.item import PROPERTIES, Item, Surface
 from interverse.worlds.rooms.placing import Pose
 from interverse.worlds.rooms.room import Room, Thing
 from interverse.worlds.rooms.shell import shell

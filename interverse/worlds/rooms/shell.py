@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interverse.sim.meshes import Mesh, merge, moved, rotated, tiled
-from interverse.worlds.rooms.item import Rgb, Surface
-from interverse.worlds.rooms.placing import QUARTER, wall_length, wall_pose
-from interverse.worlds.rooms.prop import (
+from interverse.art.meshes import Mesh, merge, moved, rotated, tiled
+from interverse.art.rooms.item import Rgb, Surface
+from interverse.art.rooms.prop import (
     FABRICS,
     WOODS,
     bar,
@@ -22,6 +21,7 @@ from interverse.worlds.rooms.prop import (
     pick,
     textured,
 )
+from interverse.worlds.rooms.placing import QUARTER, wall_length, wall_pose
 
 Rng = np.random.Generator
 Size = tuple[float, float, float]

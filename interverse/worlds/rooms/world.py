@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, final
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm import Binding
 from interverse.sim import Engine, coulomb
 from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene, ContactMode

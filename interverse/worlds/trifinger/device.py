@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.arrays import from_mujoco, rotate
+from interverse.core.errors import InvalidValueError, explain
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
-from interverse.sim.arrays import from_mujoco, rotate
 from interverse.sim.recorded import Recorded
 from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.rewards import aabb_score, bounds

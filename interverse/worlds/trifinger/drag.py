@@ -21,7 +21,7 @@ from typing import Any, Literal, final
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from interverse.sim.arrays import matrix, namespace
+from interverse.core.arrays import matrix, namespace
 from interverse.worlds.trifinger.robot import LINKS, Link
 
 Array = Any  # a NumPy array or a Torch tensor

@@ -8,10 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import explain
+from interverse.core.arrays import like, namespace, to_numpy
+from interverse.core.errors import explain
 from interverse.scm import Variable
 from interverse.scm.store import Rows, Store
-from interverse.sim.arrays import like, namespace, to_numpy
 from interverse.worlds.trifinger import feasibility
 from interverse.worlds.trifinger.objects import to_cartesian
 from interverse.worlds.trifinger.penetration import BoxSet, Depths, penetrations

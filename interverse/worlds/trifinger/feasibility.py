@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from interverse.sim.arrays import like, namespace, to_numpy
+from interverse.core.arrays import like, namespace, to_numpy
 from interverse.worlds.trifinger.penetration import Depths
 from interverse.worlds.trifinger.rewards import bounds
 

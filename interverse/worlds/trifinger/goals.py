@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise
 from interverse.scm import Space, Variable
 from interverse.scm.variable import SpaceName
 from interverse.worlds.world import Index, World

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from interverse.core.arrays import inverse, like, namespace, rotate, to_mujoco
 from interverse.scm import Binding, Box, UnitQuaternion, Variable
 from interverse.scm.variable import Bounds, Kind, Values
-from interverse.sim.arrays import inverse, like, namespace, rotate, to_mujoco
 from interverse.worlds.trifinger.contacts import friction_bindings
 from interverse.worlds.trifinger.robot import DATUM
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle, parking_position

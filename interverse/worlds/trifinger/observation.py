@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import namespace
 from interverse.scm.store import Store
-from interverse.sim.arrays import namespace
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.pictures import (
     Photographer,

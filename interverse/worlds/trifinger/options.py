@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.worlds.trifinger.contacts import contact_mode
 from interverse.worlds.trifinger.drag import Drag
 from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl, check_mode

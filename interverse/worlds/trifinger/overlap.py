@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from interverse.sim.arrays import matrix, namespace
+from interverse.core.arrays import matrix, namespace
 from interverse.worlds.trifinger.rewards import bounds, filled_share, product, sum_last
 
 Array = Any  # a NumPy array or a Torch tensor

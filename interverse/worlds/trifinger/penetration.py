@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.sim.arrays import inverse, like, matrix, namespace, rotate
+from interverse.core.arrays import inverse, like, matrix, namespace, rotate
 from interverse.worlds.trifinger.rewards import bounds
 from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, HEIGHT, LINKS, hinge_origins
 from interverse.worlds.trifinger.scene import WALL_BOX, WALL_HEIGHT, WALL_RADIUS

@@ -14,9 +14,9 @@ from typing import Any, final
 
 import numpy as np
 
+from interverse.core.arrays import from_mujoco, host_view, like, namespace, rotate
 from interverse.scm.store import Index, Rows, Store
 from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
-from interverse.sim.arrays import from_mujoco, host_view, like, namespace, rotate
 from interverse.worlds.trifinger.contacts import FINGERS
 from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene

@@ -14,10 +14,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import to_numpy
 from interverse.scm import Binding
 from interverse.scm.store import Index, Rows, Store, changed_keys
 from interverse.sim import Engine, Scene, make_engine
-from interverse.sim.arrays import to_numpy
 from interverse.sim.engine import Picture
 from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger.options import TriFingerOptions

@@ -14,7 +14,7 @@ from typing import Any, final
 
 from array_api_compat import device
 
-from interverse.sim.arrays import matrix, namespace
+from interverse.core.arrays import matrix, namespace
 
 Array = Any  # a NumPy array or a Torch tensor
 

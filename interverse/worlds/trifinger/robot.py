@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from interverse.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.sim.arrays import like, namespace
+from interverse.core.arrays import like, namespace
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.sim.inertia import ScaledInertia
 
 Array = Any  # a NumPy array or a Torch tensor

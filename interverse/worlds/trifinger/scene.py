@@ -14,7 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
 from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
 from interverse.worlds.trifinger.robot import HEIGHT, HINGED

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm.store import Rows, StoreSlot
 from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene, Obstacle
 from interverse.worlds.trifinger.variables import DELAY_LIMIT, FINGERS, LINK_NAMES

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.arrays import from_rotation_vector, like, multiply, to_mujoco
 from interverse.scm import Binding, Box, Integers, Space, Variable
 from interverse.scm.variable import Bounds, Kind
-from interverse.sim.arrays import from_rotation_vector, like, multiply, to_mujoco
 from interverse.worlds.trifinger.contacts import friction_bindings
 from interverse.worlds.trifinger.drag import JOINT_DAMPING
 from interverse.worlds.trifinger.robot import HINGED, REST

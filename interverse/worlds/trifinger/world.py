@@ -15,12 +15,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.errors import InvalidValueError, explain
-from interverse.rng import Noise
+from interverse.core.arrays import copy_of, namespace, to_numpy
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise
 from interverse.scm import Variable, table
 from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
-from interverse.sim.arrays import copy_of, namespace, to_numpy
 from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger.active_edges import ActiveEdges, contact_edges
 from interverse.worlds.trifinger.contacts import force_between, touching

@@ -16,7 +16,7 @@ from interverse.agents.pixel.geometry import random_crop
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.sac_ae import coarse
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from tests.agents.pixel import by_hand
 
 COUNT, SIZE, ACTIONS = 6, 12, 2

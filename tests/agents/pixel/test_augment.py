@@ -15,7 +15,7 @@ from interverse.agents.pixel.geometry import centre_crop, random_crop
 from interverse.agents.pixel.recolor import shifted_sum
 from interverse.bench import BENCHMARKS
 from interverse.bench.augment import augment, on_cpu
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 
 PAPER = [name for name in AUGMENTATIONS if "paper" in AUGMENTATIONS[name].tags]
 COUNT, SIZE = 4, 84

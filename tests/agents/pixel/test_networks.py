@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from interverse.agents.pixel.networks import Critics, PixelActor, PixelEncoder, PixelSizes
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 
 PAPER = PixelSizes(pictures=(9, 84), actions=6)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from interverse.agents.pixel.replay import PixelMoment, Replay
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 
 STACK = 3
 

@@ -23,7 +23,7 @@ from interverse.agents.pixel.presets import PixelHyper, preset, schedule
 from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.rollouts.pixels import PixelPolicy
 from interverse.rollouts.policy import as_policy
 from tests.agents.pixel.dot import SIZE, Dot, PlainDot

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data.pairs.citris import load_citris
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
 
 RNG = np.random.default_rng(0)
 KEYS = ["ball-x", "ball-y", "score-left"]

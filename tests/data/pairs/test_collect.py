@@ -16,8 +16,8 @@ import h5py
 import numpy as np
 import pytest
 
+from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
 from interverse.data.pairs import CollectPairs, PairHeader, collect_pairs, open_pairs
-from interverse.errors import FileFormatError, InterverseError, InvalidValueError
 from interverse.worlds.rooms.pair import Address
 from tests.data.pairs.factory import SIZE, Nothing, Source, make_pair
 

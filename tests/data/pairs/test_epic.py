@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.data.pairs.epic import EpicFilter, load_epic
-from interverse.errors import FileFormatError, InvalidValueError
 
 HEADER = (
     "narration_id,participant_id,video_id,narration_timestamp,start_timestamp,stop_timestamp,"

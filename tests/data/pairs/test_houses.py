@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from interverse.cli.evaluate import parse_pairs
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.pairs import CollectPairs, Labels, SplitConfig, collect_pairs, open_pairs
 from interverse.data.pairs.presets import PRESETS, PairPreset, collect_preset, preset_cost
 from interverse.data.pairs.splits import split_pairs
-from interverse.errors import InvalidValueError, UnknownNameError
 from interverse.models.pairs.tensors import from_dataset
 
 SMALL = {"image_size": 32, "objects": 4}

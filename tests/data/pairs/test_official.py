@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.data.pairs import CollectPairs, PairDataset, collect_pairs, open_pairs
 from interverse.data.pairs.official import COLUMNS, export_official, load_official
-from interverse.errors import FileFormatError, InvalidValueError
 from tests.data.pairs.factory import Source
 
 # Two houses as the release has them: written by hand, not by `export_official`.

@@ -10,9 +10,9 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.pairs import CollectPairs, PairDataset, PairHeader, collect_pairs
 from interverse.data.pairs.official import export_official
-from interverse.errors import InvalidValueError, UnknownNameError
 from interverse.worlds.rooms.pair import Pair
 from interverse.worlds.rooms.pairs import generate_pairs
 

@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import interverse as iv
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 
 
 def table(seeds=4, rows=200):

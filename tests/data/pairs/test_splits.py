@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.pairs.splits import (
     OPPOSITES,
     Labels,
@@ -22,7 +23,6 @@ from interverse.data.pairs.splits import (
     systematic_drawn,
     unshifted,
 )
-from interverse.errors import InvalidValueError, UnknownNameError
 from tests.data.pairs.factory import VERBS
 
 PARTS = ("train", "valid", "test_id", "test_ood")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data.pairs import CollectPairs, PairDataset, collect_pairs, open_pairs
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
 from tests.data.pairs.factory import SIZE, Source
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from interverse.core.errors import InvalidValueError, MissingExtraError
 from interverse.data.pairs.official import OfficialPair, load_official
 from interverse.data.pairs.thor import (
     CollectThor,
@@ -26,7 +27,6 @@ from interverse.data.pairs.thor import (
     collect_thor,
     controller_options,
 )
-from interverse.errors import InvalidValueError, MissingExtraError
 
 SIZE = 672
 BOXES = {"Fridge|1": (100, 100, 180, 260), "Mug|2": (400, 400, 470, 480)}

@@ -8,8 +8,8 @@ import pytest
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
 from interverse.actors.wrappers import install
+from interverse.core.errors import InterventionError, InvalidValueError
 from interverse.envs.wrappers import StartingState, StartingStateVector, sample_new_goal
-from interverse.errors import InterventionError, InvalidValueError
 from interverse.rollouts import replay
 
 TASK = "trifinger/pushing-v1"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
 from interverse.envs.wrappers import (
     GoalDict,
     GoalDictVector,
@@ -14,7 +15,6 @@ from interverse.envs.wrappers import (
     ObjectSelector,
     ObjectSelectorVector,
 )
-from interverse.errors import InvalidValueError
 
 TASK = "trifinger/pushing-v1"
 

@@ -9,7 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import interverse as iv
-import interverse.errors
+import interverse.core.errors
 from interverse.envs.wrappers import GoalDict, MovingAverageAction, ObjectSelector
 
 

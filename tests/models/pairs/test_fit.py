@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.models.pairs.analysis import (
     change_samples,
     change_table,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from interverse.errors import FileFormatError
+from interverse.core.errors import FileFormatError
 from interverse.models.pairs import kept, lite0
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import fit_pairs

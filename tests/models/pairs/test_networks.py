@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, mask_weights, matched
 from interverse.models.pairs.head import PairHead, critic

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, slot_noise
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots

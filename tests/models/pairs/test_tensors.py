@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.models.pairs.tensors import from_dataset, load, save
 from interverse.models.pairs.toy import VERBS, toy_pairs
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InvalidValueError, UnknownNameError
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.rng import Noise
 from interverse.sim import raster
 from interverse.worlds.blocks.options import MODES
 from interverse.worlds.palette import NEW_QUALITATIVE, QUALITATIVE

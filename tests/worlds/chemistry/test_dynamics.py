@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Do
 from interverse.sim.raster import GRID
 from interverse.worlds.chemistry import cpt, dynamics, graphs

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.errors import InvalidValueError
-from interverse.rng import Noise
+from interverse.core.errors import InvalidValueError
+from interverse.core.rng import Noise
 from interverse.worlds.chemistry import graphs
 
 

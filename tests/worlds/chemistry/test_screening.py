@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
 from interverse.envs.build import build_world
-from interverse.errors import InvalidValueError
 from interverse.models.effects import effects, score_effects
 from interverse.models.trials import chemistry_trials
 from interverse.worlds.chemistry import ChemistryOptions, layout

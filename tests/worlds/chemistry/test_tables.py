@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 
 RECORDED = Path(__file__).parents[2] / "parity" / "data" / "gridworlds.json"
 

@@ -7,8 +7,8 @@ from gymnasium.utils.env_checker import check_env
 from scipy import stats
 
 import interverse as iv
-from interverse.errors import ActionError, InvalidValueError, UnknownNameError
-from interverse.rng import Noise
+from interverse.core.errors import ActionError, InvalidValueError, UnknownNameError
+from interverse.core.rng import Noise
 from interverse.worlds.chemistry import SKEWNESS, Chemistry, ChemistryOptions, graphs, variables
 from interverse.worlds.chemistry.reference import causes
 

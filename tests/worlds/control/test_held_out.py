@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.envs import remastered
-from interverse.errors import InvalidValueError
-from interverse.worlds.control.pictures import (
+from interverse.art.pictures import (
     HELD_OUT_KINDS,
     procedural_backgrounds,
     procedural_floors,
     shelf,
 )
+from interverse.core.errors import InvalidValueError
+from interverse.envs import remastered
 from tests.conformance.cases import TEXTURES
 
 WALKER = "control/walker_walk-v1"

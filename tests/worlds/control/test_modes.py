@@ -7,8 +7,8 @@ import pytest
 from dm_control.suite.wrappers import pixels
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
 from interverse.envs.dm import DmEnv
-from interverse.errors import InvalidValueError
 from interverse.worlds.control.colors import RANGES, SETS, color_set
 from interverse.worlds.control.domains import DOMAINS
 from tests.conformance.cases import TEXTURES

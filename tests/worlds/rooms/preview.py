@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from interverse.art.rooms.item import PROPERTIES, Item
+from interverse.art.rooms.objects import CLASSES, TRAITS, build_item
 from interverse.sim.assets import add_material
 from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.assemble import Palette, item_spec
-from interverse.worlds.rooms.item import PROPERTIES, Item
-from interverse.worlds.rooms.objects import CLASSES, TRAITS, build_item
 from interverse.worlds.rooms.scene import Model, state_edits
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 import interverse as iv
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.worlds.rooms.actions import VERBS
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Pair

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import RenderError, UnknownNameError
+from interverse.core.errors import RenderError, UnknownNameError
 from interverse.sim import filament
 from interverse.worlds.rooms.actions import CLASS_NAMES
 from interverse.worlds.rooms.pairs import box_of

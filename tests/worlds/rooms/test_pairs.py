@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.pair import Pair, Rejection
 from interverse.worlds.rooms.pairs import ENOUGH, ROUND_PAIRS, Limits, box_of, generate_pairs

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InterventionError, InvalidValueError
+from interverse.core.rng import Noise
 from interverse.data.pairs import CollectPairs, collect_pairs, open_pairs
-from interverse.errors import InterventionError, InvalidValueError
-from interverse.rng import Noise
 from interverse.worlds.rooms.actions import CLASS_NAMES
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Pair

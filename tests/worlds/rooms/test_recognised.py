@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from interverse.worlds.rooms.objects import CLASSES
+from interverse.art.rooms.objects import CLASSES
 from tests.worlds.rooms.preview import crop
 
 torch = pytest.importorskip("torch")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.art.rooms.item import PROPERTIES
 from interverse.worlds.rooms.actions import CLASS_NAMES, act_to, has, possible
-from interverse.worlds.rooms.item import PROPERTIES
 from interverse.worlds.rooms.pair import Pair
 from interverse.worlds.rooms.pairs import generate_pairs
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from interverse.errors import UnknownNameError
-from interverse.worlds.rooms.item import RoomTexture, Surface
-from interverse.worlds.rooms.surfaces import VARIANTS, cracked, soiled
-from interverse.worlds.rooms.textures import KINDS, OVERLAYS, pixels
+from interverse.art.rooms.item import RoomTexture, Surface
+from interverse.art.rooms.surfaces import VARIANTS, cracked, soiled
+from interverse.art.rooms.textures import KINDS, OVERLAYS, pixels
+from interverse.core.errors import UnknownNameError
 
 FOUR = ((0.2, 0.3, 0.7), (0.7, 0.8, 0.9), (0.1, 0.4, 0.1), (0.5, 0.5, 0.4))
 PERIODIC = ("brushed", "iron", "leather", "plain", "wood")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS, act, has, possible
 
 SMALL = {"image_size": 24, "objects": 3}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 
 ZERO = np.zeros(9, dtype=np.float32)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.sim.arrays import from_rotation_vector, to_mujoco
+from interverse.core.arrays import from_rotation_vector, to_mujoco
 from interverse.worlds.trifinger.penetration import (
     Solids,
     _block_depths,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mujoco.batch import Batch
 
-from interverse.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.contacts import (
     FINGERS,

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
-from interverse.sim.arrays import from_yaw
+from interverse.core.arrays import from_yaw
 from interverse.worlds.trifinger.overlap import (
     aabb_score,
     bounds,

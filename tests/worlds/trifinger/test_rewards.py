@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interverse.sim.arrays import from_yaw
+from interverse.core.arrays import from_yaw
 from interverse.worlds.trifinger import rewards
 
 GOAL = rewards.Targets(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.scene import ArenaScene

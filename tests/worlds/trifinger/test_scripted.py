@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError
 from interverse.worlds.trifinger.scripted.grasp import clearance, knees
 from interverse.worlds.trifinger.scripted.senses import Boxes
 

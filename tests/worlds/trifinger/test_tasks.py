@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-import interverse.errors
+import interverse.core.errors
 from interverse.worlds.trifinger import tasks as task_folder
 from interverse.worlds.trifinger.scene import ArenaScene, Block, BlockMesh, Goal
 from interverse.worlds.trifinger.tasks import TASKS, load_task

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.worlds.trifinger.tasks import TASKS
 
 torch = pytest.importorskip("torch")

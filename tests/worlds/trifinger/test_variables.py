@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
-import interverse.errors
+import interverse.core.errors
 import interverse.scm
-from interverse.errors import InterventionError
+from interverse.core.errors import InterventionError
 
 COMMON = {
     "gravity",

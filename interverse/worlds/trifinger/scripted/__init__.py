@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interverse.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.worlds.trifinger.observation import ObservationLayout
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.scripted.carrier import Carrier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interverse.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry
 
 TASKS = Registry(
     "task",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from interverse.errors import explain
+from interverse.core.arrays import from_yaw
+from interverse.core.errors import explain
 from interverse.scm import Box, Variable
 from interverse.scm.store import Rows
-from interverse.sim.arrays import from_yaw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.penetration import BoxSet, Capsules, box_depth, robot_depth
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal

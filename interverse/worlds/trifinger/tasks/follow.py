@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from interverse.errors import explain
+from interverse.core.arrays import to_numpy
+from interverse.core.errors import explain
 from interverse.scm.store import Rows
-from interverse.sim.arrays import to_numpy
 
 Array = Any
 Edge = tuple[str, str]

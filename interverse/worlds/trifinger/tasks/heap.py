@@ -11,9 +11,9 @@ from typing import Any, final
 
 import numpy as np
 
+from interverse.core.arrays import from_rotation_vector
 from interverse.scm import table
 from interverse.scm.store import Store
-from interverse.sim.arrays import from_rotation_vector
 from interverse.worlds.trifinger.feasibility import GOAL_FLOOR, GOAL_SHARE, goal_place
 from interverse.worlds.trifinger.objects import block_variables
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Integers, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger.objects import obstacle_place

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Box, Space, Variable
 from interverse.scm.store import Rows
 from interverse.scm.variable import Bounds, Values

@@ -8,11 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.errors import explain
-from interverse.rng import Noise
+from interverse.core.arrays import to_numpy
+from interverse.core.errors import explain
+from interverse.core.rng import Noise
 from interverse.scm import Box, Space, Variable
 from interverse.scm.store import Rows
-from interverse.sim.arrays import to_numpy
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import block_variables, goal_variables

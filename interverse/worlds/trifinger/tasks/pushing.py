@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Space, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
-from interverse.rng import Noise
+from interverse.core.arrays import copy_of
+from interverse.core.rng import Noise
 from interverse.scm import Space, Variable
 from interverse.scm.store import Rows
-from interverse.sim.arrays import copy_of
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.goals import draw, draw_on_disc
 from interverse.worlds.trifinger.objects import goal_variables

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Box, Space, UnitQuaternion, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards

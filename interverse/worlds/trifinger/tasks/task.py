@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.arrays import copy_of
+from interverse.core.rng import Noise
 from interverse.scm import Space, Variable
 from interverse.scm.store import Rows
-from interverse.sim.arrays import copy_of
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.observation import (
     CUBE,

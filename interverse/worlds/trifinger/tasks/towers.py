@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.rng import Noise
+from interverse.core.rng import Noise
 from interverse.scm import Box, Integers, Space, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger.goals import draw

@@ -1,0 +1,1 @@
+"""Procedural meshes, textures, pictures and room objects; plain NumPy."""

@@ -1,0 +1,1 @@
+"""Objects, furniture and surfaces of the generated rooms."""

@@ -1,0 +1,75 @@
+"""The 24 families of objects, each drawn at random from its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from interverse.art.rooms.item import Item
+from interverse.art.rooms.objects import (
+    bed,
+    blinds,
+    book,
+    bowl,
+    box,
+    cabinet,
+    candle,
+    cellphone,
+    desklamp,
+    drawer,
+    faucet,
+    floorlamp,
+    fridge,
+    hamper,
+    laptop,
+    microwave,
+    mug,
+    pan,
+    plate,
+    pot,
+    safe,
+    television,
+    toilet,
+    vase,
+)
+from interverse.art.rooms.objects.traits import TRAITS
+from interverse.core.errors import UnknownNameError, unknown
+
+CLASSES: dict[str, Callable[[np.random.Generator], Item]] = {
+    "Bed": bed.build,
+    "Blinds": blinds.build,
+    "Book": book.build,
+    "Bowl": bowl.build,
+    "Box": box.build,
+    "Cabinet": cabinet.build,
+    "Candle": candle.build,
+    "CellPhone": cellphone.build,
+    "DeskLamp": desklamp.build,
+    "Drawer": drawer.build,
+    "Faucet": faucet.build,
+    "FloorLamp": floorlamp.build,
+    "Fridge": fridge.build,
+    "Laptop": laptop.build,
+    "LaundryHamper": hamper.build,
+    "Microwave": microwave.build,
+    "Mug": mug.build,
+    "Pan": pan.build,
+    "Plate": plate.build,
+    "Pot": pot.build,
+    "Safe": safe.build,
+    "Television": television.build,
+    "Toilet": toilet.build,
+    "Vase": vase.build,
+}
+"""Builders by class, in the order of the class numbers."""
+
+
+def build_item(cls: str, rng: np.random.Generator) -> Item:
+    """Returns a new instance of a class; the same generator state gives the same instance."""
+    if cls not in CLASSES:
+        raise UnknownNameError(unknown("object class", cls, CLASSES))
+    return CLASSES[cls](rng)
+
+
+__all__ = ["CLASSES", "TRAITS", "build_item"]

@@ -1,0 +1,1 @@
+"""CausalMBRL: its tables and figures, made again."""

@@ -1,0 +1,245 @@
+"""From a world's id to a fitted world model, its scores and one page: `interverse fit ID`.
+
+Data are collected, a model is trained, and its predictions, plans, graph and counterfactuals are
+scored beside their baselines and ceilings. Everything is kept in one folder; the same call goes on
+where it stopped.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, final
+
+from interverse.benchmarks.causalmbrl.budgets import Budget, budget
+from interverse.benchmarks.causalmbrl.fit_page import write_fit_page
+from interverse.benchmarks.causalmbrl.materials import Materials
+from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
+from interverse.benchmarks.causalmbrl.rows import Record
+from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
+from interverse.benchmarks.causalmbrl.train import device_name, training_record
+from interverse.benchmarks.clock import Clock
+from interverse.core.errors import InvalidValueError, explain
+from interverse.models.fit import Fit
+from interverse.models.world_fit import Fitted, fit_world_model
+from interverse.models.world_model import Loss, WorldModelConfig
+from interverse.worlds import WORLDS
+
+FitBudget = Literal["smoke", "reduced", "full"]
+_FAMILIES = ("blocks/", "chemistry/")
+_KINDS = ("ranking", "planning", "recovery")
+_STAGES = {"contrastive": "contrastive", "jepa": "jepa", "nll": "finetune"}
+
+_HIDDEN, _SMOKE_HIDDEN = 512, 256  # width of the networks, as published and in small
+
+_SMOKE = Budget(
+    train=60,
+    valid=10,
+    test=1000,
+    encoder="small",
+    embedding=16,
+    epochs=20,
+    batch_size=128,
+    reward_epochs=20,
+    probe_epochs=20,
+    episodes=200,
+    trials=1500,
+)
+"""Enough for a page with numbers that mean something, in a minute or two on two cores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitWorld:
+    """Fits a world model to a world and scores it, from the id to one page.
+
+    Two minutes on two cores:
+
+      interverse fit blocks/observed-3-v1 --budget smoke
+
+    Another model on one draw of chemistry's mechanisms, three seeds:
+
+      interverse fit chemistry/full-v1 --model action_gnn --seeds 3 --option cpt_seed=2
+    """
+
+    id: str
+    """A world of blocks or chemistry."""
+    model: str = "modular"
+    """A name of `interverse.models.MODELS`: ae, vae, gnn, action_gnn, modular, transformer, ..."""
+    loss: Loss = "contrastive"
+    """contrastive, jepa or nll."""
+    budget: FitBudget = "smoke"
+    """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
+    full: the published sizes, for a GPU."""
+    seeds: int = 1
+    """Seeds 1 to N."""
+    epochs: int | None = None
+    """Epochs per stage, if not the budget's."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the world, as for `make`."""
+    time_limit: float | None = None
+    """Stop cleanly after so many seconds; the same call then goes on."""
+    out: Path | None = None
+    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET."""
+
+    def __post_init__(self) -> None:
+        if not self.id.startswith(_FAMILIES):
+            raise InvalidValueError(
+                explain(
+                    f"{self.id} has no world models here",
+                    allowed=", ".join(sorted(n for n in WORLDS if n.startswith(_FAMILIES))),
+                    fix="interverse train learns policies in the other worlds",
+                )
+            )
+        WORLDS[self.id]  # raises for an unknown one, with suggestions
+        if self.seeds < 1 or (self.epochs is not None and self.epochs < 1):
+            raise InvalidValueError(
+                explain(
+                    f"seeds is {self.seeds}, epochs is {self.epochs}",
+                    allowed="whole numbers from 1",
+                )
+            )
+
+    @property
+    def sizes(self) -> Budget:
+        """The sizes in force."""
+        if self.budget == "smoke":
+            return _SMOKE if self.epochs is None else replace(_SMOKE, epochs=self.epochs)
+        loss: Loss = "nll" if self.loss == "nll" else "contrastive"
+        return budget(self.budget, loss, epochs=self.epochs)
+
+    @property
+    def folder(self) -> Path:
+        """Where everything is kept."""
+        name = f"{self.id.replace('/', '-')}.{self.model}.{self.loss}.{self.budget}"
+        return Path("runs/fit") / name if self.out is None else self.out
+
+    def command(self) -> str:
+        """Returns the command line that asks for this, but for where it writes and its clock."""
+        words = ["interverse", "fit", self.id, "--model", self.model, "--loss", self.loss]
+        words += ["--budget", self.budget, "--seeds", str(self.seeds), "--device", self.device]
+        if self.epochs is not None:
+            words += ["--epochs", str(self.epochs)]
+        for name, value in self.options.items():
+            words += ["--option", f"{name}={value}"]
+        return shlex.join(words)
+
+
+def fit_world(settings: FitWorld) -> dict[str, Any]:
+    """Returns all scores, after writing them and one page to `settings.folder`.
+
+    Returns:
+        {"complete": whether all is done, "folder": where the page is, "seeds": one record each}.
+    """
+    clock = Clock(settings.time_limit)
+    work = _FitWork(settings, clock)
+    complete = clock.ends(work.run_all)
+    found = {
+        "complete": complete,
+        "folder": str(settings.folder),
+        "seeds": [record.content for record in work.records.values()],
+        "baselines": work.baselines.content["scores"],
+    }
+    if complete:
+        write_fit_page(settings.folder, found, work.materials, work.model)
+        clock.say(f"written: {settings.folder / 'index.html'}")
+    return found
+
+
+@final
+class _FitWork:
+    """One fit: data, training, scores; what is done is not done again."""
+
+    def __init__(self, settings: FitWorld, clock: Clock) -> None:
+        self.settings, self.clock = settings, clock
+        self.materials = Materials(
+            settings.id,
+            settings.sizes,
+            device=settings.device,
+            folder=settings.folder / "data",
+            options=settings.options,
+        )
+        made_with = {
+            "world": settings.id,
+            "options": dict(settings.options),
+            "model": settings.model,
+            "loss": settings.loss,
+            "sizes": settings.sizes.record(),
+        }
+        self.records = {
+            seed: Record(settings.folder / f"seed-{seed}.json", {**made_with, "seed": seed})
+            for seed in range(1, settings.seeds + 1)
+        }
+        episodes = {k: made_with[k] for k in ("world", "options", "sizes")}
+        self.baselines = Record(settings.folder / "baselines.json", episodes)
+        self.fitted: dict[int, Fitted] = {}
+
+    @property
+    def model(self) -> Any:
+        """The first seed's model, for pictures of what it predicts."""
+        return self.fitted[1].model(_STAGES[self.settings.loss], device=self.settings.device)
+
+    def run_all(self) -> None:
+        """Does all that is not done yet."""
+        for seed, record in self.records.items():
+            record.made_by_run(self._stamp())
+            self.fitted[seed] = self._train(seed)
+            record.trained_as(training_record(self.fitted[seed]))
+            record.note("history", [dict(row) for row in self.fitted[seed].history])
+            model = self.fitted[seed].model(
+                _STAGES[self.settings.loss], device=self.settings.device
+            )
+            for kind in _KINDS:
+                if not record.has("model", kind):
+                    self.clock.check()
+                    with self.clock.timed(f"seed {seed}: {kind}"):
+                        record.put("model", kind, KINDS[kind](model, self.materials, seed))
+        if not self.baselines.content["scores"]:
+            with self.clock.timed("baselines of planning"):
+                self.baselines.note("scores", baselines(self.materials, 1))
+
+    def _train(self, seed: int) -> Fitted:
+        settings, sizes = self.settings, self.settings.sizes
+        how = Fit(
+            epochs=sizes.epochs,
+            batch_size=sizes.batch_size,
+            seeds=(seed,),
+            device=settings.device,
+            precision="float32" if settings.device == "cpu" else "bf16",
+            out=settings.folder / "training",
+            progress=sys.stderr.isatty(),
+        )
+        saved = settings.folder / "training" / f"seed-{seed}"
+        if (saved / "model.json").exists():
+            return Fitted.load(saved)
+        self.clock.check()
+        with self.clock.timed(f"data of {settings.id}"):
+            train, valid = self.materials.train, self.materials.valid
+        watch = self.clock.watch(f"seed {seed}", sizes.epochs, saved_every=1)
+        (fitted,) = fit_world_model(self._config(), how, train, valid, listeners=[watch])
+        return fitted
+
+    def _config(self) -> WorldModelConfig:
+        sizes = self.settings.sizes
+        return WorldModelConfig.named(
+            "reference",
+            model=self.settings.model,
+            loss=self.settings.loss,
+            objects=self.materials.objects,
+            actions_per_object=self.materials.actions_per_object,
+            encoder=sizes.encoder,
+            embedding=sizes.embedding,
+            hidden=_SMOKE_HIDDEN if self.settings.budget == "smoke" else _HIDDEN,
+        )
+
+    def _stamp(self) -> dict[str, str]:
+        return {
+            "commit": commit(),
+            "source": source_digest(),
+            "command": self.settings.command(),
+            "device": device_name(self.settings.device),
+        }

@@ -1,0 +1,250 @@
+"""Pages of the comparison: one Markdown file, one HTML page, scatter figures."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from interverse.benchmarks.causalmbrl.figures import write_figures
+from interverse.core.files import atomic
+
+Cell = Mapping[str, Any]
+Say = Callable[[str], None]
+
+_STYLE = (
+    "body{font:15px/1.5 sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#1f2933}"
+    "table{border-collapse:collapse;font-size:13px}th,td{padding:.3em .7em;text-align:right;"
+    "border-bottom:1px solid #e4e7eb}th:first-child,td:first-child{text-align:left}"
+    "img{max-width:100%}"
+)
+_LEGEND = (
+    "Each cell: ours by the published rule, then the published number in brackets; +- is the"
+    " standard deviation over seeds. A star marks a difference whose 95 % interval by Welch (our"
+    " seeds, their three) does not contain 0. With one seed there is no interval, and no star."
+)
+_OWN_RULE_LEGEND = (
+    "Own rule: episodes that end in the target's own picture are the target, ties count against"
+    " the model. The published rule counts them as errors and ties as hits."
+)
+_VARIANCES = (
+    "The printed +- of Tables 17 and 18 cannot be deviations (one exceeds the largest that its mean"
+    " allows); they are taken for variances, and their roots are shown and used."
+)
+_SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
+_GRAPH_LEGEND = (
+    "Means over seeds. Edges are effects above 0.1, a threshold fixed beforehand; average precision"
+    " has none, so it can order effects that are too small to matter. Behind the stroke stands the"
+    " ceiling: the score of the true world in the model's place."
+)
+_DISCOVERY_LEGEND = (
+    "From the colours at the start of the test episodes; no intervention is seen, so some edges"
+    " have no direction."
+)
+_COUNTERFACTUAL_LEGEND = (
+    "Counterfactual trials: the same noise, one object or paint altered. CF-H@1 and CF-MRR rank the"
+    " true counterfactual among other outcomes; the effect error is how far the model's effect of"
+    " the alteration on the other objects is from the world's. The true world with the facts' noise"
+    " is the ceiling; with other noise it is what perfect mechanisms alone can give."
+)
+_GRAPH_FIELDS = (
+    ("f1", "F1 / ceiling"),
+    ("shd", "SHD / ceiling"),
+    ("average_precision", "average precision"),
+    ("ancestors_f1", "ancestors F1 (best threshold)"),
+    ("total_effect_error", "total-effect error"),
+)
+Grid = list[list[str]]
+Section = tuple[str, list[str], Grid]
+"""A heading, remarks, and a grid whose first row is its head."""
+
+
+def write_pages(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
+    """Writes summary.md, index.html and, if matplotlib is there, figures."""
+    figures = write_figures(out, tables, say)
+    # Tables of one world share their models: what these learned of the graph is shown once.
+    every = {section[0]: section for content in tables for section in _sections(content)}
+    sections = list(every.values())
+    markdown, page = written_page("Published tables, made again", sections, figures)
+    write_text(out / "summary.md", markdown)
+    write_text(out / "index.html", page)
+    say(f"written: {out / 'summary.md'}, {out / 'index.html'}")
+
+
+def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
+    """Yields heading, remarks and grid: one per world for the numbers, one for the graphs."""
+    remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
+    if content["table"] in (17, 18):
+        remarks.append(_VARIANCES)
+    for world in dict.fromkeys(cell["world"] for cell in content["cells"]):
+        cells = [cell for cell in content["cells"] if cell["world"] == world]
+        title = f"{content['title'].split(':')[0]}: {content['kind']} in {world}"
+        yield title, [*remarks, _counted(cells)], numbers(cells)
+        ranked = [cell for cell in cells if "ours_own_rule" in cell]
+        if ranked:
+            yield f"{title}, own rule", [_OWN_RULE_LEGEND], numbers(ranked, _own_rule)
+    for world in dict.fromkeys(entry["world"] for entry in content["recovery"]):
+        found = [entry for entry in content["recovery"] if entry["world"] == world]
+        yield f"What was learned of the graph of {world}", [_GRAPH_LEGEND], _graph_grid(found)
+        if any(entry["counterfactual"] for entry in found):
+            title = f"What would have happened in {world}"
+            yield title, [_COUNTERFACTUAL_LEGEND], _counterfactual_grid(found)
+    if content["discovery"]:
+        head = ["method", "F1", "SHD", "F1 of the skeleton"]
+        rows = [
+            [
+                f"{e['method']} {e['world']} draw {e['draw']}",
+                *(f"{e[k]:.3g}" for k in ("f1", "shd", "skeleton_f1")),
+            ]
+            for e in content["discovery"]
+        ]
+        yield "Causal discovery on true states", [_DISCOVERY_LEGEND], [head, *rows]
+
+
+def _graph_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
+    head = ["model", *(name for _, name in _GRAPH_FIELDS)]
+    rows = [
+        [f"{e['model']} {e['loss']}", *(_graph_value(e, field) for field, _ in _GRAPH_FIELDS)]
+        for e in found
+    ]
+    return [head, *rows]
+
+
+def _counterfactual_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
+    head = ["model", "CF-H@1", "CF-MRR", "effect error"]
+    known = [entry for entry in found if entry["counterfactual"]]
+    rows = {f"{e['model']} {e['loss']}": e["counterfactual"]["model"] for e in known}
+    rows |= {name: own for name, own in known[0]["counterfactual"].items() if name != "model"}
+    return [
+        head,
+        *(
+            [name, f"{s['hits']:.1f}", f"{s['mrr']:.1f}", f"{s['effect_error']:.3f}"]
+            for name, s in rows.items()
+        ),
+    ]
+
+
+def _graph_value(entry: Mapping[str, Any], field: str) -> str:
+    ceiling = entry.get(f"{field}_ceiling")
+    return f"{entry[field]:.3g}" + ("" if ceiling is None else f" / {ceiling:.3g}")
+
+
+def numbers(cells: Sequence[Cell], show: Callable[[Cell], str] | None = None) -> Grid:
+    """Returns the grid of a table: a row per model and loss, a column per metric and horizon."""
+    shown = _shown if show is None else show
+    columns = list(dict.fromkeys((cell["metric"], cell["steps"]) for cell in cells))
+    rows = dict.fromkeys((cell["loss"], cell["model"]) for cell in cells)
+    at = {(c["loss"], c["model"], c["metric"], c["steps"]): c for c in cells}
+    head = ["model", *(f"{metric} {steps}" for metric, steps in columns)]
+    return [
+        head,
+        *(
+            [
+                f"{model} {loss}",
+                *(
+                    shown(at[loss, model, *column]) if (loss, model, *column) in at else ""
+                    for column in columns
+                ),
+            ]
+            for loss, model in rows
+        ),
+    ]
+
+
+def _own_rule(cell: Cell) -> str:
+    values = list(cell["seeds_own_rule"].values())
+    spread = f" +- {float(np.std(values)):.2f}" if len(values) > 1 else ""
+    return f"{cell['ours_own_rule']:.2f}{spread}"
+
+
+def _shown(cell: Cell) -> str:
+    digits = 3 if cell["metric"] == "Rec" else 2
+    ours = f"{cell['ours']:.{digits}f}"
+    if len(cell["seeds"]) > 1:
+        ours += f" +- {cell['ours_deviation']:.{digits}f}"
+    if cell["published"] is None:
+        return ours
+    theirs = f"{cell['published']:g}"
+    if cell["published_deviation"] is not None:
+        theirs += f" +- {cell['published_deviation']:.2g}"
+    star = " *" if cell["differs"] else ""
+    return f"{ours} ({theirs}){star}"
+
+
+def _counted(cells: Sequence[Cell]) -> str:
+    judged = [cell for cell in cells if cell["differs"] is not None]
+    differing = sum(cell["differs"] for cell in judged)
+    return f"{differing} of {len(judged)} differences have an interval without 0."
+
+
+def written_page(
+    title: str,
+    sections: Sequence[Section],
+    figures: Sequence[str],
+    placed: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, str]:
+    """Returns sections and figures as Markdown and as one HTML page.
+
+    Args:
+        title: the page's heading.
+        sections: in order.
+        figures: names of figures for the end of the page.
+        placed: by a section's heading, the name of a figure that stands below its grid.
+    """
+    return _markdown(title, sections, figures, placed), _page(title, sections, figures, placed)
+
+
+def _markdown(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
+    lines = [f"# {title}", ""]
+    for heading, remarks, grid in sections:
+        lines += [f"## {heading}", "", *remarks, ""]
+        head, *rows = grid
+        lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+        if heading in placed:
+            lines += [f"![{placed[heading]}]({placed[heading]})", ""]
+    lines += [f"![{name}]({name})" for name in figures]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(values: Sequence[str]) -> str:
+    # Markdown would read a star as emphasis, a bar as the next column.
+    return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
+
+
+def _page(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
+    parts = [f"<h1>{html.escape(title)}</h1>"]
+    for heading, remarks, grid in sections:
+        parts.append(f"<h2>{html.escape(heading)}</h2>")
+        parts += [f"<p>{html.escape(remark)}</p>" for remark in remarks]
+        head, *rows = grid
+        parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
+        parts.append("</table>")
+        if heading in placed:
+            parts.append(_image(placed[heading]))
+    parts += [_image(name) for name in figures]
+    body = "\n".join(parts)
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{_STYLE}</style><body>{body}</body></html>\n"
+    )
+
+
+def _image(name: str) -> str:
+    return f'<p><img src="{name}" alt="{name}"></p>'
+
+
+def _cells(values: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file that appears complete or not at all."""
+    atomic.write_text(path, text)

@@ -1,0 +1,166 @@
+"""One trained model's scores, each as a JSON value: prediction, planning, graph recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from interverse.agents.gridworld import BASELINES, GridPlanning
+from interverse.agents.planner import ModelPolicy, PlanningScore, plan
+from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
+from interverse.models.counterfactual import ModelCounterfactual, score_counterfactuals
+from interverse.models.effects import (
+    ModelRespondent,
+    Respondent,
+    Trials,
+    effects,
+    score_effects,
+)
+from interverse.models.fit import Fit
+from interverse.models.probe import fit_probe
+from interverse.models.ranking import HORIZONS, evaluate_ranking
+from interverse.models.reward import fit_reward
+from interverse.models.source import TransitionSource
+from interverse.models.world_model import WorldModel
+
+Score = dict[str, Any]
+
+_FLOOR = 0.05  # chances move a little in every prediction; below this an effect counts as none
+_EPISODES_APART = 10_000  # between the worlds of two seeds
+BASELINE_NAMES: Mapping[str, Mapping[str, str]] = {
+    "blocks": {"Random": "random", "Nothing": "nothing", "Greedy": "scripted"},
+    "chemistry": {"Random": "random", "Nothing": "nothing", "Optimal": "replay"},
+}
+"""By family: the name in the tables and ours. The paper has no row for doing nothing."""
+
+
+def ranking(model: WorldModel, materials: Materials, seed: int) -> Score:
+    """Returns H@1, MRR and reconstruction by horizon, on new episodes of the training world."""
+    return _ranked(model, materials.test)
+
+
+def zero_shot(model: WorldModel, materials: Materials, seed: int) -> Score:
+    """Returns the same where colours were never seen."""
+    return _ranked(model, materials.zero_shot)
+
+
+def planning(model: WorldModel, materials: Materials, seed: int) -> Score:
+    """Returns reward and success by horizon, open loop as published and closed loop beside it."""
+    how = _how(materials, materials.budget.reward_epochs)
+    predictor = fit_reward(model, how, *materials.rewards, seed=seed)
+    world = _episodes(materials, seed)
+    out: Score = {}
+    for name, closed in (("open", False), ("closed", True)):
+        policy = ModelPolicy(model, predictor, closed_loop=closed)
+        for horizon in HORIZONS:
+            score = plan(policy, world, horizon=horizon, episodes=materials.budget.episodes)
+            out.setdefault(str(horizon), {})[name] = _planned(score)
+    return out
+
+
+def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
+    """Returns how well the model knows the graph, and what would have happened."""
+    labels = materials.labels
+    probe = fit_probe(
+        model,
+        _how(materials, materials.budget.probe_epochs),
+        (materials.train, labels[0]),
+        (materials.valid, labels[1]),
+        values=materials.graph.trials.values,
+        seed=seed,
+    )
+    graph, respondent = materials.graph, ModelRespondent(model, probe)
+    found = recovered(respondent, graph, graph.trials.images, floor=_FLOOR)
+    would_be = score_counterfactuals(ModelCounterfactual(respondent), materials.counterfactuals)
+    return {
+        **found,
+        "counterfactual": would_be.record(),
+        "counterfactual_ceilings": materials.counterfactual_ceilings,
+    }
+
+
+def recovered(
+    respondent: Respondent, graph: GraphTrials, shown: Trials, *, floor: float = 0.0
+) -> Score:
+    """Returns graph-recovery scores of whoever answers.
+
+    Args:
+        respondent: a model or a world.
+        graph: the truth.
+        shown: the trials in the form that the respondent understands.
+        floor: total effects up to this count as none when paths are told apart.
+    """
+    found = effects(respondent, shown, floor=floor)
+    scores = score_effects(
+        graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step
+    )
+    direct = found.total if graph.one_step else found.direct
+    return {
+        **asdict(scores),
+        "ceiling": ceiling(graph),
+        "total_effects": _matrix(found.total),
+        "direct_effects": _matrix(direct),
+        "true_total_effects": _matrix(graph.truth.total),
+        "graph": graph.trials.graph.tolist(),
+    }
+
+
+def ceiling(graph: GraphTrials) -> Score:
+    """Returns the scores of the true world in the model's place, on the same trials."""
+    return asdict(
+        score_effects(
+            graph.trials.graph, truth=graph.truth, found=graph.truth, one_step=graph.one_step
+        )
+    )
+
+
+KINDS: Mapping[str, Callable[[WorldModel, Materials, int], Score]] = {
+    "planning": planning,
+    "ranking": ranking,
+    "recovery": recovery,
+    "zero_shot": zero_shot,
+}
+"""Every kind of score, by name."""
+
+
+def baselines(materials: Materials, seed: int) -> dict[str, Score]:
+    """Returns planning scores of the policies that learn nothing."""
+    names = BASELINE_NAMES[materials.world.partition("/")[0]]
+    world = _episodes(materials, seed)
+    return {
+        printed: {
+            str(horizon): _planned(
+                plan(
+                    BASELINES[name](seed),
+                    world,
+                    horizon=horizon,
+                    episodes=materials.budget.episodes,
+                )
+            )
+            for horizon in HORIZONS
+        }
+        for printed, name in names.items()
+    }
+
+
+def _ranked(model: WorldModel, source: TransitionSource) -> Score:
+    return {str(k): asdict(score) for k, score in evaluate_ranking(model, source).items()}
+
+
+def _planned(score: PlanningScore) -> Score:
+    return {"reward": score.reward, "success": score.success, "reward_error": score.reward_error}
+
+
+def _episodes(materials: Materials, seed: int) -> GridPlanning:
+    return GridPlanning(materials.world, seed=_EPISODES_APART * seed, **materials.options)
+
+
+def _how(materials: Materials, epochs: int) -> Fit:
+    return Fit(epochs=epochs, batch_size=materials.budget.batch_size, device=materials.device)
+
+
+def _matrix(values: np.ndarray) -> list[list[float]]:
+    return np.round(values, 4).tolist()

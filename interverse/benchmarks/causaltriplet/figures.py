@@ -1,0 +1,303 @@
+"""Figures 6, 7, 8, 10, 12 and 13, each drawn from what is on disk; and bars of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from interverse.benchmarks.causaltriplet.compare import records, scores
+from interverse.benchmarks.causaltriplet.published import by_seed, sweep
+from interverse.benchmarks.causaltriplet.settings import TripletSettings
+from interverse.benchmarks.causaltriplet.variants import FIGURES, seed_variants, sweep_variant
+from interverse.benchmarks.causaltriplet.verdicts import summary
+from interverse.core.files.npz import read_npz
+
+Say = Callable[[str], None]
+_RULE = "last"
+_SETS = (("test_id", "ID"), ("test_ood", "OOD"))
+
+
+def write_figures(
+    settings: TripletSettings, tables: Sequence[Mapping[str, Any]], say: Say
+) -> list[str]:
+    """Writes every figure that has something to show; returns their file names."""
+    try:
+        from interverse.reports.plots import style
+    except ImportError:
+        say("no figures: pip install 'interverse[report]' brings matplotlib")
+        return []
+    drawn: dict[str, Any] = {}
+    for content in tables:
+        if content["cells"]:
+            drawn[f"table-{content['table']}"] = table_bars(content)
+    for number in (6, 7, 10):
+        drawn[f"figure-{number}"] = sweep_figure(settings, number)
+    drawn["figure-8"] = change_figure(settings)
+    drawn["figure-12"] = slot_figure(settings)
+    drawn["figure-13"] = seed_figure(settings)
+    names = []
+    for name, figure in drawn.items():
+        if figure is not None:
+            suffix = "png" if name in ("figure-8", "figure-12") else "svg"
+            style.save(figure, settings.out / f"{name}.{suffix}")
+            names.append(f"{name}.{suffix}")
+    return names
+
+
+def table_bars(content: Mapping[str, Any]) -> Any:
+    """Returns bars of a table: ours under two rules, and a mark where the paper's number is."""
+    from interverse.reports.plots import style
+
+    @style.styled
+    def drawn() -> Any:
+        groups = list(dict.fromkeys((c["shift"], c["split"]) for c in content["cells"]))
+        figure = style.new_figure(3.4)
+        axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+        for panel, (shift, split) in zip(axes, groups, strict=True):
+            cells = [c for c in content["cells"] if (c["shift"], c["split"]) == (shift, split)]
+            place = np.arange(len(cells))
+            for number, rule in enumerate(("last", "best_each")):
+                ours = [cell["ours"][rule] for cell in cells]
+                panel.bar(
+                    place + 0.38 * (number - 0.5),
+                    [o["mean"] for o in ours],
+                    0.36,
+                    yerr=[o["deviation"] for o in ours],
+                    color=style.look(number).color,
+                    ecolor=style.SOFT,
+                    label=f"ours, {rule.replace('_', ' ')}",
+                )
+            panel.scatter(
+                place,
+                [c["published"] for c in cells],
+                marker="D",
+                color="black",
+                zorder=3,
+                s=22,
+                label="published",
+            )
+            panel.axhline(1 / 7, color=style.SOFT, linestyle=":", linewidth=1)
+            panel.set_xticks(place, [c["method"] for c in cells], rotation=25, ha="right")
+            panel.set_title(f"{shift}, {split}" if len(groups) > 2 else split)
+            panel.set_ylim(0, 1)
+        axes[0].set_ylabel("accuracy (dotted: chance)")
+        style.legend_above(figure, axes[0], 3)
+        return figure
+
+    return drawn()
+
+
+def sweep_figure(settings: TripletSettings, number: int) -> Any:
+    """Returns accuracy against a weight, ours and the logs'; None with fewer than two points."""
+    from interverse.reports.plots import style
+
+    values = [
+        v for v in settings.sizes().sweeps[number] if records(settings, sweep_variant(number, v))
+    ]
+    if len(values) < 2 or number not in settings.figures:
+        return None
+
+    @style.styled
+    def drawn() -> Any:
+        figure = style.new_figure(3.8)
+        axes = figure.subplots()
+        place = _spread(values)
+        for index, (name, told) in enumerate(_SETS):
+            look = style.look(index)
+            found = [records(settings, sweep_variant(number, value)) for value in values]
+            for rule, line in (("last", "-"), ("best_each", "--")):
+                rows = [summary(scores(f, rule, name)) for f in found]
+                means = np.array([row["mean"] for row in rows])
+                spread = np.array([row["deviation"] for row in rows])
+                told_rule = rule.replace("_", " ")
+                axes.plot(
+                    place,
+                    means,
+                    line,
+                    color=look.color,
+                    marker=look.marker,
+                    markersize=4,
+                    label=f"{told}, {told_rule}",
+                )
+                if rule == "last":
+                    axes.fill_between(
+                        place,
+                        means - spread,
+                        means + spread,
+                        color=look.color,
+                        alpha=0.15,
+                        linewidth=0,
+                    )
+            _published_sweep(axes, number, values, place, told, look)
+        if number == 6:
+            known = [_mean_object(settings, value) for value in values]
+            held = [value for value in known if value is not None]
+            if len(held) == len(known):
+                axes.plot(
+                    place,
+                    held,
+                    ":",
+                    color=style.look(2).color,
+                    marker="^",
+                    markersize=4,
+                    label="object told from action embedding",
+                )
+        axes.set_xticks(place, [f"{value:g}" for value in values])
+        axes.set_xlabel(FIGURES[number])
+        axes.set_ylabel("accuracy")
+        axes.set_ylim(0, 1)
+        style.legend_above(figure, axes, 6)
+        return figure
+
+    return drawn()
+
+
+def _published_sweep(
+    axes: Any, number: int, values: Sequence[float], place: Any, told: str, look: Any
+) -> None:
+    if number == 6:
+        return  # no log of it was published
+    theirs = {value: row.mean for value, row in sweep(number) if row.split == told}
+    shared = [(p, theirs[v]) for p, v in zip(place, values, strict=True) if v in theirs]
+    if shared:
+        axes.scatter(
+            *zip(*shared, strict=True),
+            marker="x",
+            color=look.color,
+            s=26,
+            label=f"{told}, published (best each)",
+        )
+
+
+def _spread(values: Sequence[float]) -> Any:
+    """Returns places on the axis: even, since the values are nearly geometric and may hold 0."""
+    return np.arange(len(values))
+
+
+def _mean_object(settings: TripletSettings, value: float) -> float | None:
+    found = records(settings, sweep_variant(6, value))
+    held = [r["analysis"]["object"]["accuracy"] for r in found if "analysis" in r]
+    return float(np.mean(held)) if held else None
+
+
+def change_figure(settings: TripletSettings) -> Any:
+    """Returns Figure 8: a row per pair, a column per feature, dark where it changed."""
+    from interverse.reports.plots import style
+
+    found = []
+    for value in sorted({0.0, 0.1, *settings.sizes().sweeps[7]}):
+        path = settings.out / "rows" / f"{sweep_variant(7, value).name}.change.npz"
+        if path.exists():
+            file = read_npz(path)
+            found.append((value, file["change"], [str(g) for g in file["groups"]]))
+    if not found:
+        return None
+
+    @style.styled
+    def drawn() -> Any:
+        figure = style.new_figure(3.6, max(4.0, 2.2 * len(found) + 1.6))
+        axes = figure.subplots(1, len(found), squeeze=False)[0]
+        for panel, (value, change, groups) in zip(axes, found, strict=True):
+            top = np.quantile(change, 0.98) or 1.0
+            panel.imshow(
+                change / top, aspect="auto", cmap="magma", vmin=0, vmax=1, interpolation="nearest"
+            )
+            names = list(dict.fromkeys(groups))
+            starts = [groups.index(name) for name in names]
+            for start in starts[1:]:
+                panel.axhline(start - 0.5, color="white", linewidth=0.8)
+            for block in range(1, len(names)):
+                panel.axvline(
+                    block * (change.shape[1] // len(names)) - 0.5, color="white", linewidth=0.4
+                )
+            middles = [s + groups.count(n) / 2 for s, n in zip(starts, names, strict=True)]
+            first = panel is axes[0]
+            panel.set_yticks(middles, names if first else [""] * len(names))
+            panel.set_xticks([])
+            panel.grid(visible=False)
+            panel.set_title(f"weight {value:g}", fontsize=9)
+        figure.supxlabel("feature; blocks between the lines", fontsize=9)
+        return figure
+
+    return drawn()
+
+
+def slot_figure(settings: TripletSettings) -> Any:
+    """Returns Figure 12: pairs, drawn again, and the slot of each pixel."""
+    from interverse.reports.plots import style
+
+    path = settings.out / "work" / "slots" / "pictures.npz"
+    if not path.exists():
+        return None
+    file = read_npz(path)
+    images, again, segments = file["images"], file["again"], file["segments"]
+
+    @style.styled
+    def drawn() -> Any:
+        pairs = len(images) // 2
+        figure = style.new_figure(1.35 * pairs + 0.4, 8.2)
+        axes = figure.subplots(pairs, 6, squeeze=False)
+        titles = ("before", "after", "drawn again", "", "slots", "")
+        for row in range(pairs):
+            shown = [
+                *(images[2 * row + i] for i in (0, 1)),
+                *(again[2 * row + i] for i in (0, 1)),
+                *(segments[2 * row + i] for i in (0, 1)),
+            ]
+            for place, (panel, picture) in enumerate(zip(axes[row], shown, strict=True)):
+                panel.imshow(
+                    picture,
+                    **(
+                        {"cmap": "tab20", "vmin": 0, "vmax": 19, "interpolation": "nearest"}
+                        if place > 3
+                        else {}
+                    ),
+                )
+                panel.set_axis_off()
+                if row == 0:
+                    panel.set_title(titles[place], fontsize=9)
+        return figure
+
+    return drawn()
+
+
+def seed_figure(settings: TripletSettings) -> Any:
+    """Returns Figure 13: ID and OOD accuracy of the group models, seed by seed."""
+    from interverse.reports.plots import style
+
+    ours = {name: records(settings, variant) for name, variant in seed_variants().items()}
+    ours = {name: found for name, found in ours.items() if found}
+    if len(ours) < 2 or 13 not in settings.figures:
+        return None
+
+    @style.styled
+    def drawn() -> Any:
+        figure = style.new_figure(3.6)
+        axes = figure.subplots(1, 2)
+        for index, (name, found) in enumerate(ours.items()):
+            look = style.look(index)
+            for panel, (key, told) in zip(axes, _SETS, strict=True):
+                mine = scores(found, "best_each", key)
+                panel.plot(
+                    [int(s) for s in mine],
+                    list(mine.values()),
+                    marker=look.marker,
+                    color=look.color,
+                    label=name,
+                )
+                theirs = {
+                    seed: row.mean
+                    for seed, row in by_seed()
+                    if row.method == f"{name} frozen" and row.split == told
+                }
+                panel.plot(list(theirs), list(theirs.values()), ":", color=look.color, alpha=0.6)
+                panel.set_title(f"{told} (dotted: published)")
+                panel.set_xlabel("seed")
+                panel.set_xticks(range(1, 11))
+        axes[0].set_ylabel("accuracy, best epoch of each set")
+        style.legend_above(figure, axes[0], len(ours))
+        return figure
+
+    return drawn()

@@ -1,0 +1,113 @@
+"""The pairs that models train on: generated, collected before, official, or from `.npz` files."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+from interverse.benchmarks.causaltriplet.settings import TripletSettings
+from interverse.benchmarks.causaltriplet.variants import SHIFTS, TripletVariant
+from interverse.benchmarks.clock import Clock
+from interverse.core.errors import InvalidValueError, explain
+from interverse.data.pairs import Split, SplitConfig, split_pairs
+from interverse.data.pairs.load import load_pairs
+from interverse.models.pairs.baselines import changed_crop
+from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
+from interverse.models.pairs.toy import toy_pairs
+
+_WORLDS = {"single": "rooms/single-v1", "multi": "rooms/multi-v1"}
+TOY = Path("toy")
+_EPIC_TRAIN = 1000  # pairs in the published runs
+
+
+@final
+class TripletMaterials:
+    """Pairs on the device and their splits, made when first needed."""
+
+    def __init__(self, settings: TripletSettings, clock: Clock) -> None:
+        self.settings, self.clock = settings, clock
+        self.pairs = cache(self._pairs)
+
+    def kind(self, variant: TripletVariant) -> str:
+        """Returns which data a variant trains on: "single", "multi" or "epic"."""
+        frozen = variant.recipe in ("resnet-frozen", "clip") or variant.recipe.startswith("group")
+        if frozen and self.settings.epic:
+            return "epic"
+        return f"{variant.crop}-changed" if variant.pictures == "changed" else variant.crop
+
+    def split(self, kind: str, shift: str, seed: int) -> Split:
+        """Returns the rows of each set under a shift, by the paper's name of it."""
+        pairs, sizes = self.pairs(kind), self.settings.sizes()
+        config = SplitConfig(
+            shift=SHIFTS[shift],  # type: ignore[arg-type]
+            variant=self.settings.split,
+            train=min(sizes.train, _EPIC_TRAIN) if kind == "epic" else sizes.train,
+            test=sizes.test,
+            valid=min(sizes.valid, max(1, len(pairs) // 10)),
+            test_houses=self.settings.test_houses,
+        )
+        return split_pairs(pairs.labels, config, seed, f"{kind} pairs")
+
+    def _pairs(self, kind: str) -> PairTensors:
+        if kind.endswith("-changed"):
+            return changed_crop(self.pairs(kind.removesuffix("-changed")))
+        with self.clock.timed(f"{kind} pairs ready"):
+            found = self._epic() if kind == "epic" else self._rooms(kind)  # type: ignore[arg-type]
+        self.clock.say(f"{len(found)} {kind} pairs of {found.size} px")
+        return found.to(self.settings.device)
+
+    def _epic(self) -> PairTensors:
+        from interverse.data.pairs.epic import load_epic
+
+        annotations, frames = self.settings.epic
+        return from_dataset(
+            load_epic(annotations, frames), size=self.settings.sizes().size, crop="multi"
+        )
+
+    def _rooms(self, crop: Crop) -> PairTensors:
+        settings = self.settings
+        if settings.data == (TOY,):
+            return toy_pairs(settings.sizes().pairs, size=settings.sizes().size, crop=crop)
+        held = [load(path) for path in settings.data if path.suffix == ".npz"]
+        for pairs in held:
+            if pairs.crop == crop:
+                return pairs
+        folders = [path for path in settings.data if path.suffix != ".npz"]
+        if not settings.data:
+            folders = [self._generated(crop)]
+        opened = [_open(folder) for folder in folders]
+        best = [d for d in opened if _world(d) in ("", _WORLDS[crop])] or opened
+        if not best:
+            raise InvalidValueError(
+                explain(
+                    f"no pairs of crop {crop!r} in {', '.join(map(str, settings.data))}",
+                    fix="Name a .npz or a folder that has them with --data",
+                )
+            )
+        return from_dataset(best[0], size=settings.sizes().size, crop=crop)
+
+    def _generated(self, crop: Crop) -> Path:
+        from interverse.data.pairs import CollectPairs, collect_pairs  # draws rooms: needs mujoco
+
+        sizes = self.settings.sizes()
+        folder = self.settings.out / "work" / f"{crop}-{sizes.pairs}"
+        self.clock.say(f"drawing {sizes.pairs} {crop} pairs into {folder}")
+        return collect_pairs(
+            CollectPairs(id=_WORLDS[crop], out=folder, pairs=sizes.pairs, progress=True)
+        )
+
+
+def _open(folder: Path) -> Any:
+    if not folder.is_dir():
+        raise InvalidValueError(
+            explain(
+                f"{folder} is no folder",
+                allowed="a .npz file, a folder of `interverse collect`, the official release, toy",
+            )
+        )
+    return load_pairs(str(folder))
+
+
+def _world(dataset: Any) -> str:
+    return "" if dataset.header is None else dataset.header.id

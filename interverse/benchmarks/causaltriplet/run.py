@@ -1,0 +1,226 @@
+"""Reproduction of Causal Triplet: train, measure, compare, write; finished rows are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from interverse.benchmarks.causalmbrl.rows import Record
+from interverse.benchmarks.causaltriplet.compare import compare
+from interverse.benchmarks.causaltriplet.materials import TripletMaterials
+from interverse.benchmarks.causaltriplet.pages import write_pages
+from interverse.benchmarks.causaltriplet.settings import TripletSettings
+from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
+from interverse.benchmarks.causaltriplet.variants import TripletVariant, answers_file, row_file
+from interverse.benchmarks.clock import Clock
+from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.models.checkpoint import write_json
+from interverse.models.pairs.analysis import analyse, change_samples
+from interverse.models.pairs.baselines import constant_answer, object_only
+from interverse.models.pairs.config import EncoderConfig
+from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
+from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
+from interverse.models.pairs.tensors import PairTensors
+
+_SAVED_EVERY = 5
+
+
+def reproduce(settings: TripletSettings) -> dict[str, Any]:
+    """Returns our numbers beside the published ones, and writes them to `settings.out`.
+
+    Returns:
+        {"complete": whether all is done, "tables": one comparison per table}.
+    """
+    if torch.device(settings.device).type == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
+        )
+    clock = Clock(settings.time_limit)
+    work = _TripletWork(settings, clock)
+    complete = clock.ends(work.everything)
+    tables = [compare(settings, number) for number in settings.table]
+    write_pages(settings, tables, clock.say)
+    if work.failures:
+        told = "; ".join(f"{name}: {error}" for name, error in work.failures.items())
+        raise InvalidValueError(explain(f"all is written but what failed: {told}"))
+    return {"complete": complete, "tables": tables}
+
+
+@final
+class _TripletWork:
+    """Variants on their way, seed by seed: a stopped run has some of every model."""
+
+    def __init__(self, settings: TripletSettings, clock: Clock) -> None:
+        self.settings, self.clock = settings, clock
+        self.materials = TripletMaterials(settings, clock)
+        self.failures: dict[str, Exception] = {}
+
+    def everything(self) -> None:
+        """Trains and measures all that is not done yet; data that do not fit raise at once."""
+        self.clock.check()
+        seeds = range(1, self.settings.sizes().seeds + 1)
+        for variant in self.settings.variants():
+            kind = self.materials.kind(variant)
+            for seed in seeds:
+                if not row_file(self.settings.out, variant, seed).exists():
+                    self.materials.split(kind, variant.shift, seed)
+        for seed in seeds:
+            for variant in self.settings.variants():
+                self._one(variant, seed)
+            for crop, shift in self.settings.answers():
+                self._answer(crop, shift, seed)
+
+    def _answer(self, crop: str, shift: str, seed: int) -> None:
+        """Writes what answers without looking give under a shift."""
+        path = answers_file(self.settings.out, crop, shift, seed)
+        if path.exists():
+            return
+        pairs, split = self.materials.pairs(crop), self.materials.split(crop, shift, seed)
+        record = Record(path, {"seed": seed, "split": self.settings.split})
+        record.content |= {
+            "constant answer": constant_answer(pairs, split),
+            "object only": object_only(pairs, split),
+        }
+        record.write()
+
+    def _one(self, variant: TripletVariant, seed: int) -> None:
+        path = row_file(self.settings.out, variant, seed)
+        if path.exists():
+            Record(path, self._asked(variant, seed))  # raises if made otherwise
+            self.clock.say(f"{variant.name} seed {seed}: done before")
+            return
+        self.clock.check()
+        try:
+            self._train(variant, seed, path)
+        except (InterverseError, torch.OutOfMemoryError) as error:
+            # Hours of other models must not be lost to one; told at the end.
+            self.clock.say(f"{variant.name} seed {seed} failed: {error}")
+            self.failures[f"{variant.name} seed {seed}"] = error
+
+    def _asked(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
+        """Returns what decides a row's numbers, but for the data."""
+        settings = self.settings
+        return {
+            "variant": variant.name,
+            "seed": seed,
+            "source": settings.source,
+            "split": settings.split,
+            **({"test_houses": settings.test_houses} if settings.test_houses else {}),
+            "budget": settings.sizes().record(),
+            "model": _plain(settings.model(variant).record()),
+            "fit": settings.fit(variant).decides(),
+        }
+
+    def _train(self, variant: TripletVariant, seed: int, path: Path) -> None:
+        settings = self.settings
+        kind = self.materials.kind(variant)
+        pairs = self.materials.pairs(kind)
+        split = self.materials.split(kind, variant.shift, seed)
+        record = Record(path, self._asked(variant, seed))
+        model = settings.model(variant)
+        if model.encoder.name == "slots":
+            model = replace(model, encoder=replace(model.encoder, weights=str(self._slots(pairs))))
+        fit = replace(
+            settings.fit(variant),
+            out=settings.out / "work" / f"{variant.name}.seed-{seed}",
+            checkpoint_every=_SAVED_EVERY,
+        )
+        watch = self._watch(variant, seed, fit.epochs)
+        with self.clock.timed(f"{variant.name} seed {seed}"):
+            run = fit_pairs(model, pairs, split, fit=fit, seed=seed, listeners=[watch])
+        content = run.record()
+        record.content |= {
+            "data": fingerprint(pairs, run.sets),
+            "device": _device_name(settings.device),
+            "weights": content["weights"].removeprefix(f"{settings.out}/"),
+            "sizes": content["sizes"],
+            "held": [list(map(int, held)) for held in split.held],
+            "selection": content["selection"],
+            "history": content["history"],
+        }
+        if settings.analysis:
+            with self.clock.timed(f"{variant.name} seed {seed}: what it holds"):
+                record.content["analysis"] = analyse(run)
+        self._pictures(variant, run, seed)
+        record.write()
+
+    def _watch(self, variant: TripletVariant, seed: int, epochs: int) -> Any:
+        def listener(row: Mapping[str, Any]) -> None:
+            epoch = row["epoch"]
+            if epoch % max(1, epochs // 4) == 0:
+                self.clock.say(
+                    f"{variant.name} seed {seed}: {epoch}/{epochs}, loss {row['loss']:.3f}, train"
+                    f" {row['train']:.3f}, ID {row['test_id']:.3f}, OOD {row['test_ood']:.3f}"
+                )
+            if epoch % _SAVED_EVERY == 0 or epoch == epochs:
+                self.clock.check()
+
+        return listener
+
+    def _slots(self, pairs: PairTensors) -> Path:
+        """Returns the file of slots pretrained on all pictures, training them now if need be."""
+        given = self.settings.encoder_weights().get("slots")
+        if given is not None:
+            return Path(given)
+        sizes = self.settings.sizes()
+        folder = self.settings.out / "work" / "slots"
+        encoder = EncoderConfig(name="slots", resolution=sizes.resolution)
+        if sizes.tiny:
+            encoder = replace(encoder, scale="tiny", slots=4, iterations=2)
+        how = SlotTraining(
+            encoder=encoder,
+            steps=sizes.slot_steps,
+            batch_size=64 if not sizes.tiny else 8,
+            warmup=max(1, min(10_000, sizes.slot_steps // 20)),
+            halve_every=max(1, sizes.slot_steps // 5),
+            device=self.settings.device,
+            precision=self.settings.precision_used,
+            out=folder,
+            log_every=max(1, min(1000, sizes.slot_steps // 10)),
+        )
+        if not (folder / FILE).exists():
+            with self.clock.timed(f"slots pretrained, {how.steps} steps"):
+                images = _at(pairs, sizes.resolution)
+                model, history = train_slots(images, how, listeners=[self._told])
+            write_json(folder / "slots.json", {"how": how.record(), "history": history})
+            slot_pictures(model, pairs, self.settings.out)
+        return folder / FILE
+
+    def _told(self, row: Mapping[str, Any]) -> None:
+        self.clock.say(f"slots: step {row['step']}, loss {row['loss']:.4f}")
+        self.clock.check()
+
+    def _pictures(self, variant: TripletVariant, run: PairRun, seed: int) -> None:
+        """Keeps what Figure 8 shows, for the models it shows."""
+        if variant.recipe in ("vanilla", "sms") and variant.crop == "single" and seed == 1:
+            change, groups = change_samples(run)
+            path = self.settings.out / "rows" / f"{variant.name}.change.npz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(path, change=change.astype(np.float32), groups=np.array(groups))
+
+
+def _at(pairs: PairTensors, size: int) -> torch.Tensor:
+    """Returns all pictures at a size, (2N, 3, size, size) uint8."""
+    images = pairs.images.flatten(0, 1)
+    if images.shape[-1] == size:
+        return images
+    parts = [
+        functional.interpolate(some.float(), size=(size, size), mode="bilinear", antialias=True)
+        for some in images.split(512)
+    ]
+    return torch.cat([part.round().clamp(0, 255).to(torch.uint8) for part in parts])
+
+
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(dict(record)))
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"

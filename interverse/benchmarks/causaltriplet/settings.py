@@ -1,0 +1,205 @@
+"""Settings of `interverse reproduce --benchmark causaltriplet`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from interverse.benchmarks.causaltriplet.budgets import BUDGETS, BudgetName, TripletBudget
+from interverse.benchmarks.causaltriplet.published import TITLES
+from interverse.benchmarks.causaltriplet.variants import (
+    FIGURES,
+    SHIFTS,
+    TripletVariant,
+    baseline_variants,
+    wanted,
+    with_encoder,
+)
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.recipes import RECIPES, Recipe, Source, recipe
+from interverse.models.steps import Precision
+
+_ENCODERS = ("clip", "groupvit", "resnet18", "resnet50", "slots")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletSettings:
+    """Trains the recognition models of Causal Triplet's tables and compares with the paper.
+
+    Writes summary.md, index.html, figures and table-N.json (our numbers under four rules of epoch
+    selection, the published ones, the differences) to OUT. Each model and seed has its own file
+    under OUT/rows, so a run that was stopped goes on where it was when started again.
+
+    To see everything run:
+
+      interverse reproduce --benchmark causaltriplet --table 2 --budget smoke
+
+    Table 2 on pairs collected before, on a GPU, in pieces of ten minutes:
+
+      interverse reproduce --benchmark causaltriplet --table 2 --data single.npz
+        --device cuda --time-limit 540
+    """
+
+    table: tuple[int, ...] = (2,)
+    """2: regularisers on crops. 3: object-centric encoders on scenes. 4: pretrained encoders."""
+    figures: tuple[int, ...] = ()
+    """Sweeps and pictures to make too: 6, 7, 8, 10, 12, 13. They train more models."""
+    budget: BudgetName = "reduced"
+    """full: the published sizes, for a GPU. reduced: 64 px, 15 epochs, 3 seeds. smoke: tiny."""
+    source: Source = "code"
+    """Hyper-parameters as in the authors' code, or as in the paper."""
+    seeds: int | None = None
+    """Seeds 1 to N, if not the budget's."""
+    models: tuple[str, ...] = ()
+    """Some of the recipes (vanilla, icm, sms, ...); all that is needed by default."""
+    shifts: tuple[str, ...] = ()
+    """Table 2: compositional, systematic; both by default."""
+    data: tuple[Path, ...] = ()
+    """Where the pairs are: .npz files (one per crop), folders of `interverse collect`, or the
+    official release; or the word toy, for coloured shapes. Without any, rooms are generated into
+    OUT/work."""
+    epic: tuple[Path, ...] = ()
+    """Table 4 on EPIC-KITCHENS-100: the folder of annotations, then the folder of frames."""
+    weights: tuple[str, ...] = ()
+    """Pretrained encoders as ENCODER=FOLDER, such as resnet18=weights/resnet-18; random without."""
+    split: Literal["mended", "reference"] = "mended"
+    """Splits with the reference's defects mended, or exactly as its code draws them."""
+    encoder: Literal["resnet18", "lite0"] = "resnet18"
+    """Of the recipes that the paper gives a ResNet-18: that, trained; or EfficientNet-Lite0 with
+    its ImageNet weights, frozen, whose features are computed once."""
+    baselines: bool = True
+    """Also answers without looking, pictures cut to what changed, and the oracle mask."""
+    test_houses: float = 0.0
+    """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
+    size: int | None = None
+    """Edge of the pictures in pixels, if not the budget's; .npz files have their own."""
+    epochs: int | None = None
+    """Epochs of every model, if not the budget's."""
+    analysis: bool = True
+    """Also measure what each representation holds (a few seconds a model)."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    precision: Precision | None = None
+    """float32, tf32 or bf16; by default bf16 on a GPU (encoders alone)."""
+    time_limit: float | None = None
+    """Stop cleanly after so many seconds; the same command then goes on."""
+    out: Path = Path("runs/causaltriplet")
+    """Folder for results."""
+
+    def __post_init__(self) -> None:
+        for given, kind, names in (
+            (self.table, "table", TITLES),
+            (self.figures, "figure", FIGURES),
+            (self.models, "model", RECIPES),
+            (self.shifts, "shift", SHIFTS),
+        ):
+            for name in given:
+                if name not in names:
+                    raise UnknownNameError(unknown(kind, name, map(str, names)))
+        if len(self.epic) not in (0, 2):
+            raise InvalidValueError(
+                explain(
+                    f"epic names {len(self.epic)} folders",
+                    allowed="two: annotations, then frames",
+                )
+            )
+        for name in ("seeds", "size", "epochs"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InvalidValueError(explain(f"{name} is {value}", allowed="1 or more"))
+        if not self.variants():
+            raise InvalidValueError(
+                explain(f"models {self.models} are in no table or figure asked for")
+            )
+        if self.encoder_weights() and self.sizes().tiny:
+            raise InvalidValueError(
+                explain("weights do not fit the tiny encoders of budget 'smoke'", fix="Drop them")
+            )
+
+    def sizes(self) -> TripletBudget:
+        """Returns the budget in force."""
+        found = BUDGETS[self.budget]
+        if self.size is not None:
+            found = replace(found, size=self.size)
+        if self.seeds is not None:
+            found = replace(found, seeds=self.seeds)
+        if self.epochs is not None:
+            found = replace(found, epochs=self.epochs, frozen_epochs=self.epochs)
+        return found
+
+    @property
+    def precision_used(self) -> Precision:
+        """The precision in force."""
+        return self.precision or ("float32" if self.device == "cpu" else "bf16")
+
+    def encoder_weights(self) -> dict[str, str]:
+        """Returns the given weights by encoder."""
+        found = {}
+        for text in self.weights:
+            name, mark, where = text.partition("=")
+            if name not in _ENCODERS or not mark or not where:
+                raise InvalidValueError(
+                    explain(
+                        f"weights {text!r}",
+                        allowed=f"ENCODER=FOLDER, ENCODER one of {', '.join(_ENCODERS)}",
+                    )
+                )
+            found[name] = where
+        return found
+
+    def variants(self) -> tuple[TripletVariant, ...]:
+        """Returns what must be trained, each once."""
+        asked = [*wanted(self.table, self.figures, self.sizes().sweeps)]
+        if self.baselines:
+            asked += [v for table in self.table for v in baseline_variants(table).values()]
+        found = {v.name: v for v in asked}
+        return tuple(
+            variant
+            for variant in found.values()
+            if variant.recipe in (self.models or RECIPES)
+            and variant.shift in (self.shifts or SHIFTS)
+        )
+
+    def answers(self) -> tuple[tuple[str, str], ...]:
+        """Returns the crop and shift of every baseline that answers without looking."""
+        tables = [table for table in self.table if self.baselines and table != 4]
+        wanted_shifts = self.shifts or tuple(SHIFTS)
+        return tuple(
+            dict.fromkeys(
+                (variant.crop, variant.shift)
+                for table in tables
+                for variant in baseline_variants(table).values()
+                if variant.shift in wanted_shifts
+            )
+        )
+
+    def model(self, variant: TripletVariant) -> PairModelConfig:
+        """Returns a variant's model at this budget; slots still lack their weights."""
+        sizes = self.sizes()
+        weights = {} if sizes.tiny else self.encoder_weights()
+        model = self._recipe(variant).model
+        return with_encoder(model, weights=weights, tiny=sizes.tiny, resolution=sizes.resolution)
+
+    def fit(self, variant: TripletVariant) -> PairFit:
+        """Returns how a variant trains at this budget."""
+        sizes, found = self.sizes(), self._recipe(variant)
+        epochs = sizes.frozen_epochs if found.model.frozen else sizes.epochs
+        return replace(
+            found.fit,
+            epochs=found.fit.epochs if epochs is None else epochs,
+            device=self.device,
+            precision=self.precision_used,
+            features=self.out / "work" / "features",
+            keep_weights=False,
+        )
+
+    def _recipe(self, variant: TripletVariant) -> Recipe:
+        """Returns a variant's recipe with the encoder that was asked for."""
+        found = variant.settings(self.source)
+        if self.encoder != "lite0" or found.model.encoder.name != "resnet18":
+            return found
+        encoder = replace(found.model.encoder, name="lite0")
+        model = replace(found.model, encoder=encoder, frozen=True)
+        return Recipe(model=model, fit=recipe("lite0", self.source).fit)

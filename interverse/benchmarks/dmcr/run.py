@@ -1,0 +1,129 @@
+"""The whole of it: train, test, compare, write; what is done is not done again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, final
+
+import torch
+
+from interverse.agents.pixel.config import PixelTrain, check_device, plan
+from interverse.agents.pixel.curves import CURVES
+from interverse.agents.pixel.train import train
+from interverse.benchmarks.causalmbrl.rows import Record
+from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.dmcr.compare import compare
+from interverse.benchmarks.dmcr.pages import write_pages
+from interverse.benchmarks.dmcr.settings import RemasteredSettings
+from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
+from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.models.checkpoint import read_json
+from interverse.protocols.evaluate import evaluate
+from interverse.rollouts.policy_card import CARD
+
+_PIECE = 10_000  # decisions between looks at the clock, where there is a limit
+
+
+def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
+    """Returns our numbers beside the published ones, and writes them to `settings.out`.
+
+    Returns:
+        {"complete": whether all is done, "tables": one comparison per table}.
+    """
+    check_device(settings.device)
+    clock = Clock(settings.time_limit)
+    work = _DmcrWork(settings, clock)
+    complete = clock.ends(work.everything)
+    tables = [compare(settings, number) for number in settings.table]
+    write_pages(settings, tables, clock.say)
+    if work.failures:
+        told = "; ".join(f"{name}: {error}" for name, error in work.failures.items())
+        raise InvalidValueError(explain(f"all is written but what failed: {told}"))
+    return {"complete": complete, "tables": tables}
+
+
+@final
+class _DmcrWork:
+    """Variants on their way, run by run: what was stopped has some of every agent."""
+
+    def __init__(self, settings: RemasteredSettings, clock: Clock) -> None:
+        self.settings, self.clock = settings, clock
+        self.failures: dict[str, Exception] = {}
+
+    def everything(self) -> None:
+        """Trains and tests all that is not done yet."""
+        for seed in range(self.settings.sizes().runs):
+            for variant in self.settings.variants():
+                self.clock.check()
+                try:
+                    self._one(variant, seed)
+                except (InterverseError, torch.OutOfMemoryError) as error:
+                    # Hours of other agents must not be lost to one; told at the end.
+                    self.clock.say(f"{variant.name} seed {seed} failed: {error}")
+                    self.failures[f"{variant.name} seed {seed}"] = error
+
+    def _one(self, variant: DmcrVariant, seed: int) -> None:
+        record = Record(row_file(self.settings.out, variant, seed), self._asked(variant, seed))
+        record.write()  # so that other settings are refused before they cost anything
+        policy = self._trained(variant, seed)
+        if "evaluations" not in record.content:
+            curves = read_json(policy.parent / CURVES)
+            record.note("evaluations", curves["evaluations"])
+        for name in sorted(variant.protocols):
+            if not record.has(name, "return"):
+                self.clock.check()
+                record.put(name, "return", self._tested(variant, seed, policy, name))
+
+    def _asked(self, variant: DmcrVariant, seed: int) -> dict[str, Any]:
+        """Returns what decides a row's numbers; how many actors act does, the device does not."""
+        config = self.settings.training(variant, seed).record()
+        kept = ("task", "algorithm", "preset", "steps", "seed", "actors", "options", "hyper")
+        sizes = self.settings.sizes()
+        tests = {name: getattr(sizes, name) for name in ("looks", "starts", "train_episodes")}
+        return {"variant": variant.name, **{name: config[name] for name in kept}, "tests": tests}
+
+    def _trained(self, variant: DmcrVariant, seed: int) -> Path:
+        """Returns the folder of the trained policy, training it now if need be."""
+        config = self.settings.training(variant, seed)
+        policy = config.out / "policy"
+        if _steps(policy) >= plan(config).steps:
+            return policy
+        with self.clock.timed(f"{variant.name} seed {seed}: trained"):
+            for steps in self._pieces(config):
+                self.clock.check()
+                train(replace(config, steps=steps))
+        shutil.rmtree(config.out / "checkpoint")  # the replay buffer: gigabytes
+        return policy
+
+    def _pieces(self, config: PixelTrain) -> list[int]:
+        """Returns the lengths after which to look at the clock; the last is the whole run."""
+        whole = plan(config).steps
+        if self.settings.time_limit is None:
+            return [whole]
+        done = _steps(config.out / "policy")
+        return [*(n for n in range(_PIECE, whole, _PIECE) if n > done), whole]
+
+    def _tested(self, variant: DmcrVariant, seed: int, policy: Path, name: str) -> dict[str, Any]:
+        protocol, episodes = self.settings.protocols()[name]
+        config = self.settings.training(variant, seed)
+        with self.clock.timed(f"{variant.name} seed {seed}: {name}, {episodes} episodes"):
+            found = evaluate(
+                policy,
+                config.task,
+                [protocol],
+                episodes,
+                workers=self.settings.workers,
+                cluster=self.settings.cluster,
+                out=config.out / "tests" / name,
+                experiment=variant.name,
+                **plan(config).world_options,
+            )
+        returns = found.scores("return").tolist()
+        return {"returns": returns, "mean": sum(returns) / len(returns)}
+
+
+def _steps(policy: Path) -> int:
+    """Returns how many decisions a policy was trained for; none if it is not there."""
+    return read_json(policy / CARD)["trained"]["steps"] if (policy / CARD).exists() else 0

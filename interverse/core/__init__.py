@@ -1,0 +1,1 @@
+"""Foundations: errors, registries, addressed noise, arrays."""

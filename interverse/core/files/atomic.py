@@ -1,0 +1,142 @@
+"""Atomic writes: a file appears under its name when it is complete, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any
+
+from interverse.core.errors import StorageError, explain
+
+_MARK = re.compile(r"\.([0-9a-f]{6})-(\d+)-[0-9a-f]{8}\.partial")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """Yields a path to write to; on success the file takes its place, on failure it is gone.
+
+    Args:
+        path: the file to make; its folder is made too.
+        durable: whether the bytes must be on the disk before the name is.
+
+    Raises:
+        StorageError: if the disk is full or a quota is spent; nothing is left behind.
+    """
+    mark = f"{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    partial = path.with_name(f".{path.name}.{mark}.partial{path.suffix}")
+    with storage(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            if durable:
+                _sync(partial)
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Writes a file, whole or not at all; returns its path."""
+    with atomic(path) as partial:
+        partial.write_bytes(data)
+    return path
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Writes a text file in UTF-8, whole or not at all; returns its path."""
+    return write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any, *, indent: int | None = 1) -> Path:
+    """Writes a value as JSON, keys sorted, whole or not at all; returns the path."""
+    return write_text(path, json.dumps(value, indent=indent, sort_keys=True))
+
+
+def remove_stale(folder: Path) -> None:
+    """Removes what processes of this machine that were killed left half-written in a folder."""
+    for path in folder.glob(".*.partial*") if folder.is_dir() else ():
+        found = _MARK.search(path.name)
+        if found and found[1] == _host() and not _is_alive(int(found[2])):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yields a folder that is gone afterwards; those of killed processes are removed first."""
+    for path in Path(gettempdir()).glob(f"interverse-{_host()}-*"):
+        pid = path.name.split("-")[2]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(path, ignore_errors=True)
+    with TemporaryDirectory(prefix=f"interverse-{_host()}-{os.getpid()}-") as folder:
+        yield Path(folder)
+
+
+@cache
+def _host() -> str:
+    """Returns a short hash of this machine's name: process ids are its own."""
+    return hashlib.blake2b(platform.node().encode(), digest_size=3).hexdigest()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True
+
+
+@contextmanager
+def storage(path: Path) -> Iterator[None]:
+    """Turns a full disk, which libraries report in many ways, into one `StorageError`."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (OSError, RuntimeError) as error:
+        if not _is_full(error):
+            raise
+        raise StorageError(
+            explain(
+                f"no space is left to write {path}",
+                fix="Free some and start the same command again: what is finished is kept",
+            )
+        ) from error
+
+
+def _is_full(error: BaseException) -> bool:
+    """Returns whether an error, or what caused it, says that the disk is full.
+
+    HDF5 and Rust wrap the system's error in text of their own.
+    """
+    known: BaseException | None = error
+    while known is not None:
+        if isinstance(known, OSError) and known.errno in _FULL:
+            return True
+        if any(f"errno = {code}" in str(known) for code in _FULL):
+            return True
+        if "No space left on device" in str(known):
+            return True
+        known = known.__cause__ or known.__context__
+    return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,69 @@
+"""JSON from files, read within limits of size and depth."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from interverse.core.errors import FileFormatError, explain
+
+MOST_BYTES = 8 * 2**20
+_DEEPEST = 64
+
+
+def parse_json(text: str | bytes, what: str = "the text") -> Any:
+    """Returns the value that JSON text stands for; anything else raises FileFormatError.
+
+    >>> parse_json('{"seed": 3}')
+    {'seed': 3}
+    """
+    if not isinstance(text, str | bytes):
+        raise FileFormatError(explain(f"{what} is a {type(text).__name__}", allowed="JSON text"))
+    if len(text) > MOST_BYTES:
+        raise FileFormatError(
+            explain(f"{what} has {len(text):,} bytes of JSON", allowed=f"at most {MOST_BYTES:,}")
+        )
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(explain(f"{what} is no JSON: {error}")) from error
+    _check_depth(value, what)
+    return value
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Returns the value in a JSON file; a corrupt one raises FileFormatError naming it."""
+    file = Path(path)
+    if file.stat().st_size > MOST_BYTES:
+        raise FileFormatError(
+            explain(f"{file} has {file.stat().st_size:,} bytes", allowed=f"at most {MOST_BYTES:,}")
+        )
+    return parse_json(file.read_bytes(), str(file))
+
+
+def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns the object in a JSON file; any other value raises FileFormatError."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        kind = type(value).__name__
+        raise FileFormatError(explain(f"{path} holds a {kind}", allowed="a JSON object"))
+    return value
+
+
+def _check_depth(value: Any, what: str) -> None:
+    """Raises if values are nested deeper than anything written here."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        deeper: list[Any] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                deeper += item.values()
+            elif isinstance(item, list):
+                deeper += item
+        if not deeper:
+            return
+        level = deeper
+    raise FileFormatError(explain(f"{what} is nested", allowed=f"at most {_DEEPEST} levels deep"))

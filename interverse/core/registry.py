@@ -1,0 +1,113 @@
+"""One lazy, versioned table of names: `"id": Entry("module:attribute", options)`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, final
+
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a name's object lives, the options it is made with, and its tags."""
+
+    target: str  # "package.module:attribute"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """Returns the object, importing its module now."""
+        module, _, attribute = self.target.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+@final
+class Registry:
+    """A table of entries that imports nothing until one is asked for.
+
+    >>> table = Registry("world", {"tutorial/slider-v1": Entry("math:sqrt")})
+    >>> table.load("tutorial/slider-v1")(9.0)
+    3.0
+    """
+
+    def __init__(self, kind: str, rows: Mapping[str, Entry], group: str = "") -> None:
+        """Makes a table.
+
+        Args:
+            kind: what the names stand for, in the singular, for error messages.
+            rows: the first rows.
+            group: entry points of this group are rows too: installed packages add theirs so.
+        """
+        self.kind, self._group = kind, group
+        self._rows: dict[str, Entry] = {}
+        for name, entry in rows.items():
+            self.add(name, entry)
+
+    def add(self, name: str, entry: Entry) -> None:
+        """Adds a row; a name that is taken raises."""
+        if name in self._rows:
+            raise InvalidValueError(
+                explain(
+                    f"{self.kind} {name!r} is registered already, as {self._rows[name].target}",
+                    fix="Choose another name or raise the version in it",
+                )
+            )
+        module, colon, attribute = entry.target.partition(":")
+        if not (module and colon and attribute):
+            raise InvalidValueError(
+                explain(
+                    f"the target of {self.kind} {name!r} is {entry.target!r}",
+                    allowed="'package.module:attribute'",
+                )
+            )
+        self._rows[name] = entry
+
+    def __getitem__(self, name: str) -> Entry:
+        known = self._find(name)
+        if known not in self._rows:
+            raise UnknownNameError(unknown(self.kind, name, self._rows))
+        return self._rows[known]
+
+    def load_entry_points(self) -> None:
+        """Adds the rows of installed packages; imports none of them."""
+        if not self._group:
+            return
+        for point in entry_points(group=self._group):
+            if point.name not in self._rows:
+                self.add(point.name, Entry(point.value))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def _find(self, name: str) -> str:
+        """Returns the row of a name; `module:name` imports the module, which must add the row."""
+        module, colon, rest = name.rpartition(":")
+        if name not in self._rows:
+            self.load_entry_points()
+        if not colon or name in self._rows:
+            return name
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise UnknownNameError(
+                explain(
+                    f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}",
+                    fix="Install it or run where it lies; it must call interverse.register",
+                )
+            ) from error
+        return rest
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def load(self, name: str) -> Any:
+        """Returns the object a name stands for."""
+        return self[name].load()

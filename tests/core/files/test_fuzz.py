@@ -1,0 +1,166 @@
+"""Malformed files of every format: a typed error or a whole object, within seconds."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.cli.report import read_folder
+from interverse.core.errors import InterverseError
+from interverse.data.dataset import open_dataset
+from interverse.data.generate import Collect, collect
+from interverse.data.pairs.header import PairHeader
+from interverse.envs import Snapshot
+from interverse.protocols.evaluate import RESULT_FILE
+from interverse.protocols.folder import claim, read_index
+from interverse.results import Results
+from interverse.results.training import from_curves
+from interverse.rollouts import Episode
+from interverse.rollouts.archives import load_archive
+from interverse.scm.graph import CausalGraph
+from tests.rollouts.test_archives import second_version
+
+SLIDER = "tutorial/slider-v1"
+WORDS = [b"null", b"-1", b"1e309", b"99999999999999999999", b"[]", b"{}", b'""', b"true", b"NaN"]
+_NUMBER = b"0123456789"
+
+
+def mutated(data: bytes, rng: np.random.Generator) -> bytes:
+    """Returns bytes with one to four faults of the kinds that disks, editors and enemies make."""
+    out = bytearray(data)
+    for _ in range(int(rng.integers(1, 5))):
+        place = int(rng.integers(0, max(len(out), 1)))
+        kind = int(rng.integers(0, 8))
+        if kind == 0:
+            del out[place:]
+        elif kind == 1 and out:
+            out[place] = int(rng.integers(0, 256))
+        elif kind == 2:
+            out[place:place] = rng.bytes(int(rng.integers(1, 40)))
+        elif kind == 3:
+            del out[place : place + int(rng.integers(1, 40))]
+        elif kind == 4:
+            out[place : place + 4] = b"\xff\xff\xff\x7f"
+        elif kind == 5:
+            out[place:place] = WORDS[int(rng.integers(0, len(WORDS)))]
+        elif kind == 6:
+            out[place:place] = bytes(out[place : place + 200]) * int(rng.integers(1, 5))
+        else:
+            _replace_number(out, place, WORDS[int(rng.integers(0, len(WORDS)))])
+    return bytes(out)
+
+
+def _replace_number(out: bytearray, place: int, word: bytes) -> None:
+    start = next((i for i in range(place, len(out)) if out[i] in _NUMBER), None)
+    if start is not None:
+        end = next((i for i in range(start, len(out)) if out[i] not in _NUMBER), len(out))
+        out[start:end] = word
+
+
+@pytest.fixture(scope="module")
+def targets(tmp_path_factory):
+    """Returns format -> (bytes of a good file, what reads the bytes of a bad one)."""
+    root = tmp_path_factory.mktemp("fuzz")
+    made = {}
+
+    def through(path, read):
+        """Reads bytes from a file, beside which nothing may appear."""
+
+        def run(data):
+            path.write_bytes(data)
+            read(path)
+
+        return path.read_bytes(), run
+
+    env = iv.make(SLIDER, max_steps=3)
+    env.reset(seed=0)
+    made["snapshot"] = (env.unwrapped.snapshot().to_bytes(), Snapshot.from_bytes)
+    graph = env.unwrapped.graph.to_json().encode()
+    made["graph"] = (graph, lambda data: CausalGraph.from_json(data.decode("latin-1")))
+    iv.rollout(env, "random", seed=0).save(root / "episode.h5")
+    made["episode"] = through(root / "episode.h5", Episode.load)
+    collect(Collect(id="blocks/observed-3-v1", out=root / "data.h5", episodes=2, steps=2))
+    made["dataset"] = through(root / "data.h5", open_dataset)
+    iv.evaluate("random", SLIDER, "P0", episodes=2, max_steps=3, out=root / "e")
+    made["results"] = through(root / "e" / RESULT_FILE, Results.from_parquet)
+    made["run.json"] = through(root / "e" / "run.json", _claim)
+    made["index.json"] = through(root / "e" / "index.json", lambda path: read_index(path.parent))
+    second_version(root / "old.zip")
+    made["zip"] = through(root / "old.zip", load_archive)
+    (root / "pairs").mkdir()
+    (root / "pairs" / "index.json").write_text(json.dumps(_pairs_index()))
+    made["pairs"] = through(root / "pairs" / "index.json", lambda p: PairHeader.load(p.parent))
+    (root / "run").mkdir()
+    (root / "run" / "curves.json").write_text(
+        json.dumps({"evaluations": [{"step": 1, "returns": [0.5, 1.0]}], "episodes": []})
+    )
+    config = {"hyper": {}, "algorithm": "sac_aug", "task": "t", "seed": 0}
+    (root / "run" / "train.json").write_text(json.dumps(config))
+    for name in ("curves.json", "train.json"):
+        made[name] = through(root / "run" / name, lambda p: from_curves(p.parent))
+        (root / "run" / name).write_bytes(made[name][0])
+    commanded = root / "commanded"
+    commanded.mkdir()
+    (commanded / RESULT_FILE).write_bytes(made["results"][0])
+    (commanded / "command.json").write_text('{"command": "interverse evaluate"}')
+    made["command.json"] = through(commanded / "command.json", lambda p: read_folder(p.parent))
+    _add_policy(root, made, through)
+    return made
+
+
+def _claim(path):
+    claim(path.parent, {"task": SLIDER, "policy": None}, allow_other_code=False)
+
+
+def _pairs_index():
+    shard = {"file": "a.h5", "house": 0, "pairs": 1, "rejected": {}, "fingerprint": "0"}
+    names = {item: 0 for item in PairHeader.__dataclass_fields__}
+    told = {"verbs": ["open"], "nouns": ["door"], "variables": {}, "shards": [shard]}
+    return {"format": "interverse-pairs-1"} | names | told
+
+
+def _add_policy(root, made, through):
+    torch = pytest.importorskip("torch")
+    from interverse.rollouts.exported import Card, ExportedPolicy
+
+    card = Card(layers=1, activation="tanh", squash=True, low=[-1.0], high=[1.0], trained={})
+    weights = {"obs.mean": torch.zeros(2), "obs.std": torch.ones(2)}
+    weights |= {"0.weight": torch.zeros(1, 2), "0.bias": torch.zeros(1)}
+    for name in ("policy.json", "policy.safetensors"):
+        ExportedPolicy(card, weights).save(root / name / "policy")
+        path = root / name / "policy" / name
+        made[name] = through(path, lambda p: ExportedPolicy.load(p.parent))
+
+
+def attack(targets, count):
+    """Reads so many malformed files, spread over the formats; returns the untyped failures."""
+    failures = []
+    names = sorted(targets)
+    for number in range(count):
+        name = names[number % len(names)]
+        good, read = targets[name]
+        data = mutated(good, np.random.default_rng([7, number]))
+        started = time.process_time()
+        try:
+            read(data)
+        except (InterverseError, FileNotFoundError):
+            pass
+        except Exception as error:  # what the test is about
+            failures.append(f"{name} {number}: {type(error).__name__}: {str(error)[:120]}")
+        if time.process_time() - started > 5.0:
+            failures.append(f"{name} {number}: took more than five seconds")
+    return failures
+
+
+def test_a_thousand_malformed_files_give_typed_errors(targets):
+    assert attack(targets, 1_000) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_twenty_thousand_malformed_files_give_typed_errors(targets):
+    assert attack(targets, 20_000) == []

@@ -1,0 +1,76 @@
+"""Stored numbers are checked: parts, labels of pairs, versions of data sets, paths in an index."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.files.cache import cache_folder, datasets_folder
+from interverse.data import load_dataset
+from interverse.data.generate import Collect, collect
+from interverse.data.pairs import shards
+from interverse.data.pairs.header import PairHeader
+from interverse.data.store import is_whole_part, write_part
+from tests.core.files.test_fuzz import _pairs_index
+
+
+@pytest.mark.parametrize("name", ["actions", "images"])
+def test_an_edited_part_is_played_again(tmp_path, name):
+    path = tmp_path / "part.h5"
+    arrays = {"actions": np.arange(6).reshape(2, 3), "images": np.zeros((2, 4, 5, 5, 3), np.uint8)}
+    write_part(path, arrays)
+    assert is_whole_part(path)
+    with h5py.File(path, "r+") as file:
+        held = file[name][()]
+        held.flat[0] = 7
+        file[name][...] = held
+    assert not is_whole_part(path)
+    assert not is_whole_part(tmp_path / "none.h5")
+
+
+def test_a_data_set_of_another_version_is_not_taken_for_ones_own(tmp_path):
+    config = Collect(id="blocks/observed-3-v1", out=tmp_path / "a.h5", episodes=2, steps=3)
+    collect(config)
+    with h5py.File(config.out, "r+") as file:
+        header = json.loads(file.attrs["header"])
+        file.attrs["header"] = json.dumps({**header, "version": "0.0.1"}, sort_keys=True)
+    with pytest.raises(InvalidValueError, match=r"made by interverse 0\.0\.1"):
+        collect(config)
+    load_dataset("blocks/observed-3-v1", "test", folder=tmp_path / "cache", episodes=2)
+    (file,) = (tmp_path / "cache").glob("*.h5")
+    assert f"-{header['version']}.h5" in file.name
+
+
+def test_the_cache_is_where_the_variable_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("INTERVERSE_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    assert datasets_folder() == tmp_path / "datasets"
+    monkeypatch.delenv("INTERVERSE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "interverse"
+
+
+def test_changed_labels_of_pairs_do_not_open(tmp_path):
+    arrays = {"verb": np.arange(4), "noun": np.arange(4)}
+    with h5py.File(tmp_path / "shard.h5", "w") as file:
+        file.attrs["key"] = "{}"
+        file.attrs["labels"] = shards._fingerprint("{}", arrays)
+        for name, array in arrays.items():
+            file[name] = array
+        shards._check_labels(file)
+        file["verb"][0] = 3
+        with pytest.raises(FileFormatError, match="fingerprint"):
+            shards._check_labels(file)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x.h5", "..", "", "a/b.h5", 3])
+def test_an_index_of_pairs_stays_in_its_folder(tmp_path, path):
+    index = _pairs_index()
+    index["shards"][0]["file"] = path
+    (tmp_path / "index.json").write_text(json.dumps(index | {"format": shards.FORMAT}))
+    with pytest.raises(FileFormatError, match="outside the folder"):
+        PairHeader.load(tmp_path)
