@@ -145,7 +145,7 @@ def test_gravity_is_in_no_curriculum_of_the_paper(driver):
         AgentDriven(patterns=("robot/*",)),
         Uniform(ranges={"block_0/friction": (-1.0, 0.5)}),
     ],
-    ids=repr,
+    ids=lambda actor: type(actor).__name__,
 )
 def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     env = iv.make(PUSHING)

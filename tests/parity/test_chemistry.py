@@ -20,7 +20,7 @@ GRAPHS = RECORDED["chemistry_graphs"]["graphs"]
 RESAMPLED = RECORDED["chemistry_resampled"]["sets"]
 BASELINES = RECORDED["chemistry_baselines"]["values"]
 BY_FAMILY = RECORDED["chemistry_baselines_by_cpt_family"]["values"]
-SIZES = cpt.Sizes(objects=5, features=5, hidden=20, colors=5)
+SIZES = cpt.CptSizes(objects=5, features=5, hidden=20, colors=5)
 LEVELS = {
     "orthogonal gain 3.5, bias U(-2.1,2.1) (final)": "orthogonal-3.5",
     "orthogonal gain 2.5, bias U(-1.1,1.1)": "orthogonal-2.5",
@@ -75,7 +75,7 @@ def recorded_network():
     v, a, b = np.arange(3)[:, None, None], np.arange(12)[:, None], np.arange(9)
     first = np.sin(0.3 * (a + 1) * (b + 1) + v)  # (child, hidden, input)
     second = np.cos(0.2 * (np.arange(3)[:, None] + 1) * (np.arange(12) + 1) + v)
-    return cpt.Weights(
+    return cpt.CptWeights(
         first=first.reshape(3, 12, 3, 3).transpose(0, 2, 3, 1)[None],
         first_bias=np.cos(np.arange(12) + 1 + np.arange(3)[:, None])[None],
         second=second.transpose(0, 2, 1)[None],
