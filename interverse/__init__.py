@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from interverse import _gl_wish  # noqa: F401 - before anything imports MuJoCo
+from interverse import _gl_wish, errors  # noqa: F401 - the first before MuJoCo is imported
 from interverse._version import __version__
 from interverse.core.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from interverse.reports.attribution import attribute
     from interverse.reports.page import report
     from interverse.results import Results
-    from interverse.rollouts import Episode, counterfactual, rollout
+    from interverse.rollouts import Episode, rollout
+    from interverse.rollouts.counterfactual import counterfactual
     from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
 
 _LAZY = {

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse import errors
 from interverse.cli import main
+from interverse.core import errors
 from interverse.envs.snapshot import Snapshot
 from tests.conformance.cases import same
 

@@ -31,10 +31,10 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "a shifted bit in the uniform numbers",
-        "rng.py",
+        "core/rng.py",
         "words[:, :, 1::2] >> 6",
         "words[:, :, 1::2] >> 7",
-        "tests/test_rng.py::test_uniform_numbers_stay_what_they_are",
+        "tests/core/test_rng.py::test_uniform_numbers_stay_what_they_are",
     ),
     Mutant(
         "a drag law kept after a change of mass",

@@ -22,6 +22,7 @@ SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
 IMPORT_ORDER = (
     "_gl_wish _version",
     "core",
+    "errors",
     "scm metrics",
     "art",
     "sim",

@@ -13,9 +13,9 @@ import numpy as np
 
 from interverse.sim import gl
 from interverse.worlds.trifinger.mjcf import compile_scene
-from interverse.worlds.trifinger.physics import JOINTS
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene
+from interverse.worlds.trifinger.variables import JOINTS
 
 _SUBSTEPS = 10
 

@@ -250,7 +250,8 @@ class Page:
         """Returns where a folder stands: what moves first, then goals, then what has A and B."""
         declared = [self._session.env.variables[w.name] for w in group if not w.read_only]
         kinds = {variable.kind for variable in declared}
-        if "state" in kinds:
+        placed = any(v.kind == "state" and v.space_a is not None for v in declared)
+        if placed or kinds == {"state"}:
             return 0 if folder == TOP else 1
         if "goal" in kinds:
             return 2

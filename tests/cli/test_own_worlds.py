@@ -10,8 +10,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 import interverse as iv
-from interverse import registry
 from interverse.cli import main
+from interverse.core import registry
 from interverse.core.registry import Entry, Registry
 from interverse.rollouts import laws
 

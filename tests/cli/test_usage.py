@@ -13,7 +13,7 @@ from interverse.cli import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["evaluate", "--tsk", "x"], "Unrecognized options: --tsk x."),
+        (["evaluate", "--tsk", "x"], "Unrecognized options: --tsk"),
         (["evaluate", "--task", "a", "--episodes", "many"], "Error parsing --episodes"),
         (["describe"], "Missing from interverse describe: STR"),
     ],

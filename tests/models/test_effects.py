@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from interverse.metrics.recovery import ancestors, edges_above
@@ -96,13 +96,14 @@ def test_the_world_as_a_model_recovers_its_graph(graph):
     assert (scores.ancestors.shd, scores.ancestors.f1) == (0, 1.0)
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, derandomize=True)
 @given(st.integers(0, 2**31))
-def test_the_world_as_a_model_recovers_any_graph(seed):
+def test_the_world_as_a_model_recovers_any_graph_whose_edges_act(seed):
     rng = np.random.default_rng(seed)
     graph = np.tril(rng.random((4, 4)) < 0.5, -1).astype(int)
     world = Colours(graph, seed=seed, rows=3000)
     truth = effects(world, colour_trials(4, 3000, seed=seed))
+    assume(np.all(truth.direct[graph == 1] > 0.15))  # drawn chances may leave an edge idle
     scores = score_effects(graph, truth=truth, found=truth)
     assert (scores.shd, scores.total_effect_error) == (0, 0.0)
 

@@ -36,6 +36,7 @@ CHOSEN = {
     "gravity": "gravity has spaces A and B here, as the paper says",
     "robot_height": "robot/height is a variable with a domain and no spaces",
     "pick_and_place goal": "the goal's box is no longer empty on a fresh env (defect 4)",
+    "picking goal": "the original takes radius and angle, and forces them to 0: refused here",
 }
 
 
@@ -119,6 +120,10 @@ def chosen(sample):
     (name,) = sample["intervention"]
     if name == "goal_block" and sample["task"] == "pick_and_place":
         return CHOSEN["pick_and_place goal"]
+    place = sample["intervention"][name]
+    radial = isinstance(place, dict) and place.get("cylindrical_position", [0.0])[0] != 0.0
+    if name == "goal_block" and sample["task"] == "picking" and radial and sample["success"]:
+        return CHOSEN["picking goal"]
     return CHOSEN.get(name)
 
 

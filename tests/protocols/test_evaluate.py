@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -241,15 +242,14 @@ def test_mistakes_show_before_any_work(call, error, match, tmp_path):
 
 
 def test_a_policy_that_cannot_be_sent_needs_one_worker():
+    lock = threading.Lock()
+
+    def locked(seen):
+        with lock:
+            return np.zeros((len(seen), 2), np.float32)
+
     with pytest.raises(InvalidValueError, match="workers=1"):
-        iv.evaluate(
-            lambda seen: np.zeros((len(seen), 2), np.float32),
-            task=SLIDER,
-            protocols="P0,P1",
-            episodes=2,
-            max_steps=3,
-            workers=2,
-        )
+        iv.evaluate(locked, SLIDER, protocols="P0,P1", episodes=2, max_steps=3, workers=2)
 
 
 def test_a_unit_is_always_fifty_rows():

@@ -26,7 +26,7 @@ def welch(
 
     >>> low, high = welch([1.0, 2.0, 3.0], 2.0, 1.0)
     >>> round(low, 2), round(high, 2)
-    (-2.56, 2.56)
+    (-2.58, 2.58)
     """
     values = np.asarray(ours, dtype=float)
     if len(values) < 2:

@@ -129,7 +129,7 @@ class _MbrlWork:
                 record.note("scores", {name: {"planning": found[name]} for name in found})
 
     def _discovery(self, materials: Materials) -> None:
-        from interverse.benchmarks import discovery  # an extra, loaded when asked for
+        from interverse.benchmarks.causalmbrl import discovery  # an extra, loaded when asked for
 
         draw = materials.options.get("cpt_seed", 0)
         settings = {

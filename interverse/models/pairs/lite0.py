@@ -83,9 +83,7 @@ def weights_file() -> Path:
 
 def _load(network: nn.Module, file: Path) -> None:
     try:
-        held = torch.load(
-            file, map_location="cpu", weights_only=True
-        )  # reads tensors, runs no code
+        held = torch.load(file, map_location="cpu", weights_only=True)  # tensors only, no code
         network.load_state_dict({k: v for k, v in held.items() if not k.startswith("_fc.")})
     except (OSError, RuntimeError, AttributeError) as error:
         told = str(error).splitlines()[0]

@@ -114,7 +114,8 @@ def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
 
     def to_torch(thing):
         held = {name: getattr(thing, name) for name in type(thing).__slots__}
-        return type(thing)(**{n: torch.as_tensor(v) for n, v in held.items() if v is not None})
+        arrays = {n: v for n, v in held.items() if isinstance(v, np.ndarray)}
+        return type(thing)(**{n: torch.as_tensor(v) for n, v in arrays.items()})
 
     tensors = rewards.pushing(to_torch(before), to_torch(now), to_torch(goal))
     for a, b in zip(tensors, batch, strict=True):

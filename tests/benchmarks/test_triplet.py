@@ -277,9 +277,9 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
         "from pathlib import Path\n"
         "import interverse.cli.reproduce_triplet as cli\n"
         "from interverse.benchmarks.clock import Clock\n"
-        "from interverse.benchmarks.causaltriplet.materials import Materials\n"
+        "from interverse.benchmarks.causaltriplet.materials import TripletMaterials\n"
         f"settings = cli.ReproduceTriplet(budget='smoke', data=(Path({str(data[0])!r}),))\n"
-        "split = Materials(settings, Clock(None)).split('single', 'systematic', 1)\n"
+        "split = TripletMaterials(settings, Clock(None)).split('single', 'systematic', 1)\n"
         "sys.exit(0 if len(split.test_ood) else 1)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

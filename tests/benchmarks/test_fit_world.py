@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from interverse.benchmarks import fit_world as module
+from interverse.benchmarks.causalmbrl import fit_world as module
 from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
 from interverse.cli import main
