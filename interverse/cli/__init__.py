@@ -192,13 +192,37 @@ def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(config, prog=f"interverse {verb}", args=args)
+            return tyro.cli(config, prog=f"interverse {verb}", args=_merged(args))
     except SystemExit as end:
         if not end.code:
             raise
         words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
         words = _TAIL.sub("", _HEADING.sub("", words))
         raise _UsageError(words[:500].rstrip(".") + ".") from None
+
+
+_LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--twin")
+
+
+def _merged(args: Sequence[str]) -> list[str]:
+    """Returns the words with flags that take a list given once: a second one adds to the first.
+
+    >>> _merged(["--option", "a=1", "--seed", "3", "--option", "b=2", "c=3"])
+    ['--seed', '3', '--option', 'a=1', 'b=2', 'c=3']
+    """
+    rest: list[str] = []
+    lists: dict[str, list[str]] = {}
+    into = rest
+    for word in args:
+        name, equals, value = word.partition("=")
+        if name in _LISTS:
+            into = lists.setdefault(name, [])
+            into += [value] if equals else []
+            continue
+        if word.startswith("--"):
+            into = rest
+        into.append(word)
+    return rest + [part for name, values in lists.items() for part in (name, *values)]
 
 
 def _help() -> str:

@@ -36,3 +36,11 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
     monkeypatch.setattr(cli.importlib, "import_module", load)
     assert main(["train", "--task", "tutorial/slider-v1", "--out", "x"]) == 2
     assert "pip install 'interverse[torch]'" in capsys.readouterr().err
+
+
+def test_a_list_given_twice_adds_up(capsys):
+    words = ["evaluate", "--task", "tutorial/slider-v1", "--option", "max_steps=2", "--json"]
+    more = ["--episodes", "1", "--protocols", "P0", "--option", "space=A"]
+    assert main([*words, *more]) == 0
+    assert main([*words, "--option", "no_such_option=1"]) == 2
+    assert "no_such_option" in capsys.readouterr().err
