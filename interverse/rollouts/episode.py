@@ -79,6 +79,12 @@ class Episode:
         """How many actions were taken."""
         return len(self.actions)
 
+    def __repr__(self) -> str:
+        """Names the world and the episode; the arrays stand in its fields."""
+        told = f"{self.id}, seed {self.seed}, episode {self.episode}, {len(self)} steps"
+        done = f", {len(self.interventions)} interventions, {len(self.refusals)} refusals"
+        return f"Episode({told}, return {self.rewards.sum():.4g}{done})"
+
     @property
     def fingerprint(self) -> str:
         """A hash of everything in it: equal for equal episodes, on any machine."""

@@ -157,12 +157,14 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any]):
 
     Args:
         env: an environment of interverse, wrapped or not.
-        writer: where episodes go.
+        writer: where episodes go; a path is the folder of a new writer.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], writer: EpisodeWriter) -> None:
+    def __init__(
+        self, env: gym.Env[Any, Any], writer: EpisodeWriter | str | os.PathLike[str]
+    ) -> None:
         super().__init__(env)
-        self.writer = writer
+        self.writer = writer if isinstance(writer, EpisodeWriter) else EpisodeWriter(writer)
         self._inner = world_env(env)
         self._recorder: Recorder | None = None
 

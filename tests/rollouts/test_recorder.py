@@ -127,3 +127,13 @@ def test_a_video_of_a_policy_and_its_refusals(tmp_path):
     with pytest.raises(InvalidValueError, match="no pictures"):
         write_video([], tmp_path / "film.mp4", fps=25)
     assert [p.name for p in tmp_path.iterdir()] == ["deep"]
+
+
+def test_a_folder_stands_for_its_writer(tmp_path):
+    env = RecordEpisodes(iv.make(ID, max_steps=2), tmp_path / "kept")
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    env.close()
+    (episode,) = EpisodeFolder(tmp_path / "kept")
+    assert repr(episode).startswith(f"Episode({ID}, seed 0, episode 0, 1 steps, return ")
+    assert len(repr(episode)) < 200
