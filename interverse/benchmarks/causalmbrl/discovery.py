@@ -19,8 +19,8 @@ from interverse.data import Dataset
 from interverse.metrics.recovery import edge_scores
 
 try:
-    from causallearn.search.ConstraintBased.PC import pc  # type: ignore[import-untyped]
-    from causallearn.search.ScoreBased.GES import ges  # type: ignore[import-untyped]
+    from causallearn.search.ConstraintBased.PC import pc
+    from causallearn.search.ScoreBased.GES import ges
 except ModuleNotFoundError as error:
     raise missing_extra("causal-learn", "discovery") from error
 
