@@ -244,7 +244,9 @@ def _policy_section(config: Demo) -> dict[str, Any]:
     return {
         "text": "Trained on a GPU with all variables drawn from space A, played on this machine. "
         "The pictures show it with a block of 90 g, twice the heaviest that it has met.",
-        "captions": ["P0: the default. P2: masses of B. P4: starts of A. P7: starts, goals, masses of A."],
+        "captions": [
+            "P0: the default. P2: masses of B. P4: starts of A. P7: starts, goals, masses of A."
+        ],
         "image": _save(figure, config.out / "policy.png"),
         "table": results.table("markdown"),
         "code": code,
