@@ -212,7 +212,7 @@ def outside(
     """Returns, for each row that lies outside what is allowed, the text that says so."""
     beyond = ~variable.domain.inside(rows)
     out = {row: _text(rows, row, variable, variable.domain) for row in _where(beyond)}
-    active = variable.space(space_name) if check else None
+    active = variable.region(space_name) if check else None
     if active is not None:
         for row in _where(~active.inside(rows) & ~beyond):
             out[row] = _text(rows, row, variable, active, f"space {space_name}")
