@@ -21,6 +21,7 @@ if str(ROOT) not in sys.path:  # `python tools/witnesses.py` starts with tools/ 
 
 from interverse.rollouts.witness_search import search  # noqa: E402
 from interverse.rollouts.witnesses import (  # noqa: E402
+    Evidence,
     WitnessBench,
     WitnessTrial,
     replay,
@@ -29,55 +30,55 @@ from interverse.rollouts.witnesses import (  # noqa: E402
 )
 from interverse.worlds import WORLDS  # noqa: E402
 
+_PICTURES = {"observation_mode": "pixel", "image_size": 32, "skip_frame": 1}
 # What a family's worlds are made with, how many at a time, and how many situations are tried.
-_SETTINGS: Mapping[str, tuple[Mapping[str, Any], int, int]] = {
-    "blocks/": ({}, 32, 900),
-    "chemistry/custom": ({"graph": "0->1->2->4,{0-2}->3"}, 32, 200),
-    "chemistry/": ({}, 32, 200),
-    "control/": ({"observation": "state"}, 4, 60),
-    "rooms/": ({"image_size": 24, "objects": 2}, 4, 40),
-    "trifinger/": ({}, 32, 60),
-    "": ({}, 16, 20),
+_SETTINGS: Mapping[str, tuple[tuple[Mapping[str, Any], int, int], ...]] = {
+    "blocks/": (({}, 12, 600),),
+    "chemistry/custom": (({"graph": "0->1->2->4,{0-2}->3"}, 16, 100),),
+    "chemistry/": (({}, 16, 100),),
+    "control/": (({"observation": "state"}, 4, 60),),
+    "rooms/": (({"image_size": 24, "objects": 2}, 4, 40),),
+    "trifinger/": (({}, 24, 60), (_PICTURES, 8, 3)),
+    "": (({}, 16, 20),),
 }
 
 
-def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[WitnessBench, dict[str, Any]]:
-    """Returns the bench after the search, and the row to store.
+def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], list[Any]]:
+    """Returns what breaks the law after the search, and the groups to store.
 
     Args:
         world_id: an id.
         fresh: leave out what is stored.
         tries: how many situations to try; None takes the family's number.
     """
-    options, worlds, most = next(row for p, row in _SETTINGS.items() if world_id.startswith(p))
-    trials = []
-    bench = WitnessBench(world_id, options, worlds)
-    for data in () if fresh else stored(world_id).get("trials", ()):
-        trial = WitnessTrial.from_json(data)
-        if any(part.edges or part.seen for part in bench.run(trial)):
-            trials.append(trial)
-    trials += search(bench, most if tries is None else tries, start=0 if fresh else 10**4)
-    rows = [trial.to_json() for trial in trials]
-    return bench, {"options": dict(options), "worlds": worlds, "trials": rows}
+    settings = next(row for p, row in _SETTINGS.items() if world_id.startswith(p))
+    evidence, groups, broken = Evidence(), [], list[str]()
+    known = {} if fresh else {str(g["options"]): g["trials"] for g in stored(world_id)}
+    for options, worlds, most in settings:
+        bench = WitnessBench(world_id, options, worlds, evidence)
+        trials = [WitnessTrial.from_json(data) for data in known.get(str(dict(options)), ())]
+        trials = [trial for trial in trials if any(e.edges or e.seen for e in bench.run(trial))]
+        trials += search(bench, most if tries is None else tries, start=10**4 * bool(known))
+        rows = [trial.to_json() for trial in trials]
+        groups.append({"options": dict(options), "worlds": worlds, "trials": rows})
+        broken = evidence.broken(bench.declared, bench.world)
+        bench.close()
+    return broken, [group for group in groups if group["trials"]]
 
 
-def report(world_id: str, bench: WitnessBench) -> list[str]:
-    """Returns a line for each thing that breaks the law."""
-    return [f"{world_id}: {line}" for line in bench.evidence.broken(bench.declared, bench.world)]
-
-
-def _write(world_id: str, row: Mapping[str, Any]) -> None:
-    """Stores an id's row: one line per trial, so that a change reads well."""
+def _write(world_id: str, groups: list[Any]) -> None:
+    """Stores the groups of an id: one line per trial, so that a change reads well."""
     file = witness_file(world_id)
     table = json.loads(file.read_text()) if file.exists() else {}
-    table[world_id] = row
-    ids = []
-    for name in sorted(table):
-        head = {key: part for key, part in table[name].items() if key != "trials"}
-        trials = ",\n".join(f"   {json.dumps(trial)}" for trial in table[name]["trials"])
-        text = json.dumps(head)[:-1]
-        ids.append(f" {json.dumps(name)}: {text},\n  \"trials\": [\n{trials}\n  ]\n }}")
-    file.write_text("{\n" + ",\n".join(ids) + "\n}\n")
+    table[world_id] = groups
+    rows = [f" {json.dumps(name)}: [{', '.join(map(_text, table[name]))}]" for name in sorted(table)]
+    file.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+
+def _text(group: Mapping[str, Any]) -> str:
+    head = json.dumps({key: part for key, part in group.items() if key != "trials"})[1:-1]
+    trials = ",\n".join(f"  {json.dumps(trial)}" for trial in group["trials"])
+    return f'{{{head}, "trials": [\n{trials}\n ]}}'
 
 
 def main() -> int:
@@ -92,12 +93,10 @@ def main() -> int:
     for world_id in [n for n in WORLDS if not asked.ids or n.startswith(tuple(asked.ids))]:
         began = time.process_time()
         if asked.write:
-            bench, row = find(world_id, fresh=asked.fresh, tries=asked.tries)
-            _write(world_id, row)
+            lines, groups = find(world_id, fresh=asked.fresh, tries=asked.tries)
+            _write(world_id, groups)
         else:
-            bench = replay(world_id)
-        lines = report(world_id, bench)
-        bench.close()
+            lines = replay(world_id)
         broken += lines
         took = f"{time.process_time() - began:.1f} CPU s"
         print(f"{world_id}: {len(lines)} without ({took})", *lines, sep="\n  ", flush=True)

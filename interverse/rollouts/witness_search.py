@@ -49,7 +49,10 @@ def _kept(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
 def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     """Returns the next situation with changes for all that has no witness yet."""
     scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
-    which, seed = number % len(scenarios), 100 + number // len(scenarios)
+    which, seed = number % len(scenarios), 100 + number
+    ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
+    if number % 10**4 >= len(scenarios) and not any(ahead):
+        which = -1 % len(scenarios)  # nothing is left that a step could show
     rng = generator(seed=number, name="witness")
     bench.arrange(seed, [], np.arange(1))
     before, action = [], None

@@ -29,7 +29,6 @@ from interverse.worlds import WORLDS
 from interverse.worlds.world import World
 
 LEAST = 1e-7  # a number that moves by less may be a solver's rounding, not an effect
-FEW_WORLDS = 16  # at a time, where nothing else is known
 
 
 @final
@@ -136,20 +135,28 @@ class Evidence:
 class WitnessBench:
     """Worlds of one id, and what their trials have shown so far."""
 
-    def __init__(self, world_id: str, options: Mapping[str, Any], worlds: int) -> None:
+    def __init__(
+        self,
+        world_id: str,
+        options: Mapping[str, Any],
+        worlds: int,
+        evidence: Evidence | None = None,
+    ) -> None:
         """Makes the worlds.
 
         Args:
             world_id: a registered id.
             options: of the world.
             worlds: how many at a time, the fact included.
+            evidence: what is known already; it grows.
         """
         self.env = make_vec(world_id, num_envs=worlds, **{"threads": 1, **options})
         self.driver = self.env.unwrapped.driver
         self.world = self.driver.world
-        self.evidence = Evidence()
+        self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)
+        self._effects: tuple[CausalGraph, dict[tuple[str, bool], set[str]]] = self.graph, {}
         self._situation: tuple[str, Snapshot] | None = None
 
     @property
@@ -226,6 +233,16 @@ class WitnessBench:
             arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
         return Snapshot(self.driver.id, self.driver.options_json, arrays)
 
+    def effects(self, graph: CausalGraph, name: str, *, at_once: bool) -> set[str]:
+        """Returns what a change of a variable may move, at once or ever."""
+        if self._effects[0] is not graph:
+            self._effects = graph, {}
+        known = self._effects[1]
+        if (name, at_once) not in known:
+            found = graph.effects_now(name) if at_once else graph.effects_later(name)
+            known[name, at_once] = found
+        return known[name, at_once]
+
     def close(self) -> None:
         """Releases the worlds."""
         self.env.close()
@@ -282,12 +299,11 @@ class _Rows:
         change = self.changes[i]
         if change.action is not None or not change.do:
             return set()
-        graph, names = self.graph, set(change.do)
-        if first and not self.at_reset:
-            reach = {n for name in names for n in graph.effects_now(name)}
-        else:
-            reach = {n for name in names for n in graph.effects_later(name)}
-        return moved - names - reach
+        at_once = first and not self.at_reset
+        out = moved - set(change.do)
+        for name in change.do:
+            out -= self.bench.effects(self.graph, name, at_once=at_once) if out else out
+        return out
 
     def _note(self, i: int, edges: set[Edge], stray: set[str]) -> None:
         known, own = self.bench.evidence, self.added[i]
@@ -300,21 +316,23 @@ class _Rows:
 
     def look(self, *, drawn: bool) -> None:
         """Notes the variables that moved observation, reward, info or, if `drawn`, the picture."""
-        bench, known = self.bench, self.bench.evidence
-        alive = np.flatnonzero(self.live).tolist()
-        todo = [i for i in alive if self.changes[i].name and self.changes[i].name not in known.seen]
+        bench, alive = self.bench, np.flatnonzero(self.live).tolist()
+        todo = [i for i in alive if self.changes[i].name and self._unseen(i)]
         if not todo:
             return
         parts = list(_observed(bench.world))
         for i in todo:
-            if any(_differ(part[i + 1], part[0]) for part in parts):
+            if self._unseen(i) and any(_differ(part[i + 1], part[0]) for part in parts):
                 self._see(i)
-        todo = [i for i in todo if self.changes[i].name not in known.seen]
+        todo = [i for i in todo if self._unseen(i)]
         fact = bench.world.render(0) if drawn and todo else None
         for i in todo if fact is not None else ():
-            if not np.array_equal(bench.world.render(i + 1), fact):
+            if self._unseen(i) and not np.array_equal(bench.world.render(i + 1), fact):
                 self._see(i)
                 self.added[i].by_picture = True
+
+    def _unseen(self, i: int) -> bool:
+        return self.changes[i].name not in self.bench.evidence.seen
 
     def _see(self, i: int) -> None:
         self.bench.evidence.seen.add(self.changes[i].name)
@@ -337,7 +355,8 @@ def _credit_now(graph: CausalGraph, moved: set[str], held: set[str]) -> set[Edge
     out: set[Edge] = set()
     for child in moved - held:
         parents = graph.parents(child) & moved
-        out |= {(p, child) for p in parents if not parents - {p} - graph.twins(p)}
+        others = parents - graph.twins(child)
+        out |= {(p, child) for p in parents if not others - {p} - graph.twins(p)}
     return out
 
 
@@ -414,12 +433,15 @@ def plain(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def stored(world_id: str) -> Mapping[str, Any]:
-    """Returns what `tools/witnesses.py` stored beside the world: options, worlds, trials."""
+def stored(world_id: str) -> list[dict[str, Any]]:
+    """Returns the groups that `tools/witnesses.py` stored beside the world.
+
+    Each has the options of its worlds, how many of them there are, and its trials.
+    """
     file = witness_file(world_id)
     table = parse_json(file.read_text(), file.name) if file.exists() else {}
-    row: Mapping[str, Any] = table.get(world_id, {})
-    return row
+    groups: list[dict[str, Any]] = table.get(world_id, [])
+    return groups
 
 
 def witness_file(world_id: str) -> Path:
@@ -428,11 +450,15 @@ def witness_file(world_id: str) -> Path:
     return Path(str(module.__file__)).parent / "witnesses.json"
 
 
-def replay(world_id: str) -> WitnessBench:
-    """Returns a bench on which every stored trial has run; the caller closes it."""
-    row = stored(world_id)
-    trials = [WitnessTrial.from_json(data) for data in row.get("trials", ())]
-    bench = WitnessBench(world_id, row.get("options", {}), row.get("worlds", FEW_WORLDS))
-    for trial in trials:
-        bench.run(trial)
-    return bench
+def replay(world_id: str) -> list[str]:
+    """Runs every stored trial and returns a line for each thing that breaks the law."""
+    groups = stored(world_id) or [{"options": {}, "worlds": 2, "trials": []}]
+    evidence, broken = Evidence(), list[str]()
+    for group in groups:
+        bench = WitnessBench(world_id, group["options"], group["worlds"], evidence)
+        for data in group["trials"]:
+            bench.run(WitnessTrial.from_json(data))
+        if group is groups[-1]:
+            broken = evidence.broken(bench.declared, bench.world)
+        bench.close()
+    return broken

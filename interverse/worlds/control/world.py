@@ -317,8 +317,8 @@ class ControlWorld(World):
         return self._stages[world].shapes()
 
     def scenarios(self) -> tuple[Scenario, ...]:
-        """Returns a body that has fallen, and cameras that look elsewhere."""
-        return (_fallen, _looking_around)
+        """Returns a body that has fallen or flies, and cameras that look elsewhere."""
+        return (_fallen, _looking_around, _thrown)
 
     def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
@@ -357,6 +357,13 @@ def _looking_around(
     """Turns and moves the camera, so that sky, floor and what it mirrors come into view."""
     yield "do", {"camera/rotation": rng.uniform(-0.8, 0.8, 3)}
     yield "do", {"camera/position": values["camera/position"] + rng.uniform(-0.5, 0.5, 3)}
+
+
+def _thrown(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Sets everything moving fast, so that weak damping shows."""
+    yield "do", {"qvel": 5.0 * rng.standard_normal(values["qvel"].shape)}
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
