@@ -61,7 +61,7 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
         trials += search(bench, most if tries is None else tries, start=10**4 * bool(known))
         rows = [trial.to_json() for trial in trials]
         groups.append({"options": dict(options), "worlds": worlds, "trials": rows})
-        broken = evidence.broken(bench.declared, bench.world)
+        broken = [line for lines in bench.broken().values() for line in lines]
         bench.close()
     return broken, [group for group in groups if group["trials"]]
 
@@ -71,7 +71,7 @@ def _write(world_id: str, groups: list[Any]) -> None:
     file = witness_file(world_id)
     table = json.loads(file.read_text()) if file.exists() else {}
     table[world_id] = groups
-    rows = [f" {json.dumps(name)}: [{', '.join(map(_text, table[name]))}]" for name in sorted(table)]
+    rows = [f' "{name}": [{", ".join(map(_text, table[name]))}]' for name in sorted(table)]
     file.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 

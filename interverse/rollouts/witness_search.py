@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 
 from interverse.core.rng import generator
-from interverse.rollouts.witnesses import Change, Evidence, WitnessBench, WitnessTrial, plain, some_action
+from interverse.rollouts.witnesses import (
+    MANY_EDGES,
+    Change,
+    Evidence,
+    WitnessBench,
+    WitnessTrial,
+    edge_kind,
+    plain,
+    some_action,
+)
 from interverse.scm import Box, Space, Variable
-from interverse.scm.graph import NEXT, CausalGraph, now
+from interverse.scm.graph import NEXT, CausalGraph, Edge, now
 
 _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
@@ -89,7 +98,7 @@ def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple
 def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
-    edges = bench.evidence.missing_edges(graph)
+    edges = _some_of_each_kind(graph, bench.evidence.missing_edges(graph), rng)
     wanted = {(now(a), _mediators(graph, a, b)) for a, b in edges if not a.endswith(NEXT)}
     wanted |= {(name, frozenset()) for name in bench.evidence.missing_variables(variables)}
     wanted |= {(name, frozenset()) for edge in edges for name in _upstream(graph, edge)}
@@ -105,13 +114,23 @@ def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
             yield Change({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
 
 
+def _some_of_each_kind(
+    graph: CausalGraph, edges: list[Edge], rng: np.random.Generator
+) -> list[Edge]:
+    """Returns the edges; of a graph with very many, one of each kind."""
+    if graph.number_of_edges() <= MANY_EDGES:
+        return edges
+    order = [edges[i] for i in rng.permutation(len(edges))]
+    return list({edge_kind(edge): edge for edge in order}.values())
+
+
 def _mediators(graph: CausalGraph, parent: str, child: str) -> frozenset[str]:
     """Returns what must be held still for a change of the parent to reach the child directly."""
     between = graph.parents(child) & graph.effects_now(parent)
     return frozenset(between - {parent} - graph.twins(parent))
 
 
-def _upstream(graph: CausalGraph, edge: tuple[str, str]) -> set[str]:
+def _upstream(graph: CausalGraph, edge: Edge) -> set[str]:
     """Returns what may move the parent of an edge where nobody can set it."""
     parent = edge[0]
     if not parent.endswith(NEXT):

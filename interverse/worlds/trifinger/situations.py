@@ -23,6 +23,8 @@ _TIP = 0.008  # of a fingertip's ball, m
 _FINGERS = 3
 _LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
 _GAPS = (0.0005, 0.002, 0.005, 0.01, 0.02)
+_HIGH = 5  # blocks on each other at most
+_SPREADS = (0.03, 0.03, 0.06, 0.08, 0.1, 0.12, 0.12, 0.14)  # from the middle, m
 _WALL = np.linspace(0.19, 0.12, 36)  # distances from the middle to try, m
 
 
@@ -52,7 +54,7 @@ def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scena
 
     def pile(values: _Values, rng: np.random.Generator) -> _Moves:
         names = _blocks(values)
-        yield from stand(values, rng, rng.permutation(names).tolist())
+        yield from stand(values, rng, rng.permutation(names)[:_HIGH].tolist())
         yield "do", {"robot/action_delay": int(rng.integers(2))}
         for name in names:
             outwards = 4.0 * values[f"{name}/cartesian_position"] * (1.0, 1.0, 0.0)
@@ -67,7 +69,7 @@ def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scena
 
 
 def _in_the_middle(values: _Values, rng: np.random.Generator, names: list[str]) -> _Moves:
-    yield "try", [_tower(values, names, rng.uniform(-0.03, 0.03, 2)) for _ in range(3)]
+    yield "try", [_tower(values, names, spread * rng.uniform(-1, 1, 2)) for spread in _SPREADS]
 
 
 def _at_the_wall(values: _Values, rng: np.random.Generator, names: list[str]) -> _Moves:
