@@ -8,23 +8,28 @@ missing and stores the trials that are needed. A graph or a world that changed i
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:  # `python tools/witnesses.py` starts with tools/ alone
     sys.path.insert(0, str(ROOT))
 
-from interverse.rollouts.witness_search import search  # noqa: E402
+from interverse.rollouts.witness_search import needed, search  # noqa: E402
 from interverse.rollouts.witnesses import (  # noqa: E402
     Evidence,
     WitnessBench,
     WitnessTrial,
     replay,
+    some_action,
     stored,
     witness_file,
 )
@@ -57,13 +62,37 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
     for options, worlds, most in settings:
         bench = WitnessBench(world_id, options, worlds, evidence)
         trials = [WitnessTrial.from_json(data) for data in known.get(str(dict(options)), ())]
-        trials = [trial for trial in trials if any(e.edges or e.seen for e in bench.run(trial))]
+        trials += [] if known else _of_relatives(world_id, options, bench)
+        trials = [part for trial in trials if (part := needed(trial, bench.run(trial))).changes]
         trials += search(bench, most if tries is None else tries, start=10**4 * bool(known))
         rows = [trial.to_json() for trial in trials]
         groups.append({"options": dict(options), "worlds": worlds, "trials": rows})
         broken = [line for lines in bench.broken().values() for line in lines]
         bench.close()
     return broken, [group for group in groups if group["trials"]]
+
+
+def _of_relatives(
+    world_id: str, options: Mapping[str, Any], bench: WitnessBench
+) -> list[WitnessTrial]:
+    """Returns the trials of the nearest id of the family, as far as they fit this world."""
+    file = witness_file(world_id)
+    table = json.loads(file.read_text()) if file.exists() else {}
+    nearest = difflib.get_close_matches(world_id, [n for n in table if n != world_id], 1, 0.0)
+    groups = [g for n in nearest for g in table[n] if g["options"] == dict(options)]
+    trials = [WitnessTrial.from_json(data) for g in groups for data in g["trials"]]
+    shape = np.shape(some_action(bench.world, 0, 0))
+    fitting = [t for t in trials if all(np.shape(a) == shape for a in t.actions)]
+    fitting = [t for t in fitting if all(_fits(m, bench) for kind, m in t.before if kind == "do")]
+    return [replace(t, changes=[c for c in t.changes if _fits(c.do, bench)]) for t in fitting]
+
+
+def _fits(values: Mapping[str, Any], bench: WitnessBench) -> bool:
+    declared = bench.world.variables
+    return all(
+        name in declared and (value is None or np.shape(value) == declared[name].shape)
+        for name, value in values.items()
+    )
 
 
 def _write(world_id: str, groups: list[Any]) -> None:

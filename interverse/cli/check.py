@@ -64,7 +64,7 @@ def check(config: Check) -> list[LawResult]:
         raise InvalidValueError(
             explain(
                 f"{config.id} breaks {len(broken)} of {len(rows)} laws: {'; '.join(broken)}",
-                fix="See docs/causal_core.md for what each law asks",
+                fix="See CONTRIBUTING.md for what each law asks",
             )
         )
     return rows

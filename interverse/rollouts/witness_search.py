@@ -40,12 +40,12 @@ def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTr
         trial = _propose(bench, number)
         if trial is None:
             break
-        kept = _kept(trial, bench.run(trial))
+        kept = needed(trial, bench.run(trial))
         out += [kept] if kept.changes else []
     return out
 
 
-def _kept(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
+def needed(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
     """Returns the trial with the changes that showed something, and the steps they needed."""
     useful = [(c, e) for c, e in zip(trial.changes, added, strict=True) if e.edges or e.seen]
     steps = max((e.steps for _, e in useful), default=0)
@@ -158,7 +158,8 @@ def _nearby(variable: Variable, present: Any, rng: np.random.Generator) -> Any:
     if variable.dtype is np.int64:
         other, out = np.asarray(domain.sample(rng)), np.array(present)
         place = tuple(rng.integers(n) for n in out.shape)
-        out[place] = other[place]
+        mirrored = (domain.low + domain.high - out)[place]
+        out[place] = mirrored if other[place] == out[place] else other[place]
         return out
     if not isinstance(domain, Box):
         return domain.sample(rng)

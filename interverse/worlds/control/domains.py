@@ -35,6 +35,7 @@ class Domain:
         moving_start: whether the task draws velocities too where an episode starts.
         effector: whether a second part of the body has its own colour.
         target: whether there is a target to see in some task.
+        hide_target: the tasks that do not show it.
     """
 
     tasks: tuple[str, ...]
@@ -53,6 +54,7 @@ class Domain:
     moving_start: bool = False
     effector: bool = False
     target: bool = False
+    hide_target: tuple[str, ...] = ()
 
 
 DOMAINS = {
@@ -102,6 +104,7 @@ DOMAINS = {
         floor="ground",
         effector=True,
         target=True,
+        hide_target=("spin",),
     ),
     "fish": Domain(
         tasks=("swim", "upright"),
@@ -114,6 +117,7 @@ DOMAINS = {
         background=False,
         effector=True,
         target=True,
+        hide_target=("upright",),
     ),
     "hopper": Domain(
         tasks=("hop", "stand"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -19,7 +20,7 @@ from interverse.art.pictures import (
 )
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
-from interverse.scm import table, with_defaults
+from interverse.scm import Variable, table, with_defaults
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
 from interverse.sim.threads import Crew, cores
@@ -87,7 +88,9 @@ class ControlWorld(World):
         pictures = shelves["floor"], shelves["background"]
         declared = control_variables(options.domain, options.poles, (model.nq, model.nv), pictures)
         moving = () if self._distraction is None else self._distraction.variables()
-        declared = table(*declared.values(), *moving)
+        hidden = options.task in DOMAINS[options.domain].hide_target
+        shown = [_hidden(v) if hidden else v for v in declared.values()]
+        declared = table(*shown, *moving)
         self._moving = tuple(variable.name for variable in moving)
         fixed = dict(options.defaults)
         for name in self.reset_variables:
@@ -333,6 +336,12 @@ class ControlWorld(World):
         """Releases what the worlds draw with."""
         for stage in self._stages:
             stage.close()
+
+
+def _hidden(variable: Variable) -> Variable:
+    """Returns the variable as it is in a task that hides its target."""
+    unseen = variable.name == "target/color"
+    return replace(variable, inert="this task hides the target") if unseen else variable
 
 
 def _distraction(options: ControlOptions) -> Distraction | None:
