@@ -38,6 +38,17 @@ class PixelMoment(NamedTuple):
     ends: NDArray[np.bool_]  # (lanes,): terminated by the action
 
 
+class PixelDraw(NamedTuple):
+    """Transitions by number: frames of (N, stack + 1), and actions, reward and end in a row."""
+
+    rows: torch.Tensor  # int64
+    numbers: torch.Tensor  # float32, (N, A + 2)
+
+    def to(self, device: torch.device) -> PixelDraw:
+        """Returns the draw on a device, without waiting for the copy."""
+        return PixelDraw(*(part.to(device, non_blocking=True) for part in self))
+
+
 @final
 class Replay:
     """Keeps the last `capacity` frames of some lanes.
@@ -104,25 +115,26 @@ class Replay:
 
     def sample(self, count: int, rng: np.random.Generator) -> PixelBatch:
         """Returns transitions drawn evenly, on the frames' device."""
+        return self.gather(self.draw(count, rng).to(self._frames.device))
+
+    def draw(self, count: int, rng: np.random.Generator) -> PixelDraw:
+        """Returns which transitions a batch has, drawn evenly, and all of them but pictures."""
         times, lanes = self._choose(count, rng)
         slots = times % self.slots
         back = np.minimum(np.arange(self.stack - 1, 0, -1), self._ages[slots, lanes][:, None])
         path = np.concatenate([times[:, None] - back, times[:, None], times[:, None] + 1], axis=1)
         rows = (path % self.slots) * self.lanes + lanes[:, None]
-        index = torch.from_numpy(rows.ravel()).to(self._frames.device)
-        frames = self._frames.flatten(0, 1).index_select(0, index)
-        frames = frames.view(count, self.stack + 1, *frames.shape[1:])
-        shape = (count, -1, *frames.shape[3:])
-        small = (
-            torch.from_numpy(array).to(frames.device, non_blocking=True)
-            for array in (
-                self._actions[slots, lanes],
-                self._rewards[slots, lanes][:, None],
-                self._ends[slots, lanes][:, None].astype(np.float32),
-            )
-        )
-        actions, rewards, ends = small
-        now, then = frames[:, :-1].reshape(shape), frames[:, 1:].reshape(shape)
+        earned = self._rewards[slots, lanes], self._ends[slots, lanes].astype(np.float32)
+        numbers = np.column_stack([self._actions[slots, lanes], *earned])
+        return PixelDraw(torch.from_numpy(rows), torch.from_numpy(numbers))
+
+    def gather(self, draw: PixelDraw) -> PixelBatch:
+        """Returns the batch of a draw that lies on the frames' device: nothing else is read."""
+        frames = self._frames.flatten(0, 1).index_select(0, draw.rows.flatten())
+        channels, side = self.frame_channels, frames.shape[2:]
+        pictures = frames.view(len(draw.rows), -1, *side)
+        actions, rewards, ends = draw.numbers.split([draw.numbers.shape[1] - 2, 1, 1], dim=1)
+        now, then = pictures[:, :-channels], pictures[:, channels:]  # they share their frames
         return PixelBatch(now, actions, rewards, ends, then)
 
     def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
