@@ -141,9 +141,9 @@ class Agent(ABC):
     def compile(self) -> None:
         """Has Torch compile the parts of the networks; they are called the same way afterwards."""
         nets = self.networks
-        heads = [nets.critics, nets.target_critics, nets.actor, nets.encoder.trunk]
-        heads += [nets.target_encoder.trunk, nets.actor_trunk, *self.extra.values()]
-        for part in heads:
+        heads = [nets.critics, nets.target_critics, nets.actor, nets.actor_trunk]
+        trunks = [nets.encoder.trunk, nets.target_encoder.trunk]
+        for part in (*heads, *trunks, *self.extra.values()):
             if part is not None:
                 part.compile(dynamic=False)
         for encoder in (nets.encoder, nets.target_encoder):

@@ -83,7 +83,8 @@ class PixelEncoder(nn.Module):
         """Returns the activations of every convolution, (N, filters, h, w) each."""
         x, maps = scaled(pictures), []
         for layer in self.convolutions:
-            spare = x.shape[1] - layer.in_channels  # type: ignore[operator]
+            assert isinstance(layer, nn.Conv2d)
+            spare = x.shape[1] - layer.in_channels
             weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight
             x = functional.relu(functional.conv2d(x, weight, layer.bias, layer.stride))
             maps.append(x)
