@@ -50,6 +50,7 @@ class Agent(ABC):
         extra: modules that only this kind of agent has, by name.
         optimisers: by what they train; `critic` trains the encoder too.
         updates: how many were made.
+        returns: steps whose rewards a transition adds up, discounted, before its successor.
     """
 
     options_type: ClassVar[type[AgentOptions]] = AgentOptions
@@ -58,7 +59,7 @@ class Agent(ABC):
     def __init__(
         self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
     ) -> None:
-        self.hyper, self.sizes, self.updates = hyper, sizes, 0
+        self.hyper, self.sizes, self.updates, self.returns = hyper, sizes, 0, 1
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         networks = SoftNetworks(sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
@@ -143,7 +144,8 @@ class Agent(ABC):
         nets = self.networks
         heads = [nets.critics, nets.target_critics, nets.actor, nets.actor_trunk]
         trunks = [nets.encoder.trunk, nets.target_encoder.trunk]
-        for part in (*heads, *trunks, *self.extra.values()):
+        learned = [part for part in self.extra.values() if list(part.parameters())]
+        for part in (*heads, *trunks, *learned):
             if part is not None:
                 part.compile(dynamic=False)
         for encoder in (nets.encoder, nets.target_encoder):

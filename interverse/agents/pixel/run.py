@@ -82,6 +82,7 @@ class PixelRun:
             actions=sizes.actions,
             stack=hyper.frame_stack,
             device=config.device,
+            discounts=tuple(hyper.discount**k for k in range(self.agent.returns)),
         )
         self._update = GraphedUpdate(self.agent, self._replay.gather)
         self._rng = generator(seed=config.seed, name="pixel/replay")

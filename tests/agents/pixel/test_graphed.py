@@ -59,6 +59,21 @@ def test_a_draw_is_gathered_where_the_frames_are():
     assert set(drawn.ends.unique().tolist()) <= {0.0, 1.0}
 
 
+def test_returns_of_several_steps_are_discounted_and_stay_in_their_episode():
+    buffer = Replay(capacity=40, lanes=1, frame=(3, 4, 4), actions=1, stack=2, discounts=(1.0, 0.5))
+    for time in range(30):
+        frame = np.full((1, 3, 4, 4), time, dtype=np.uint8)
+        acted = np.full((1, 1), time, np.float32)
+        earned = np.array([10.0 + time], np.float32)
+        buffer.add(PixelMoment(frame, np.array([time % 7]), acted, earned, np.array([False])))
+    batch = buffer.sample(64, rng_of(0))
+    time = batch.actions[:, 0]
+    assert torch.equal(batch.observations[:, 3, 0, 0].float(), time)
+    assert torch.equal(batch.successors[:, 3, 0, 0].float(), time + 2)
+    assert torch.equal(batch.rewards[:, 0], 10 + time + 0.5 * (11 + time))
+    assert set((time % 7).tolist()) == {0.0, 1.0, 2.0, 3.0, 4.0}, "none leaves its episode"
+
+
 def rng_of(seed):
     return np.random.default_rng(seed)
 
