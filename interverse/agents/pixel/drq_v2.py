@@ -73,14 +73,15 @@ class DrqV2(Agent):
         self.options = DrqV2Options() if options is None else options
         self.returns = self.options.returns
         self._shift = augmentation("drq_no_noise")
-        self.extra["fading"] = Fading(self.options, hyper).to(self.device)
+        self._fading = Fading(self.options, hyper).to(self.device)
+        self.extra["fading"] = self._fading
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; observations and successors are shifted apart."""
         nets = self.networks
         (seen,) = self._shift(batch.observations, generator=self.generator)
         (successors,) = self._shift(batch.successors, generator=self.generator)
-        spread = self.extra["fading"].step()
+        spread = self._fading.step()
         target = self._target(batch, successors, spread)
         flat = nets.encoder.convolve(seen)
         values = nets.critics(nets.encoder.trunk(flat), batch.actions)
@@ -121,7 +122,7 @@ class DrqV2(Agent):
         read = self.networks.acting(maps[-1].flatten(1))
         draws = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
         mean = self.networks.actor(read, draws).mean
-        moved = mean + self.extra["fading"].spread() * draws
+        moved = mean + self._fading.spread() * draws
         return moved.clamp(-1.0, 1.0).cpu().numpy()
 
 

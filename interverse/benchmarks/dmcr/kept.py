@@ -34,10 +34,13 @@ def kept_table(runs: Sequence[Mapping[str, Any]]) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for (task, agent), found in groups.items():
         rows.append(_ours(task, agent, found))
-        theirs = published(2, _TASK_NAMES[task], _AGENT_NAMES.get(agent, ""))
+        name = _AGENT_NAMES.get(agent, "")
+        theirs = published(2, _TASK_NAMES[task], name)
+        learned = published(1, _TASK_NAMES[task], name).get("train", np.nan)
         if theirs:
-            numbers = [Estimate(theirs.get(name, np.nan)) for name in FACTORS]
-            rows.append((_TASK_NAMES[task], f"{_AGENT_NAMES[agent]}, paper", "", "", *numbers))
+            theirs = {"none": learned, **theirs}
+            numbers = [Estimate(theirs.get(factor, np.nan)) for factor in FACTORS]
+            rows.append((_TASK_NAMES[task], f"{name}, paper", "", "", *numbers))
     return TextTable(
         header=("task", "agent", "decisions of each seed", "episodes", *FACTORS),
         rows=tuple(rows),
