@@ -198,11 +198,13 @@ def _reap(session: int) -> None:
 
 
 def _session(entry: Path) -> int:
+    """Returns the session of a process that works; Ray's agents end by themselves, later."""
     try:
         fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        agent = b"Agent" in (entry / "cmdline").read_bytes()
     except OSError:
         return -1
-    return -1 if fields[0] == "Z" else int(fields[3])
+    return -1 if agent or fields[0] == "Z" else int(fields[3])
 
 
 def _compare(case: KillCase, ours: Path, theirs: Path) -> int:
@@ -226,15 +228,17 @@ def _compare(case: KillCase, ours: Path, theirs: Path) -> int:
 def table(record: dict[str, Any]) -> str:
     """Returns the record as a Markdown table.
 
-    >>> case = {"victim": "driver", "kills": 10, "equal_ends": 3, "files": 2}
-    >>> print(table({"cases": {"train": case}, "command": "c", "commit": "d"}).splitlines()[2])
-    | train | driver | 10 | 3 of 3 | 2 |
+    >>> case = {"victim": "driver", "kills": 10, "equal_ends": 3, "files": 2, "commit": "d"}
+    >>> print(table({"cases": {"train": case}, "command": "c"}).splitlines()[2])
+    | train | driver | 10 | 3 of 3 | 2 | d |
     """
-    lines = ["| verb | killed | kills | equal ends | files compared |", "|---|---|---|---|---|"]
+    titles = ("verb", "killed", "kills", "equal ends", "files compared", "commit")
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, row in record["cases"].items():
         ends = f"{row['equal_ends']} of {row['equal_ends']}"
-        lines.append(f"| {name} | {row['victim']} | {row['kills']} | {ends} | {row['files']} |")
-    return "\n".join([*lines, "", f"`{record['command']}`, commit {record['commit']}."])
+        cells = (name, row["victim"], row["kills"], ends, row["files"], row["commit"])
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join([*lines, "", f"`{record['command']}`"])
 
 
 def main() -> None:
@@ -259,11 +263,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             row = kill_case(name, Path(folder), given.kills)
         print(name, row, flush=True)
-        cases = {**held["cases"], name: {"victim": CASES[name].victim, **row}}
+        row |= {"victim": CASES[name].victim, "commit": found.stdout.strip()}
+        cases = {**held["cases"], name: row}
         held = {
             "cases": {known: cases[known] for known in CASES if known in cases},
             "command": "python tools/kill_matrix.py",
-            "commit": found.stdout.strip(),
         }
         FILE.write_text(json.dumps(held, indent=1) + "\n")
 
