@@ -25,7 +25,7 @@ from interverse.core.errors import (
     missing_extra,
     unknown,
 )
-from interverse.core.files.atomic import storage, write_json
+from interverse.core.files.atomic import quiet_threads, storage, write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.core.files.lock import alone_in
 from interverse.core.rng import check_seed
@@ -121,7 +121,7 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     env = make_env(config)
     try:
         model = make_model(config, env)
-        with alone_in(config.out), storage(config.out):
+        with alone_in(config.out), storage(config.out), quiet_threads():
             _claim(config)
             logger = configure(str(config.out / "tensorboard"), ["tensorboard"])
             model.set_logger(logger)

@@ -56,6 +56,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "reproduce",
         "published tables, made again",
     ),
+    "sweep": (
+        "interverse.cli.sweep",
+        "SweepCommand",
+        "sweep_command",
+        "tasks x algorithms x curricula x seeds",
+    ),
     "train": (
         "interverse.cli.train",
         "TrainCommand",
@@ -134,7 +140,7 @@ def _run(verb: str, args: list[str]) -> int:
     except KeyboardInterrupt:
         _say(f"interverse {verb}: stopped", sys.stderr)
         return 130
-    except (_UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
+    except (UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
         told = _told(error, verb)
         if told is None:
             raise
@@ -145,7 +151,7 @@ def _run(verb: str, args: list[str]) -> int:
 
 def _told(error: Exception, verb: str) -> str | None:
     """Returns the line that tells a user's mistake; None for a defect of ours."""
-    if isinstance(error, _UsageError):
+    if isinstance(error, UsageError):
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
         extra = _extra_of(error.name or "")
@@ -162,14 +168,14 @@ def _extra_of(module: str) -> str | None:
     return next((extra for extra, names in EXTRAS.items() if root in names), None)
 
 
-class _UsageError(Exception):
+class UsageError(Exception):
     """Flags that do not parse."""
 
 
 def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object]]:
     module_name, config_name, function_name = _row(verb, args)
     module = importlib.import_module(module_name)
-    return _parse(getattr(module, config_name), verb, args), getattr(module, function_name)
+    return parse_flags(getattr(module, config_name), verb, args), getattr(module, function_name)
 
 
 def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
@@ -186,7 +192,8 @@ def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
     return VERBS[verb][:3]
 
 
-def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
+def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
+    """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
     complaint = io.StringIO()
@@ -198,7 +205,7 @@ def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
             raise
         words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
         words = _TAIL.sub("", _HEADING.sub("", words))
-        raise _UsageError(words[:500].rstrip(".") + ".") from None
+        raise UsageError(words[:500].rstrip(".") + ".") from None
 
 
 _LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--twin")

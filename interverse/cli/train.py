@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rich.console import Console
 
@@ -14,6 +15,9 @@ from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import SpaceName
+
+if TYPE_CHECKING:
+    from interverse.learning.train import DeviceTrain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +73,8 @@ class TrainCommand:
 
 def train(config: TrainCommand) -> Path:
     """Trains and says where the policy is."""
-    if config.task.startswith(("blocks/", "chemistry/")):
-        raise InvalidValueError(
-            explain(
-                f"{config.task} has discrete actions on pictures, which no agent here learns",
-                fix=f"interverse fit {config.task} learns a world model and plans with it",
-            )
-        )
-    pixels = config.algorithm in get_args(PixelAlgorithm)
-    on_device = not pixels and config.device not in (None, "cpu")
-    if on_device:
-        folder = _train_on_device(config)
-    else:
-        folder = _train_pixels(config) if pixels else _train_sb3(config)
+    settings, run = training(config)
+    folder = run(settings, progress=True)
     console = Console()
     console.print(str(folder), soft_wrap=True)
     hint = f"Next: interverse evaluate {config.out}"
@@ -89,20 +82,48 @@ def train(config: TrainCommand) -> Path:
     return folder
 
 
-def _train_pixels(config: TrainCommand) -> Path:
-    from interverse.agents.pixel.config import PixelTrain  # loads Torch
-    from interverse.agents.pixel.train import train as run
+def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
+    """Returns the settings of the run that is asked for, and the function that trains with them.
 
-    given = _given(config, PixelTrain)
-    return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
+    Flags that do not go together raise here, before anything is begun.
+    """
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
+    if config.algorithm in get_args(PixelAlgorithm):
+        from interverse.agents.pixel.config import PixelTrain  # loads Torch
+        from interverse.agents.pixel.train import train as train_pixels
+
+        given = _given(config, PixelTrain) | {"hyper": parse_pairs(config.hyper)}
+        return PixelTrain(**given), train_pixels
+    if config.device not in (None, "cpu"):
+        return _device_settings(config), _train_on_device
+    from interverse.protocols.learning import (  # loads Torch, Stable-Baselines3
+        TrainAndEvaluate,
+        train_and_evaluate,
+    )
+
+    return TrainAndEvaluate(**_given(config, TrainAndEvaluate)), train_and_evaluate
+
+
+def _train_on_device(settings: DeviceTrain, *, progress: bool) -> Path:
+    """Trains on a device, with a line of progress now and then."""
+    from interverse.learning.train import train_on_device
+
+    log = Console(stderr=True, quiet=not progress)
+    return train_on_device(settings, report=lambda row: log.print(json.dumps(row)))
 
 
 _DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
 
 
-def _train_on_device(config: TrainCommand) -> Path:
-    """Trains PPO on thousands of worlds of a device, with a line of progress now and then."""
-    from interverse.learning.train import DeviceTrain, train_on_device  # loads Torch
+def _device_settings(config: TrainCommand) -> DeviceTrain:
+    """Returns the settings of PPO on thousands of worlds of a device."""
+    from interverse.learning.train import DeviceTrain  # loads Torch
 
     for item in fields(config):
         given = getattr(config, item.name)
@@ -118,18 +139,7 @@ def _train_on_device(config: TrainCommand) -> Path:
         for name in _DEVICE_FLAGS
         if name != "option" and getattr(config, name) is not None
     }
-    options = {"skip_frame": 3, **parse_pairs(config.option)}
-    log = Console(stderr=True)
-    return train_on_device(
-        DeviceTrain(**values, options=options), report=lambda row: log.print(json.dumps(row))
-    )
-
-
-def _train_sb3(config: TrainCommand) -> Path:
-    from interverse.protocols.learning import TrainAndEvaluate  # loads Torch, Stable-Baselines3
-    from interverse.protocols.learning import train_and_evaluate as run
-
-    return run(TrainAndEvaluate(**_given(config, TrainAndEvaluate)), progress=True)
+    return DeviceTrain(**values, options={"skip_frame": 3, **parse_pairs(config.option)})
 
 
 def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ import torch
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.errors import InvalidValueError, explain
-from interverse.core.files.atomic import write_json
+from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.json_text import read_json, read_json_object
+from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
@@ -92,7 +93,8 @@ def train_on_device(
         options=config.options,
     )
     try:
-        return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)
+        with alone_in(config.out), storage(config.out):
+            return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)
     finally:
         arena.close()
 

@@ -15,6 +15,8 @@ from interverse.agents.pixel.config import PixelPlan, PixelTrain, plan
 from interverse.agents.pixel.export import export
 from interverse.agents.pixel.run import PixelRun
 from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.files.atomic import quiet_threads, storage
+from interverse.core.files.lock import alone_in
 from interverse.envs import make
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.steps import matmul_precision
@@ -42,7 +44,12 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
-        with matmul_precision(config.precision):
+        with (
+            matmul_precision(config.precision),
+            alone_in(config.out),
+            storage(config.out),
+            quiet_threads(),
+        ):
             run = PixelRun(config, planned, learn_in, judge_in)
             return _train(config, run, planned, show=progress)
     finally:
