@@ -28,6 +28,7 @@ from interverse.models.losses import (
     kl_loss,
     transition_loss,
 )
+from interverse.models.patches import Seen, whole
 from interverse.models.source import ModelBatch
 from interverse.models.world_model import WorldModel
 
@@ -107,9 +108,9 @@ class Objective(nn.Module):
             return self._finetune_episodes(batch)
         return self._finetune(batch, draw)
 
-    def _pretrain(self, images: Tensor, draw: Draw) -> Tensor:
+    def _pretrain(self, images: Seen, draw: Draw) -> Tensor:
         state, divergence = self._sampled(images, draw.normal, 0)
-        return image_loss(self.model.decode(state), images) + divergence
+        return image_loss(self.model.decode(state), whole(images)) + divergence
 
     def _transition(self, latents: Latents, draw: Draw) -> Tensor:
         state, action, following = latents.state, latents.action, latents.next_state
@@ -146,8 +147,8 @@ class Objective(nn.Module):
         following, more = self._sampled(batch.next_obs, draw.normal, 1)
         predicted = self._predict(state, batch.action, draw)
         return (
-            image_loss(self.model.decode(state), batch.obs)
-            + image_loss(self.model.decode(predicted), batch.next_obs)
+            image_loss(self.model.decode(state), whole(batch.obs))
+            + image_loss(self.model.decode(predicted), whole(batch.next_obs))
             + transition_loss(predicted, following)
             + divergence
             + more
@@ -164,10 +165,11 @@ class Objective(nn.Module):
             + transition_loss(predicted, following)
         )
 
-    def _sampled(self, images: Tensor, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
+    def _sampled(self, images: Seen, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
         """Returns states and their divergence: a VAE's sample in training, its mean otherwise."""
         if not self.model.config.entry.samples:
-            return self.model.encode(images), torch.zeros((), device=images.device)
+            state = self.model.encode(images)
+            return state, state.new_zeros(())
         mean, log_variance = self.model.posterior(images)
         state = mean
         if self.training:
