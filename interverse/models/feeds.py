@@ -21,8 +21,6 @@ from interverse.models.source import (
 from interverse.models.stages import Episodes, Latents
 from interverse.models.world_model import WorldModel
 
-_ENCODE_CHUNK = 1024
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,8 @@ def feed(stage: str, source: TransitionSource, learner: Learner, how: FeedSettin
     )
     if stage == "transition":
         spread = how.sample_latents and config.entry.samples
-        states, spreads = encodings(learner, source, see)
+        states, spreads = encodings(learner, source, lambda n: see(n, False), how.batch_size)
+        check()
         return _latent_feed(source, states, spreads, whole=episodes, spread=spread)
     drawn, axes = stage in ("pretrain", "finetune"), 0 if how.own_orders else None
 
@@ -105,15 +104,12 @@ class Encode(nn.Module):
 
 @torch.no_grad()
 def encodings(
-    learner: Learner, source: TransitionSource, see: Callable[[Tensor, bool], Seen]
+    learner: Learner, source: TransitionSource, see: Callable[[Tensor], Seen], batch_size: int
 ) -> tuple[Tensor, Tensor]:
     """Returns states and spreads (members, frames, slots, width) of every frame of a source."""
     encode = Encode(cast("WorldModel", learner.module)).eval()
     numbers = torch.arange(num_frames(source), device=source.device)
-    parts = [
-        learner.call(encode, (see(chosen, False),), (None,))
-        for chosen in numbers.split(_ENCODE_CHUNK)
-    ]
+    parts = [learner.call(encode, (see(chosen),), (None,)) for chosen in numbers.split(batch_size)]
     states, spreads = zip(*parts, strict=True)
     return torch.cat(states, dim=1), torch.cat(spreads, dim=1)
 
@@ -125,7 +121,9 @@ def _latent_feed(
 
     def load_transitions(chosen: Tensor) -> Latents:
         where = places(source, chosen)
-        own = torch.arange(len(states), device=states.device)[:, None]  # against (B,) or (members, B)
+        own = torch.arange(len(states), device=states.device)[
+            :, None
+        ]  # against (B,) or (members, B)
         return Latents(
             states[own, where.frame],
             where.action.expand(len(states), -1),

@@ -35,6 +35,8 @@ class Fit:
     validation_order: Literal["file", "shuffled"] = "file"
     """In file order, a validation batch holds few episodes and its negatives are hard: the
     contrastive loss is then several times the training loss. The reference does so."""
+    finetune: bool = True
+    """nll: whether the third stage follows, which trains encoder, decoder and transition on."""
     sample_latents: bool = False
     """vae, transition stage: train on sampled states as the reference does, not on means."""
     device: str = "cpu"
@@ -80,6 +82,7 @@ class Fit:
             "order_seed",
             "episodes_per_batch",
             "validation_order",
+            "finetune",
             "sample_latents",
             "precision",
         )

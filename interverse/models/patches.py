@@ -122,7 +122,8 @@ class PatchTable:
         chosen = torch.zeros_like(place[..., :1]).expand(*place.shape[:-1], room + 1)
         chosen = chosen.scatter(-1, place, every)[..., :room]
         kept = counts.new_zeros(*place.shape[:-1], room + 1).scatter(-1, place, counts)
-        local = position.gather(-1, flat).unflatten(-1, (numbers.shape[-1], -1))
+        local = position.gather(-1, flat).clamp(max=room - 1)  # `check` tells if it matters
+        local = local.unflatten(-1, (numbers.shape[-1], -1))
         pixels = frames_of(self._source, numbers) if images else kept[..., :0]
         return Patches(self.windows[chosen].float() / 255.0, kept[..., :room], local, pixels)
 

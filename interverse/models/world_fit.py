@@ -115,7 +115,8 @@ def _fit_together(
 ) -> Iterator[Fitted]:
     """Yields the results of seeds trained at once."""
     models = [WorldModel.seeded(config, seed) for seed in seeds]
-    stages = [_stage(name, config, how, sources) for name in STAGES[config.loss]]
+    names = [name for name in STAGES[config.loss] if how.finetune or name != "finetune"]
+    stages = [_stage(name, config, how, sources) for name in names]
     name = "training-" + "-".join(str(seed) for seed in seeds)
     record = {"model": config.to_dict(), "fit": how.decides(), "seeds": list(seeds)}
     with ExitStack() as open_listeners:

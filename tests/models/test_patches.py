@@ -95,5 +95,3 @@ def test_training_ends_at_the_same_losses(model, loss, squares, tiny, monkeypatc
     whole = fit_world_model(config, how, train, valid)[0].history
     expected = [row["valid"] for row in whole]
     assert [row["valid"] for row in by_windows] == pytest.approx(expected, rel=2e-2)  # float32
-
-
