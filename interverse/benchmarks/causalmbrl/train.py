@@ -21,7 +21,7 @@ from interverse.models.fit import Fit
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import WorldModelConfig
 
-_SAVED_EVERY = 10  # epochs on a GPU, where writing each would cost more than the training
+SAVED_EVERY = 10  # epochs on a GPU, where writing each would cost more than the training
 
 
 @final
@@ -58,7 +58,7 @@ class Trainer:
             compile=settings.compile,
             finetune=settings.finetune,
             out=folder,
-            checkpoint_every=1 if settings.device == "cpu" else _SAVED_EVERY,
+            checkpoint_every=1 if settings.device == "cpu" else SAVED_EVERY,
             progress=sys.stderr.isatty(),
         )
         self.clock.check()
