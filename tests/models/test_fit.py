@@ -57,7 +57,7 @@ def test_contrastive_training_learns_to_predict(squares, valid, tiny):
     assert losses[-1] < 0.25 * losses[0]
 
 
-@pytest.mark.parametrize("model", ["ae", "vae", "gnn", "learned_graph", "lstm"])
+@pytest.mark.parametrize("model", ["ae", "vae", "gnn", "learned_graph", "lstm", "rssm"])
 def test_likelihood_stages_each_lower_their_loss(model, train, valid, tiny):
     how = Fit(epochs=2, batch_size=16, learning_rate=2e-3)
     (fitted,) = fit_world_model(tiny(model, "nll"), how, train, valid)
