@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LONGER = 900  # pixels along the longer side that are sent, about
+_GHOST_COLOR, _GHOST_SHARE = np.array([112.0, 72.0, 232.0]), 0.6
 _FIELD = math.radians(40.0)
 _ROOM = 1.06  # of the picture's size, in view
 _NARROW = 0.75  # width of the narrowest scene, in its heights, that the whole picture fits in
@@ -32,6 +33,16 @@ class ViewerCanvas:
         """Shows another picture of the same size."""
         if not np.array_equal(picture, self._shown):  # a picture is the largest thing to send
             self._handle.image, self._shown = large(picture), picture
+
+
+def blended(fact: NDArray[np.uint8], ghost: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns the fact's picture with the counterfactual's shining through where they differ."""
+    if fact.shape != ghost.shape:
+        return fact
+    tinted = 0.5 * ghost + 0.5 * _GHOST_COLOR
+    mixed = (1.0 - _GHOST_SHARE) * fact + _GHOST_SHARE * tinted
+    differs = (fact != ghost).any(axis=-1, keepdims=True)
+    return np.where(differs, mixed, fact).astype(np.uint8)
 
 
 def large(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
