@@ -307,9 +307,10 @@ def test_a_script_and_its_page_share_the_environment(world):
             env.step(env.action_space.sample())
         desk, session = page._viewer._page.desk, page._session
         assert (session.seed, session.steps) == (5, 3)
-        name = "gravity" if "slider" in world else "cpt/gain"
-        done, value = threading.Event(), float(inner.variables[name].space("A_B").high)
-        desk.order("do", lambda: str(session.do({name: value})) and done.set() or "")
+        (name, value) = ("gravity", -5.0) if "slider" in world else ("cpt/gain", 2.0)
+        done = threading.Event()
+        desk.order("do", lambda: str(session.do({name: value}).step))
+        desk.order("told", lambda: done.set() or "")
         assert done.wait(60)
         assert float(inner.values[name]) == value
         env.step(env.action_space.sample())
