@@ -27,7 +27,7 @@ _LINES = {"lit": "#e8590c", "constraint": "#868e96", "inert": "#ced4da", "plain"
 LEGEND = (
     ("do", "do"),
     ("changed", "changed at once"),
-    ("follows", "can follow later"),
+    ("follows", "can follow"),
     ("refused", "refused"),
 )
 
@@ -259,6 +259,6 @@ def legend_html() -> str:
     ]
     ring = (
         '<span style="display:inline-block;width:7px;height:7px;border-radius:3px;'
-        'border:2px solid #7048e8;margin:0 3px 0 8px"></span>differs in the ghost'
+        'border:2px solid #7048e8;margin:0 3px 0 8px"></span>differs in ghost'
     )
     return f'<div style="font-size:11px;color:#495057">{"".join([*dots, ring])}</div>'

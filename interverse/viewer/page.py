@@ -17,7 +17,7 @@ from interverse.viewer.scene import ViewerScene
 from interverse.viewer.session import Session
 from interverse.viewer.variable_panel import VariablePanel
 
-_LEFT, _RIGHT = 400, 400  # widths of the two panels, pixels
+_LEFT, _RIGHT = 370, 390  # widths of the two panels, pixels
 
 
 @final

@@ -32,7 +32,7 @@ class ViewerScene:
             self._add_views(desk)
 
     def _add_views(self, desk: Desk) -> None:
-        with desk.gui.add_folder("View", expand_by_default=True):
+        with desk.gui.add_folder("View", expand_by_default=False):
             self._follow = desk.gui.add_checkbox("Follow", True, hint="Keep it in the middle")
             self._camera = desk.gui.add_checkbox(
                 "Camera", False, hint="The picture of the world's own camera, textures and all"

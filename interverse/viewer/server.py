@@ -59,7 +59,7 @@ class Viewer:
         shown = "localhost" if host == "0.0.0.0" else host
         self.url = f"http://{shown}:{port}/?token={access.token}"
         self._page = Page(self._server, session, self._orders)
-        self._values_at, self._shown = 0.0, session.history
+        self._values_at, self._behind, self._shown = 0.0, False, session.history
 
     def run(self, seconds: float | None = None) -> None:
         """Carries out what the page asks for, for so many seconds or until stopped."""
@@ -69,8 +69,8 @@ class Viewer:
             with self._lock:
                 if self._page.desk.playing:
                     self._tick()
-                elif self._session.history is not self._shown:  # a script has gone on
-                    self._show()
+                elif self._behind or self._session.history is not self._shown:  # by a script
+                    self.show()
             took = time.monotonic() - started
             left = max(_TICK - took, 0.0 if self._page.desk.playing else took)  # the script's half
             order = self._orders.take(min(left, max(0.0, end - started)))
@@ -87,7 +87,7 @@ class Viewer:
         except Exception as error:  # whatever a page sends, the server goes on
             _LOG.warning("an order of the page failed", exc_info=error)
             self._page.desk.refuse(f"{type(error).__name__}: {error}")
-        self._shown = self._session.history
+        self._shown, self._behind = self._session.history, False
         self._page.refresh()
 
     def _tick(self) -> None:
@@ -100,16 +100,17 @@ class Viewer:
             desk.playing = False
         if self._session.history.ended:
             desk.playing = False
-        self._show()
+        self.show()
 
-    def _show(self) -> None:
-        """Shows the world now; looks at all variables only now and then while it plays."""
+    def show(self) -> None:
+        """Shows the world now, and all of its variables if they were not just before."""
         now, self._shown = time.monotonic(), self._session.history
-        if now - self._values_at > _VALUES or not self._page.desk.playing:
+        self._behind = now - self._values_at < _VALUES
+        if self._behind:
+            self._page.refresh_world()
+        else:
             self._values_at = now
             self._page.refresh()
-        else:
-            self._page.refresh_world()
 
     def stop(self) -> None:
         """Makes `run` return, from another thread."""
