@@ -18,6 +18,7 @@ from gymnasium.wrappers import TimeLimit
 
 import interverse as iv
 from interverse.cli import main
+from interverse.cli.view import View, session_of
 from interverse.core.errors import InvalidValueError
 from interverse.viewer.session import Session
 
@@ -264,6 +265,39 @@ def test_it_stops_by_itself_after_so_many_seconds(capsys):
     (line,) = said.out.splitlines()
     assert line.startswith(f"tutorial/slider-v1: open http://127.0.0.1:{port}/?token=")
     assert line.endswith(" in a browser; Ctrl-C stops")
+
+
+def test_a_run_plays_its_policy_in_its_own_world_while_sliders_are_pulled(opened, tmp_path):
+    torch = pytest.importorskip("torch")
+    from interverse.rollouts.exported import Card, ExportedPolicy
+
+    trained = {"config": {"task": "tutorial/slider-v1"}, "options": {"max_steps": 7}}
+    card = Card(
+        layers=1, activation="tanh", squash=False, low=[-1.0] * 2, high=[1.0] * 2, trained=trained
+    )
+    weights = {"obs.mean": torch.zeros(11), "obs.std": torch.ones(11)}
+    weights |= {"0.weight": torch.zeros(2, 11), "0.bias": torch.tensor([0.5, -0.25])}
+    ExportedPolicy(card, weights).save(tmp_path / "run" / "policy")
+    for words in (
+        {"id": str(tmp_path / "run")},
+        {"id": "tutorial/slider-v1", "policy": str(tmp_path / "run")},
+    ):
+        session = session_of(View(**words))
+        viewer = Viewer(session, port=free_port())
+        page = viewer._page
+        page.desk.order("play", page.episode._play)
+        page.variables.set(page.variables.controls["gravity"], -5.0)
+        while not session.history.ended:
+            viewer.run(0.2)
+        assert (session.id, session.env.world.max_steps, session.steps) == (
+            "tutorial/slider-v1",
+            7,
+            7,
+        )
+        assert [action.tolist() for action in session.history.actions] == [[0.5, -0.25]] * 7
+        assert [dict(event.values) for event in session.history.events] == [{"gravity": -5.0}]
+        viewer.close()
+        session.close()
 
 
 def test_ctrl_c_is_clean():
