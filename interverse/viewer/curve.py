@@ -72,8 +72,12 @@ def _axes(low: float, high: float, last: int, at: int) -> str:
         f'<path d="M{_LEFT} {_TOP} V{bottom} H{_WIDTH - 4}" fill="none" stroke="#adb5bd"/>'
         f'<path d="M{x:.1f} {_TOP} V{bottom}" stroke="#dee2e6"/>'
         '<g fill="#868e96">'
-        f'<text x="{_LEFT - 4}" y="{_TOP + 8}" text-anchor="end">{high:.5g}</text>'
-        f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{low:.5g}</text>'
+        f'<text x="{_LEFT - 4}" y="{_TOP + 8}" text-anchor="end">{_short(high)}</text>'
+        f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{_short(low)}</text>'
         f'<text x="{_LEFT}" y="{_HEIGHT - 4}">0</text>'
         f'<text x="{_WIDTH - 4}" y="{_HEIGHT - 4}" text-anchor="end">step {last}</text></g>'
     )
+
+
+def _short(number: float) -> str:
+    return f"{number:.3g}" if abs(number) < 1000.0 else f"{number:.0f}"

@@ -187,7 +187,7 @@ def _rows(names: Iterable[str]) -> Iterator[list[tuple[str, str, float]]]:
 
 def _grouped(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     groups: dict[str, list[str]] = {}
-    for name in sorted(names):
+    for name in sorted(names, key=lambda name: ("/" in name, name)):  # what has no object first
         groups.setdefault(name.rpartition("/")[0], []).append(name)
     yield from groups.items()
 

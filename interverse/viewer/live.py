@@ -65,8 +65,7 @@ class LiveView:
             raise
         self.url = self._viewer.url
         # Worlds are not made for two threads: every use of this environment waits for the page's.
-        for name in _USES:
-            setattr(env, name, self._guarded(name, getattr(env, name)))
+        vars(env).update({name: self._guarded(name, getattr(env, name)) for name in _USES})
         self._thread = threading.Thread(target=self._viewer.run, daemon=True)
         self._thread.start()
 
@@ -90,7 +89,7 @@ class LiveView:
         self._thread.join()
         self._viewer.close()
         for name in _USES:
-            delattr(self._env, name)
+            del vars(self._env)[name]  # the method is there again
         self._session.close()
 
     def __enter__(self) -> LiveView:

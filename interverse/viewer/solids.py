@@ -20,7 +20,7 @@ _ENDLESS = ("plane", "sky")
 _SMOOTH = ("sphere", "ellipsoid", "capsule")
 _TEXTURE = 256  # pixels a side, at most, of a picture that is sent
 _VIEW = np.array([0.5, -1.0, 1.35])  # from where a scene is first seen
-_DISTANCE = 1.9  # in radii of the scene
+_DISTANCE = 1.75  # in radii of the scene
 _AMBIENT, _SUN = 1.6, 2.0  # with these a colour looks about as it is named
 _GHOST_COLOR, _GHOST_TINT, _GHOST_OPACITY = np.array([0.44, 0.28, 0.91]), 0.75, 0.5
 
