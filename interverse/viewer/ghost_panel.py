@@ -26,7 +26,7 @@ class GhostPanel:
         gui = desk.gui
         names = [name for name, v in self._session.env.variables.items() if not v.read_only]
         gui.add_markdown("The same seed and the same actions, had this been done:", order=1.0)
-        self.chosen = gui.add_dropdown("Variable", names, order=2.0)
+        self.chosen = gui.add_dropdown("do", names, order=2.0)
         self.chosen.on_update(
             lambda _: desk.order("ghost/variable", lambda: self.offer(self.chosen.value))
         )
