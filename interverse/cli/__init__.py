@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "explain",
         "what each factor costs a policy",
     ),
+    "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),

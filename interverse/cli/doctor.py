@@ -27,6 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "discovery": ("causallearn",),
     "gpu": ("warp", "mujoco_warp", "rsl_rl"),
     "minari": ("minari",),
+    "onnx": ("onnx",),
     "ray": ("ray",),
     "report": ("matplotlib", "jinja2", "pandas", "imageio"),
     "rl": ("stable_baselines3",),
