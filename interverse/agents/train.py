@@ -18,6 +18,7 @@ from interverse.actors.words import curriculum_from_words
 from interverse.agents import presets, training_state
 from interverse.agents.presets import Algorithm, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
+from interverse.core.code import claim_run
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
@@ -25,8 +26,7 @@ from interverse.core.errors import (
     missing_extra,
     unknown,
 )
-from interverse.core.files.atomic import storage, write_json
-from interverse.core.files.json_text import read_json_object
+from interverse.core.files.atomic import storage
 from interverse.core.files.lock import alone_in
 from interverse.core.rng import check_seed
 from interverse.rollouts.exported import ExportedPolicy
@@ -78,6 +78,8 @@ class Train:
     """Options of the world, as for make."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -122,7 +124,7 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     try:
         model = make_model(config, env)
         with alone_in(config.out), storage(config.out):
-            _claim(config)
+            claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
             logger = configure(str(config.out / "tensorboard"), ["tensorboard"])
             model.set_logger(logger)
             try:
@@ -150,26 +152,8 @@ def _policy(config: Train, model: BaseAlgorithm) -> ExportedPolicy:
 
 def _record(config: Train) -> dict[str, Any]:
     record = asdict(config) | {"options": world_options(config)}
-    del record["out"]
+    del record["out"], record["allow_other_code"]
     return json.loads(json.dumps(record, default=str))
-
-
-def _claim(config: Train) -> None:
-    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    file = config.out / "train.json"
-    mine = _record(config)
-    if file.exists():
-        held = read_json_object(file)
-        if {**held, "steps": 0} != {**mine, "steps": 0}:
-            different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
-            raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another run: {', '.join(different)} differ",
-                    fix="Choose another folder, or delete that one",
-                )
-            )
-    write_json(file, mine)
 
 
 def make_env(config: Train) -> WorldVecEnv:

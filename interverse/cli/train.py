@@ -36,6 +36,8 @@ class TrainCommand:
     """Steps between checkpoints; what a kill can cost at most."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
@@ -97,7 +99,17 @@ def _train_pixels(config: TrainCommand) -> Path:
     return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
 
 
-_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+_DEVICE_FLAGS = (
+    "task",
+    "out",
+    "seed",
+    "option",
+    "curriculum",
+    "num_envs",
+    "device",
+    "steps",
+    "allow_other_code",
+)
 
 
 def _train_on_device(config: TrainCommand) -> Path:

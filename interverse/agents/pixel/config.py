@@ -52,6 +52,8 @@ class PixelTrain:
     """Let actors step while the networks learn from what came before; the order is fixed."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
     checkpoint_every: int = 2_000
     """Decisions between checkpoints; what a kill can cost at most."""
     evaluate_every: int = 5_000
@@ -77,7 +79,7 @@ class PixelTrain:
     def record(self) -> dict[str, Any]:
         """Returns the fields that tell one run from another, JSON-ready."""
         record = asdict(self)
-        del record["out"]
+        del record["out"], record["allow_other_code"]
         if not self.overlap:  # runs from before it existed go on
             del record["overlap"]
         return json.loads(json.dumps(record, default=str))
