@@ -32,6 +32,7 @@ def claim(folder: Path, identity: Mapping[str, Any], *, allow_other_code: bool) 
         return
     held = read_json_object(file)
     code = held.pop("code", {})
+    held["version"] = identity.get("version")  # the code says more
     if held != dict(identity):
         names = different(held, identity)
         shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in names)
