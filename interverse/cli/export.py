@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -22,18 +22,24 @@ class Export:
     """Where to write; by default a folder `export` in the run."""
     results: tuple[Path, ...] = ()
     """Folders of evaluations of this policy, for the card; by default the run's own."""
-    onnx: bool | None = None
-    """Write ONNX; by default where the package onnx is installed."""
+    onnx: bool = False
+    """Insist on ONNX; without the flag it is written where the package onnx is installed."""
     video: bool = True
     """Play an episode and film it."""
     seed: int = 0
     """The seed of that episode."""
 
 
+def out_folder(config: Export) -> Path:
+    """Returns where files go if no folder is given."""
+    return config.run / "export"
+
+
 def export(config: Export) -> Path:
     """Writes the folder and says what is in it."""
-    given = {item.name: getattr(config, item.name) for item in fields(config)}
-    folder = write_export(given.pop("run"), given.pop("out"), **given)
+    given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
+    given["onnx"] = config.onnx or None
+    folder = write_export(given.pop("run"), given.pop("out") or out_folder(config), **given)
     console = Console()
     for file in sorted(folder.iterdir()):
         if file.is_file():

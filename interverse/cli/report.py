@@ -43,11 +43,16 @@ def report(config: Report) -> Path:
         if (folder / EVALUATION_FILE).exists():  # a training's folder holds its own policy
             policies |= dict.fromkeys(part.experiments, folder / "policy")
     policies |= _named_policies(config.policy)
-    target = config.folders[0] / "report" if config.out is None else config.out
+    target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
     page = write_page(Results.concat(parts), target, metric=config.metric, episodes=shown)
     Console().print(f"{page}", soft_wrap=True)
     return page
+
+
+def out_folder(config: Report) -> Path | None:
+    """Returns where the page goes if no folder is given."""
+    return config.folders[0] / "report" if config.folders else None
 
 
 def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
