@@ -34,6 +34,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "rooms": ("transformers", "sklearn", "PIL"),
     "torch": ("torch", "safetensors", "tensorboard"),
     "view": ("viser",),
+    "wandb": ("wandb",),
 }
 _BASE = ("numpy", "gymnasium", "mujoco", "networkx", "scipy", "h5py", "pyarrow")
 _PROGRAMS = {"chromium": "chromium", "ffmpeg": "ffmpeg"}

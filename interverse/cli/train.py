@@ -51,8 +51,8 @@ class TrainCommand:
     num_envs: int | None = None
     """ppo, sac, td3: worlds in the batch; the preset's by default."""
     device: str | None = None
-    """Pictures: where networks and replay buffer live: cpu or cuda. ppo on a TriFinger task: cuda
-    trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
+    """Where the networks are, with pictures the replay buffer too: cpu or cuda. ppo on a TriFinger
+    task: cuda trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
     actors: int | None = None
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
@@ -66,7 +66,10 @@ class TrainCommand:
     evaluate_protocols: str | None = None
     """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
-    """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
+    """Other hyper-parameters than the preset's, as NAME=VALUE, such as learning_rate=1e-4
+    net=[64,64]; with pictures, such as beta=1.0 augmentation=rotate."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
 
 def train(config: TrainCommand) -> Path:
@@ -79,8 +82,7 @@ def train(config: TrainCommand) -> Path:
             )
         )
     pixels = config.algorithm in get_args(PixelAlgorithm)
-    on_device = not pixels and config.device not in (None, "cpu")
-    if on_device:
+    if _is_on_device(config):
         folder = _train_on_device(config)
     else:
         folder = _train_pixels(config) if pixels else _train_sb3(config)
@@ -91,12 +93,17 @@ def train(config: TrainCommand) -> Path:
     return folder
 
 
+def _is_on_device(config: TrainCommand) -> bool:
+    """Returns whether the worlds themselves run on a device: PPO on TriFinger."""
+    on_worlds = config.algorithm == "ppo" and config.task.startswith("trifinger/")
+    return on_worlds and config.device not in (None, "cpu")
+
+
 def _train_pixels(config: TrainCommand) -> Path:
     from interverse.agents.pixel.config import PixelTrain  # loads Torch
     from interverse.agents.pixel.train import train as run
 
-    given = _given(config, PixelTrain)
-    return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
+    return run(PixelTrain(**_given(config, PixelTrain)), progress=True)
 
 
 _DEVICE_FLAGS = (
@@ -158,5 +165,5 @@ def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
                 )
             )
     given.pop("option", None)
-    given.pop("hyper", None)
-    return given | {"options": parse_pairs(config.option)}
+    pairs = {"options": parse_pairs(config.option), "hyper": parse_pairs(config.hyper)}
+    return given | pairs

@@ -13,6 +13,7 @@ from interverse.agents.pixel.actors import MakeEnv
 from interverse.agents.pixel.config import PixelPlan, PixelTrain, plan
 from interverse.agents.pixel.export import export
 from interverse.agents.pixel.run import PixelRun
+from interverse.agents.presets import tracked
 from interverse.core.code import claim_run
 from interverse.core.errors import missing_extra
 from interverse.envs import make
@@ -41,7 +42,8 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
-        with matmul_precision(config.precision):
+        tracking = tracked(config.wandb, config.out, config.record())
+        with matmul_precision(config.precision), tracking:
             run = PixelRun(config, planned, learn_in, judge_in)
             return _train(config, run, planned, show=progress)
     finally:
