@@ -98,7 +98,7 @@ def walk(words: list[str], programs: Path, home: Path) -> None:
 
 def kill_once(words: list[str], home: Path, out: Path) -> None:
     """Starts a training and kills it after its first checkpoint."""
-    process = subprocess.Popen(words, cwd=home, env=_clean(), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(words, cwd=home, env=clean_environment(), stderr=subprocess.DEVNULL)
     try:
         _wait(lambda: (out / "checkpoint" / "state.json").exists(), process, "a checkpoint")
         process.send_signal(signal.SIGKILL)
@@ -111,7 +111,11 @@ def kill_once(words: list[str], home: Path, out: Path) -> None:
 def look(words: list[str], home: Path) -> None:
     """Opens the viewer and fetches its page."""
     process = subprocess.Popen(
-        words, cwd=home, env=_clean() | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True
+        words,
+        cwd=home,
+        env=clean_environment() | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None
@@ -135,10 +139,10 @@ def _wait(is_done: Callable[[], bool], process: subprocess.Popen[bytes], what: s
 
 
 def _run(words: list[str], folder: Path, **more: str) -> None:
-    subprocess.run(words, cwd=folder, env=_clean() | more, check=True, timeout=_PATIENCE)
+    subprocess.run(words, cwd=folder, env=clean_environment() | more, check=True, timeout=_PATIENCE)
 
 
-def _clean() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Returns the environment without what would lead back to this checkout."""
     return {n: v for n, v in os.environ.items() if n not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
