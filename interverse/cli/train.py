@@ -40,6 +40,8 @@ class TrainCommand:
     """Steps between checkpoints; what a kill can cost at most."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
@@ -53,8 +55,8 @@ class TrainCommand:
     num_envs: int | None = None
     """ppo, sac, td3: worlds in the batch; the preset's by default."""
     device: str | None = None
-    """Pictures: where networks and replay buffer live: cpu or cuda. ppo on a TriFinger task: cuda
-    trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
+    """Where the networks are, with pictures the replay buffer too: cpu or cuda. ppo on a TriFinger
+    task: cuda trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
     actors: int | None = None
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
@@ -68,7 +70,10 @@ class TrainCommand:
     evaluate_protocols: str | None = None
     """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
-    """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
+    """Other hyper-parameters than the preset's, as NAME=VALUE, such as learning_rate=1e-4
+    net=[64,64]; with pictures, such as beta=1.0 augmentation=rotate."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
 
 def train(config: TrainCommand) -> Path:
@@ -98,9 +103,8 @@ def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
         from interverse.agents.pixel.config import PixelTrain  # loads Torch
         from interverse.agents.pixel.train import train as train_pixels
 
-        given = _given(config, PixelTrain) | {"hyper": parse_pairs(config.hyper)}
-        return PixelTrain(**given), train_pixels
-    if config.device not in (None, "cpu"):
+        return PixelTrain(**_given(config, PixelTrain)), train_pixels
+    if _is_on_device(config):
         return _device_settings(config), _train_on_device
     from interverse.protocols.learning import (  # loads Torch, Stable-Baselines3
         TrainAndEvaluate,
@@ -108,6 +112,12 @@ def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
     )
 
     return TrainAndEvaluate(**_given(config, TrainAndEvaluate)), train_and_evaluate
+
+
+def _is_on_device(config: TrainCommand) -> bool:
+    """Returns whether the worlds themselves run on a device: PPO on TriFinger."""
+    on_worlds = config.algorithm == "ppo" and config.task.startswith("trifinger/")
+    return on_worlds and config.device not in (None, "cpu")
 
 
 def _train_on_device(settings: DeviceTrain, *, progress: bool) -> Path:
@@ -118,7 +128,17 @@ def _train_on_device(settings: DeviceTrain, *, progress: bool) -> Path:
     return train_on_device(settings, report=lambda row: log.print(json.dumps(row)))
 
 
-_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+_DEVICE_FLAGS = (
+    "task",
+    "out",
+    "seed",
+    "option",
+    "curriculum",
+    "num_envs",
+    "device",
+    "steps",
+    "allow_other_code",
+)
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:
@@ -156,5 +176,5 @@ def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
                 )
             )
     given.pop("option", None)
-    given.pop("hyper", None)
-    return given | {"options": parse_pairs(config.option)}
+    pairs = {"options": parse_pairs(config.option), "hyper": parse_pairs(config.hyper)}
+    return given | pairs

@@ -12,6 +12,7 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
+from interverse.core.code import claim_run
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.json_text import read_json, read_json_object
@@ -37,6 +38,7 @@ class DeviceTrain:
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
         checkpoint_every: updates between checkpoints. settings: of PPO.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
+        allow_other_code: go on with a folder that other code or libraries began.
     """
 
     task: str
@@ -51,6 +53,7 @@ class DeviceTrain:
     options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
     checkpoint_every: int = 50
     shaping: str = "progress"
+    allow_other_code: bool = False
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -103,7 +106,7 @@ def learn(
     config: DeviceTrain, learner: DevicePpo, report: Callable[[dict[str, Any]], None] | None
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
-    _claim(config)
+    claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
     rounds = 0
 
@@ -134,26 +137,9 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
 
 def _record(config: DeviceTrain) -> dict[str, Any]:
     record = asdict(config)
-    del record["out"], record["seconds"]
+    del record["out"], record["seconds"], record["allow_other_code"]
     plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return plain
-
-
-def _claim(config: DeviceTrain) -> None:
-    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    file, mine = config.out / "train.json", _record(config)
-    if file.exists():
-        held = read_json_object(file)
-        different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
-        if different:
-            raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another run: {', '.join(different)} differ",
-                    fix="Choose another folder, or delete that one",
-                )
-            )
-    write_json(file, mine)
 
 
 def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:
