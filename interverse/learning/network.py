@@ -22,7 +22,11 @@ _PLACE = "cartesian_position"
 
 
 def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
-    """Returns the matrix that adds differences to an observation, (width, width + k)."""
+    """Returns the matrix that turns an observation into features, (width, k).
+
+    Differences of places are added. A goal's own place is left out, since it is the block's plus
+    their difference: a policy that sees goals from the block reaches some that it never saw.
+    """
     blocks = sorted(n for n in layout if n.startswith("block_") and n.endswith(_PLACE))
     goals = sorted(n for n in layout if n.startswith("goal_") and n.endswith(_PLACE))
     tips = layout["end_effector_positions"].start if "end_effector_positions" in layout else None
@@ -36,7 +40,10 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
             column = torch.zeros(width)
             column[one + axis], column[other + axis] = 1.0, -1.0
             columns.append(column)
-    return torch.cat([torch.eye(width), *(c[:, None] for c in columns)], dim=1)
+    seen = torch.ones(width, dtype=torch.bool)
+    for goal in goals[: len(blocks)]:
+        seen[layout[goal]] = False
+    return torch.cat([torch.eye(width)[:, seen], *(c[:, None] for c in columns)], dim=1)
 
 
 @final

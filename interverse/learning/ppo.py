@@ -141,8 +141,16 @@ class DevicePpo:
         buffer.rewards[t] = reward * settings.reward_scale
         buffer.ended[t] = 0.0
         ended = arena.ended
-        if ended is None:
+        for part in ended:
+            self._close(t, part, now)
+        if not ended:
             return now
+        arena.begin_ended()
+        return arena.view()
+
+    def _close(self, t: int, ended: slice, now: device_worlds.ArenaView) -> None:
+        """Adds what an episode cut by time would still have earned, and counts how it ended."""
+        arena, buffer, settings = self.arena, self._buffer, self.settings
         final = self.network.prepare(now.observation[ended])
         buffer.rewards[t, ended] += settings.gamma * self.network.critic(final)[:, 0]
         buffer.ended[t, ended] = 1.0
@@ -152,8 +160,6 @@ class DevicePpo:
             [fraction.sum(), solved, self._returns[ended].sum(), torch.full_like(solved, count)]
         )
         self._returns[ended] = 0.0
-        arena.begin_ended()
-        return arena.view()
 
     # ----------------------------------------------------------------- learning
 
