@@ -44,6 +44,59 @@ def test_the_arena_is_the_world(task: str) -> None:
     venv.close()
 
 
+def test_short_episodes_lie_in_the_time_of_whole_ones() -> None:
+    name, options = "trifinger/pushing-v1", {**OPTIONS, "max_steps": 10}
+    starts = curriculum_starts(name, paper_curriculum(1), 6, seed=7, options=options)
+    arena = make_arena(
+        name, starts, num_worlds=6, device="torch", groups=[1.0, 0.2, 0.2], options=options
+    )
+    ends = {0: 0, 2: 0, 4: 0}
+    for _ in range(20):
+        arena.step(arena.rest_action().expand(6, -1))
+        for part in arena.ended:
+            assert part.stop - part.start == 2
+            ends[part.start] += 1
+        arena.begin_ended()
+        assert (arena.clock >= 0).all()
+        assert (arena.clock < 10).all()
+    assert ends == {0: 2, 2: 10, 4: 10}
+
+
+def test_some_starts_have_the_first_block_in_its_goal() -> None:
+    starts = curriculum_starts(
+        "trifinger/stacking2-v1",
+        paper_curriculum(1),
+        8,
+        seed=0,
+        options=OPTIONS,
+        placed=0.5,
+    )
+    block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
+    there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
+    assert there[:4].any()
+    assert not there[4:].any()
+
+
+def test_features_tell_everything_and_are_exported() -> None:
+    from interverse.learning.network import ActorCritic, difference_matrix
+
+    layout = {
+        "end_effector_positions": slice(0, 9),
+        "block_0/cartesian_position": slice(9, 12),
+        "goal_0/cartesian_position": slice(12, 15),
+        "goal_0/size": slice(15, 18),
+    }
+    features = difference_matrix(layout, 18)
+    assert torch.linalg.matrix_rank(features) == 18
+    assert not features[12:15, :15].any(), "a goal is seen from the block alone"
+    network = ActorCritic(features, 9, (8,))
+    network.observe(torch.randn(64, features.shape[1]))
+    policy = network.export(([-9.0] * 9, [9.0] * 9), {})
+    seen = torch.randn(5, 18)
+    wanted = network.actor(network.prepare(seen)).detach().numpy()
+    np.testing.assert_allclose(policy(seen.numpy()), wanted, atol=1e-5)
+
+
 def test_starts_of_a_protocol_are_those_of_evaluate() -> None:
     name, (protocol,) = "trifinger/pushing-v1", select_protocols("trifinger/pushing-v1", "P7")
     numbers = np.array([0, 3])
