@@ -14,7 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.core.arrays import from_mujoco, host_view, like, namespace, rotate
+from interverse.core.arrays import Array, from_mujoco, host_view, like, namespace, rotate
 from interverse.scm.store import Index, Rows, Store
 from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
 from interverse.worlds.trifinger.contacts import FINGERS
@@ -32,7 +32,6 @@ from interverse.worlds.trifinger.robot import (
 from interverse.worlds.trifinger.scene import ArenaScene, Block, box_inertia, parking_position
 from interverse.worlds.trifinger.variables import JOINTS
 
-Array = Any
 PHYSICAL = ("latent", "robot", "state")  # kinds of variable that the engine follows
 _XYZW = [4, 5, 6, 3]  # of the columns of a free body's pose, which has w first
 _MASSES = ("link/mass", "block/mass", "block/size")

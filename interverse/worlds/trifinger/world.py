@@ -22,12 +22,9 @@ from interverse.scm import Variable, table
 from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.shapes import Shape
-from interverse.worlds.trifinger.active_edges import ActiveEdges, contact_edges
-from interverse.worlds.trifinger.contacts import force_between, touching
+from interverse.worlds.trifinger.contacts import ActiveEdges, contact_edges, force_between, touching
 from interverse.worlds.trifinger.editing import Editor, settle
-from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
-from interverse.worlds.trifinger.graph import causal_graph
-from interverse.worlds.trifinger.objects import to_cartesian, to_cylindrical
+from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_cylindrical
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
@@ -46,7 +43,7 @@ from interverse.worlds.trifinger.store import (
     starting_rows,
 )
 from interverse.worlds.trifinger.tasks import load_task
-from interverse.worlds.trifinger.tasks.task import Task
+from interverse.worlds.trifinger.tasks.task import ActiveSpaces, Task, ValuesOf
 from interverse.worlds.trifinger.variables import (
     arena_variables,
     robot_variables,

@@ -1,8 +1,10 @@
-"""Carrying blocks to goals: a state machine in fingertip space, one state per world.
+"""Scripted policies: reaching for points, and carrying blocks to goals.
 
-The tips go above the block, down beside it, close, lift, carry, lower. The last block is held in
-its goal to the end; an earlier one is let go, and looked at again before the next is fetched. A
-block that slips is fetched anew, more slowly and held more tightly.
+Reaching: each tip heads for its own point, and an integral takes away the sag. Carrying is a state
+machine in fingertip space, one state per world: the tips go above the block, down beside it,
+close, lift, carry, lower. The last block is held in its goal to the end; an earlier one is let go,
+and looked at again before the next is fetched. A block that slips is fetched anew, more slowly and
+held more tightly.
 """
 
 from __future__ import annotations
@@ -13,10 +15,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.worlds.trifinger.scripted.grasp import GRIP, Grasp, choose
-from interverse.worlds.trifinger.scripted.jobs import Jobs, wrap
-from interverse.worlds.trifinger.scripted.memory import Memory, Phase
-from interverse.worlds.trifinger.scripted.reacher import length, shorten
-from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, ObservationReader, Sight
+from interverse.worlds.trifinger.scripted.observer import (
+    Boxes,
+    Floats,
+    Jobs,
+    Memory,
+    ObservationReader,
+    Phase,
+    Sight,
+    wrap,
+)
+
+_REACH_SPEED = 0.5  # of the commanded tips, m/s
+_REACH_GAIN = 3.0  # of the integral, 1/s
+_REACH_NEAR = 0.01  # errors beyond this count as this much, m
+_MOST = 0.03  # of the integral, m
+
+
+@final
+class Reacher:
+    """Brings three tips to three goals."""
+
+    def __init__(self, senses: ObservationReader) -> None:
+        self._senses = senses
+        self._started = np.zeros(0, dtype=bool)
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Forgets the commands of the worlds in the mask."""
+        if len(mask) != len(self._started):
+            self._started = np.zeros(len(mask), dtype=bool)
+            self._command, self._integral = np.zeros((2, len(mask), 3, 3))
+        self._started[mask] = False
+        self._integral[mask] = 0.0
+
+    def __call__(self, observations: Any) -> NDArray[np.float32]:
+        """Returns one action per world."""
+        sight = self._senses.read(observations)
+        if len(sight.tips) != len(self._started):
+            self.reset(np.ones(len(sight.tips), dtype=bool), np.arange(len(sight.tips)))
+        step, goal = self._senses.step_time, sight.goals.position
+        command = np.where(self._started[:, None, None], self._command, sight.tips)
+        self._command = command + shorten(goal - command, _REACH_SPEED * step)
+        error = np.clip(goal - sight.tips, -_REACH_NEAR, _REACH_NEAR)
+        self._integral = np.clip(self._integral + _REACH_GAIN * step * error, -_MOST, _MOST)
+        self._started[:] = True
+        return self._senses.action(self._command + self._integral, sight)
+
+
+def shorten(vector: Any, most: Any) -> Any:
+    """Returns vectors, (..., 3), no longer than `most`, a number or (...)."""
+    return vector * np.minimum(1.0, most / np.maximum(length(vector), 1e-9))[..., None]
+
+
+def length(vector: Any) -> Any:
+    """Returns the lengths of vectors, (..., 3)."""
+    return np.sqrt((vector * vector).sum(axis=-1))
+
 
 _OPEN = 0.03  # gap between tips and block before closing and after letting go, m
 _SQUEEZE = (0.012, 0.007)  # how far into the block the lone tip and each of the pair is told to be
