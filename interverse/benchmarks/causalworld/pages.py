@@ -1,8 +1,9 @@
-"""The summary and the figures of a CausalWorld run."""
+"""The summary and the figures of CausalWorld runs: those just made, or those kept in files."""
 
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.files.json_text import read_json_object
 from interverse.results import Results
 
 Record = Mapping[str, Any]
@@ -30,13 +32,32 @@ def released_scores() -> dict[tuple[str, int], dict[str, float]]:
     return out
 
 
+def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
+    """Returns the runs of result files, such as results/causalworld/h200.json, by task.
+
+    Runs without the scores of their episodes are left out: they have no figures.
+    """
+    found = []
+    for run in (run for file in files for run in read_json_object(file)["runs"]):
+        task = run["task"].removeprefix("trifinger/").removesuffix("-v1")
+        address = {"task": run["task"], "seed": run["seed"], "refused": False}
+        rows = [
+            {**address, "protocol": protocol, "episode": number, _SCORE: score}
+            for protocol, scores in run.get("scores", {}).items()
+            for number, score in enumerate(scores)
+        ]
+        if rows:
+            found.append({**run, "task": task, "rows": rows})
+    return sorted(found, key=lambda run: (run["task"], run["curriculum"], run["seed"]))
+
+
 def write_pages(out: Path, records: Sequence[Record]) -> None:
     """Writes summary.md, and for every task its curves, radar and bars."""
     out.mkdir(parents=True, exist_ok=True)
     lines = ["# CausalWorld: curricula against protocols", ""]
     for task in dict.fromkeys(record["task"] for record in records):
         mine = [record for record in records if record["task"] == task]
-        lines += [f"## {task}", "", *_table(task, mine), ""]
+        lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), "", *_verdict(mine)]
         _draw(out, task, mine)
     (out / "summary.md").write_text("\n".join(lines) + "\n")
 
@@ -68,11 +89,43 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
     return lines
 
 
+def _runs(records: Sequence[Record]) -> list[str]:
+    """Returns a line on how long each run learned."""
+    told = [
+        f"curriculum {r['curriculum']} seed {r['seed']}: {r['curve'][-1]['steps'] / 1e6:.0f} M"
+        for r in records
+        if r["curve"]
+    ]
+    return [f"Steps: {', '.join(told) or 'fewer than a report'}. Intervals are over episodes."]
+
+
+def _verdict(records: Sequence[Record]) -> list[str]:
+    """Returns what each wider curriculum gains and loses by protocol, with 95% intervals."""
+    lines, numbers = [], sorted({record["curriculum"] for record in records})
+    for one, other in itertools.pairwise(numbers):
+        before, after = (
+            scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in (one, other)
+        )
+        told = [f"{p} {_gain(before[p], after[p])}" for p in after if p in before]
+        lines += [f"Curriculum {other} minus {one}: {', '.join(told)}.", ""]
+    return lines
+
+
+def _gain(before: Sequence[float], after: Sequence[float]) -> str:
+    """Returns a difference of means with its interval; a star marks one that excludes 0."""
+    gap = float(np.mean(after) - np.mean(before))
+    half = float(np.hypot(_half(before), _half(after)))
+    return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + ("*" if abs(gap) > half else "")
+
+
+def _half(values: Sequence[float]) -> float:
+    """Returns half the width of the 95% interval of a mean."""
+    return float(1.96 * np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
 def _cell(values: Sequence[float]) -> str:
     """Returns a mean over episodes with its 95% interval."""
-    scores = np.array(values)
-    half = 1.96 * scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    return f"{scores.mean():.2f} ± {half:.2f}"
+    return f"{np.mean(values):.2f} ± {_half(values):.2f}"
 
 
 def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
