@@ -12,7 +12,7 @@ from rich.console import Console
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import SpaceName
 
 
@@ -64,7 +64,8 @@ class TrainCommand:
     evaluate_protocols: str | None = None
     """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
-    """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
+    """Other hyper-parameters, as NAME=VALUE. Pictures: such as beta=1.0 augmentation=rotate. ppo on
+    a device: such as privileged=true (the critic sees masses and friction) or placed=0.5."""
 
 
 def train(config: TrainCommand) -> Path:
@@ -97,31 +98,42 @@ def _train_pixels(config: TrainCommand) -> Path:
     return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
 
 
-_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+_DEVICE_FLAGS = ("task", "out", "seed", "curriculum", "num_envs", "device", "steps")
+_DEVICE_PAIRS = ("option", "hyper")
+_DEVICE_HYPER = ("brief", "placed", "starts")  # of the run; the others are PPO's
 
 
 def _train_on_device(config: TrainCommand) -> Path:
     """Trains PPO on thousands of worlds of a device, with a line of progress now and then."""
+    from interverse.learning.ppo import PpoSettings
     from interverse.learning.train import DeviceTrain, train_on_device  # loads Torch
 
+    known = (*_DEVICE_FLAGS, *_DEVICE_PAIRS)
     for item in fields(config):
         given = getattr(config, item.name)
-        if item.name not in _DEVICE_FLAGS and given != item.default:
+        if item.name not in known and given != item.default:
             raise InvalidValueError(
                 explain(
                     f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
-                    allowed=", ".join(_DEVICE_FLAGS),
+                    allowed=", ".join(known),
                 )
             )
     values = {
         "num_worlds" if name == "num_envs" else name: getattr(config, name)
         for name in _DEVICE_FLAGS
-        if name != "option" and getattr(config, name) is not None
+        if getattr(config, name) is not None
     }
+    hyper = parse_pairs(config.hyper)
+    values |= {name: hyper.pop(name) for name in _DEVICE_HYPER if name in hyper}
+    for name in hyper.keys() - {item.name for item in fields(PpoSettings)}:
+        allowed = [*_DEVICE_HYPER, *(item.name for item in fields(PpoSettings))]
+        raise UnknownNameError(unknown("hyper-parameter", name, allowed))
+    hyper |= {name: tuple(v) for name, v in hyper.items() if isinstance(v, list)}
     options = {"skip_frame": 3, **parse_pairs(config.option)}
     log = Console(stderr=True)
     return train_on_device(
-        DeviceTrain(**values, options=options), report=lambda row: log.print(json.dumps(row))
+        DeviceTrain(**values, options=options, settings=PpoSettings(**hyper)),
+        report=lambda row: log.print(json.dumps(row)),
     )
 
 

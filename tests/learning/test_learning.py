@@ -10,7 +10,8 @@ import pytest
 
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
-from interverse.core.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.files.safetensors_file import read_safetensors
 from interverse.protocols.select import select_protocols
 
 torch = pytest.importorskip("torch")
@@ -123,8 +124,7 @@ def run(folder: Path, steps: int, **changes: object) -> Path:
         num_worlds=8,
         starts=8,
         checkpoint_every=1,
-        settings=SMALL,
-        **changes,  # type: ignore[arg-type]
+        **{"settings": SMALL, **changes},  # type: ignore[arg-type]
     )
     return train_on_device(config)
 
@@ -143,6 +143,25 @@ def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
         str(policy), "trifinger/pushing-v1", protocols="P0", episodes=1, max_steps=3, skip_frame=3
     )
     assert len(results.data) == 1
+
+
+def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
+    settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
+    policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
+    held = read_safetensors(tmp_path / "run" / "checkpoint.safetensors")
+    more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
+    assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
+    assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
+
+
+def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:
+    from interverse.cli.train import TrainCommand, train
+
+    wrong = TrainCommand(
+        task="trifinger/pushing-v1", out=tmp_path, device="torch", hyper=("horizn=4",)
+    )
+    with pytest.raises(UnknownNameError, match="Did you mean 'horizon'"):
+        train(wrong)
 
 
 def test_protocols_on_a_device_have_a_row_each() -> None:

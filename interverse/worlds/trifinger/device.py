@@ -32,13 +32,13 @@ from interverse.worlds.trifinger.world import TriFinger
 Tensor = torch.Tensor
 
 TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
+_HIDDEN = ("block/friction", "block/mass", "floor/friction", "gravity", "link/mass")
 _HELD = (  # what a start sets and no step changes, by its name in the store
-    "block/mass",
+    *_HIDDEN,
     "block/size",
     "goal/orientation",
     "goal/position",
     "goal/size",
-    "link/mass",
     "obstacle/orientation",
     "obstacle/position",
     "obstacle/size",
@@ -60,6 +60,8 @@ class ArenaView:
         sizes: of the blocks, (N, B, 3), m.
         fraction: fractional success, (N,).
         observation: the structured observation, as `iv.make` gives it, float32.
+        hidden: what is not observed (masses, friction, gravity) over its spread among the starts,
+            (N, k), float32: for critics.
     """
 
     tips: Tensor
@@ -69,6 +71,7 @@ class ArenaView:
     sizes: Tensor
     fraction: Tensor
     observation: Tensor
+    hidden: Tensor
 
 
 @final
@@ -139,6 +142,7 @@ class DeviceArena:
             name: self._starts[f"store/{name}"][:1].repeat_interleave(num_worlds, 0)
             for name in _HELD
         }
+        self._spread = {name: _spread(self._starts[f"store/{name}"]) for name in _HIDDEN}
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
@@ -260,7 +264,15 @@ class DeviceArena:
         fraction = aabb_score(bounds(places, turns, size), goals)
         seen = self._observation(tips, places, turns)
         tips = tips.reshape(-1, 3, 3)
-        return tips, places, turns, held["goal/position"], size, fraction, seen
+        return tips, places, turns, held["goal/position"], size, fraction, seen, self._unseen()
+
+    def _unseen(self) -> Tensor:
+        """Returns what no observation shows, (N, k)."""
+        parts = []
+        for name in _HIDDEN:
+            centre, scale = self._spread[name]
+            parts.append(((self._held[name] - centre) * scale).reshape(self.num_worlds, -1))
+        return torch.cat(parts, dim=1).to(torch.float32)
 
     def _poses(self) -> Tensor:
         return self._qpos[:, 9:].reshape(self.num_worlds, -1, 7)
@@ -305,3 +317,10 @@ class DeviceArena:
     def close(self) -> None:
         """Releases the engine."""
         self.engine.close()
+
+
+def _spread(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the mean of rows and the factor that makes their deviations one; 0 if all agree."""
+    deviation = rows.std(0, correction=0)
+    varies = deviation > 1e-6
+    return rows.mean(0), torch.where(varies, 1.0 / deviation.clip(min=1e-6), 0.0)
