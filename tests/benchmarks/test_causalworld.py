@@ -45,12 +45,21 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
         for number in (1, 2)
     ]
     file = tmp_path / "runs.json"
-    file.write_text(json.dumps({"runs": [*runs, {**runs[0], "seed": 1, "scores": {}}]}))
+    kept = {"P0": {"last_fractional_success": 0.5, "last_fractional_success_error": 0.1}}
+    kept["P0"]["episodes"] = 4
+    older = {**runs[0], "task": "trifinger/picking-v1", "scores": {}, "protocols": kept}
+    file.write_text(json.dumps({"runs": [*runs, older]}))
     found = reproduce(CausalWorldSettings(out=tmp_path / "out", stored=(file,)))
-    assert [run["curriculum"] for run in found["runs"]] == [1, 2]
+    assert [(run["task"], run["curriculum"]) for run in found["runs"]] == [
+        ("picking", 1),
+        ("pushing", 1),
+        ("pushing", 2),
+    ]
     text = (tmp_path / "out" / "summary.md").read_text()
     assert "Curriculum 2 minus 1: P0 +0.00 [-0.16, +0.16], P5 +0.30 [-0.21, +0.81]." in text
+    assert "| 1 | 0.50 ± 0.20 |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
+    assert not (tmp_path / "out" / "picking_bars.png").exists()
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from interverse.core.files.json_text import read_json_object
 from interverse.results import Results
 
 Record = Mapping[str, Any]
+Mean = tuple[float, float, int]  # of scores, its standard error, episodes
 _SCORE = "last_fractional_success"
 
 
@@ -35,7 +36,7 @@ def released_scores() -> dict[tuple[str, int], dict[str, float]]:
 def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
     """Returns the runs of result files, such as results/causalworld/h200.json, by task.
 
-    Runs without the scores of their episodes are left out: they have no figures.
+    Runs that kept the scores of their episodes have rows, and bars and radars are drawn of them.
     """
     found = []
     for run in (run for file in files for run in read_json_object(file)["runs"]):
@@ -46,8 +47,7 @@ def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
             for protocol, scores in run.get("scores", {}).items()
             for number, score in enumerate(scores)
         ]
-        if rows:
-            found.append({**run, "task": task, "rows": rows})
+        found.append({**run, "task": task, "rows": rows})
     return sorted(found, key=lambda run: (run["task"], run["curriculum"], run["seed"]))
 
 
@@ -62,13 +62,40 @@ def write_pages(out: Path, records: Sequence[Record]) -> None:
     (out / "summary.md").write_text("\n".join(lines) + "\n")
 
 
-def scores_by_protocol(records: Sequence[Record]) -> dict[str, list[float]]:
-    """Returns the last fractional successes of all episodes, by protocol."""
-    out: dict[str, list[float]] = {}
+def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:
+    """Returns the mean last fractional success of all episodes of all runs, by protocol."""
+    parts: dict[str, list[Mean]] = {}
     for record in records:
-        for row in (row for row in record["rows"] if not row["refused"]):
-            out.setdefault(row["protocol"], []).append(row[_SCORE])
-    return out
+        for protocol, mean in _means(record).items():
+            parts.setdefault(protocol, []).append(mean)
+    return {protocol: _joined(means) for protocol, means in parts.items()}
+
+
+def _means(record: Record) -> dict[str, Mean]:
+    """Returns a run's means: of its rows, or those that its file keeps instead."""
+    scores: dict[str, list[float]] = {}
+    for row in (row for row in record["rows"] if not row["refused"]):
+        scores.setdefault(row["protocol"], []).append(row[_SCORE])
+    if scores:
+        return {protocol: _mean(values) for protocol, values in scores.items()}
+    kept = record.get("protocols", {})
+    return {
+        p: (k[_SCORE], k.get(f"{_SCORE}_error", np.nan), k["episodes"]) for p, k in kept.items()
+    }
+
+
+def _mean(values: Sequence[float]) -> Mean:
+    count = len(values)
+    error = float(np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else 0.0
+    return float(np.mean(values)), error, count
+
+
+def _joined(means: Sequence[Mean]) -> Mean:
+    """Returns the mean of all episodes of several runs."""
+    values, errors, counts = (np.array(part, dtype=float) for part in zip(*means, strict=True))
+    total = counts.sum()
+    error = np.sqrt(((counts * errors) ** 2).sum()) / total
+    return float((counts * values).sum() / total), float(error), int(total)
 
 
 def _table(task: str, records: Sequence[Record]) -> list[str]:
@@ -111,21 +138,20 @@ def _verdict(records: Sequence[Record]) -> list[str]:
     return lines
 
 
-def _gain(before: Sequence[float], after: Sequence[float]) -> str:
+def _gain(before: Mean, after: Mean) -> str:
     """Returns a difference of means with its interval; a star marks one that excludes 0."""
-    gap = float(np.mean(after) - np.mean(before))
-    half = float(np.hypot(_half(before), _half(after)))
+    gap, half = after[0] - before[0], float(np.hypot(_half(before), _half(after)))
     return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + ("*" if abs(gap) > half else "")
 
 
-def _half(values: Sequence[float]) -> float:
+def _half(mean: Mean) -> float:
     """Returns half the width of the 95% interval of a mean."""
-    return float(1.96 * np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    return 1.96 * mean[1]
 
 
-def _cell(values: Sequence[float]) -> str:
+def _cell(mean: Mean) -> str:
     """Returns a mean over episodes with its 95% interval."""
-    return f"{np.mean(values):.2f} ± {_half(values):.2f}"
+    return f"{mean[0]:.2f} ± {_half(mean):.2f}"
 
 
 def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
@@ -133,14 +159,15 @@ def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
     from interverse.reports.plots.radar import radar
     from interverse.reports.plots.style import save
 
+    save(_curves(records), out / f"{task}_curves.png")
     parts = []
-    for number in sorted({record["curriculum"] for record in records}):
+    for number in sorted({record["curriculum"] for record in records if record["rows"]}):
         rows = [row for r in records if r["curriculum"] == number for row in r["rows"]]
         parts.append(Results.from_rows(rows, {}).named(f"curriculum {number}"))
-    results = Results.concat(parts)
-    save(radar(results), out / f"{task}_radar.png")
-    save(bars(results), out / f"{task}_bars.png")
-    save(_curves(records), out / f"{task}_curves.png")
+    if parts:
+        results = Results.concat(parts)
+        save(radar(results), out / f"{task}_radar.png")
+        save(bars(results), out / f"{task}_bars.png")
 
 
 def _curves(records: Sequence[Record]) -> Any:
