@@ -78,10 +78,12 @@ def _means(record: Record) -> dict[str, Mean]:
         scores.setdefault(row["protocol"], []).append(row[_SCORE])
     if scores:
         return {protocol: _mean(values) for protocol, values in scores.items()}
-    kept = record.get("protocols", {})
-    return {
-        p: (k[_SCORE], k.get(f"{_SCORE}_error", np.nan), k["episodes"]) for p, k in kept.items()
-    }
+    out = {}
+    for protocol, kept in record.get("protocols", {}).items():
+        most = 0.5 / np.sqrt(kept["episodes"])  # of scores from 0 to 1, where no error was kept
+        error = kept.get(f"{_SCORE}_error", most)
+        out[protocol] = kept[_SCORE], float(error), int(kept["episodes"])
+    return out
 
 
 def _mean(values: Sequence[float]) -> Mean:
