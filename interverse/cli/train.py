@@ -13,7 +13,7 @@ from rich.console import Console
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import SpaceName
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class TrainCommand:
     """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
     """Other hyper-parameters than the preset's, as NAME=VALUE, such as learning_rate=1e-4
-    net=[64,64]; with pictures, such as beta=1.0 augmentation=rotate."""
+    net=[64,64]; with pictures, such as beta=1.0 augmentation=rotate; ppo on a device: such as
+    privileged=true (the critic sees masses and friction) or placed=0.5."""
     wandb: str | None = None
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
@@ -132,34 +133,44 @@ _DEVICE_FLAGS = (
     "task",
     "out",
     "seed",
-    "option",
     "curriculum",
     "num_envs",
     "device",
     "steps",
     "allow_other_code",
 )
+_DEVICE_PAIRS = ("option", "hyper")
+_DEVICE_HYPER = ("brief", "placed", "starts")  # of the run; the others are PPO's
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:
     """Returns the settings of PPO on thousands of worlds of a device."""
+    from interverse.learning.ppo import PpoSettings
     from interverse.learning.train import DeviceTrain  # loads Torch
 
+    known = (*_DEVICE_FLAGS, *_DEVICE_PAIRS)
     for item in fields(config):
         given = getattr(config, item.name)
-        if item.name not in _DEVICE_FLAGS and given != item.default:
+        if item.name not in known and given != item.default:
             raise InvalidValueError(
                 explain(
                     f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
-                    allowed=", ".join(_DEVICE_FLAGS),
+                    allowed=", ".join(known),
                 )
             )
     values = {
         "num_worlds" if name == "num_envs" else name: getattr(config, name)
         for name in _DEVICE_FLAGS
-        if name != "option" and getattr(config, name) is not None
+        if getattr(config, name) is not None
     }
-    return DeviceTrain(**values, options={"skip_frame": 3, **parse_pairs(config.option)})
+    hyper = parse_pairs(config.hyper)
+    values |= {name: hyper.pop(name) for name in _DEVICE_HYPER if name in hyper}
+    for name in hyper.keys() - {item.name for item in fields(PpoSettings)}:
+        allowed = [*_DEVICE_HYPER, *(item.name for item in fields(PpoSettings))]
+        raise UnknownNameError(unknown("hyper-parameter", name, allowed))
+    hyper |= {name: tuple(v) for name, v in hyper.items() if isinstance(v, list)}
+    options = {"skip_frame": 3, **parse_pairs(config.option)}
+    return DeviceTrain(**values, options=options, settings=PpoSettings(**hyper))
 
 
 def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:

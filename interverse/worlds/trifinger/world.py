@@ -80,9 +80,7 @@ class TriFinger(World):
         self.scene = scene_of(self.task, options, self._control)
         self.options = replace(options, contact=self.scene.contact)
         self._set_up_rewards()
-        self._physics = Physics(
-            self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
-        )
+        self._physics = Physics(self.scene, num_worlds=num_worlds, options=options)
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
         self._edges: ActiveEdges | None = None
