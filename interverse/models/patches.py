@@ -36,7 +36,7 @@ class Patches(NamedTuple):
 
     windows: Tensor  # (n, inputs) in [0, 1]
     counts: Tensor  # (n,) how many cells see each; 0 for rows that only fill up
-    index: Tensor  # (B, cells): which window a cell sees
+    index: Tensor  # type: ignore[assignment]  # (B, cells): which window a cell sees
     images: Tensor  # (B, 3, H, W), or no values where no loss looks at them
 
 

@@ -360,7 +360,9 @@ class _Rows:
                 self._see(i)
         todo = [i for i in todo if self._unseen(i)]
         fact = bench.world.render(0) if drawn and todo else None
-        for i in todo if fact is not None else ():
+        if fact is None:
+            return
+        for i in todo:
             if self._unseen(i) and not np.array_equal(bench.world.render(i + 1), fact):
                 self._see(i)
                 self.added[i].by_picture = True

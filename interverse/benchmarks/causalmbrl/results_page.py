@@ -75,7 +75,7 @@ def load_rows(folder: Path) -> list[ResultRow]:
         if "model" not in record or "scores" not in record:
             continue
         options = dict(record.get("options", {}))
-        draw = int(record.get("cpt_seed", options.pop("cpt_seed", 0)))
+        draw = int(record.get("cpt_seed") or options.pop("cpt_seed", 0))
         for variant, scores in record["scores"].items():
             out.append(
                 ResultRow(
