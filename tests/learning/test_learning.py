@@ -137,7 +137,7 @@ def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     held = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert held["steps"] == 128
     assert ExportedPolicy.load(policy).card.trained["config"]["shaping"] == "progress"
-    with pytest.raises(InvalidValueError, match="seed differ"):
+    with pytest.raises(InvalidValueError, match="holds another run: seed"):
         run(tmp_path / "run", 128, seed=1)
     results = iv.evaluate(
         str(policy), "trifinger/pushing-v1", protocols="P0", episodes=1, max_steps=3, skip_frame=3

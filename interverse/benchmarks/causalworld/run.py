@@ -10,6 +10,7 @@ from typing import Any, final
 from interverse.benchmarks.causalworld.pages import stored_records, write_pages
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.benchmarks.clock import Clock
+from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import read_json, read_json_object
 from interverse.learning.evaluation import episode_rows, play, starts_of
 from interverse.learning.starts import make_arena
@@ -93,7 +94,7 @@ def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> di
         "curve": read_json(folder / "curve.json"),
         "rows": _tested(run, settings, policy),
     }
-    file.write_text(json.dumps(record))
+    write_text(file, json.dumps(record))  # whole or not at all: it stands for a finished run
     return record
 
 
