@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from interverse.rollouts import Episode, rollout
     from interverse.rollouts.counterfactual import counterfactual
     from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
+    from interverse.viewer.live import view
 
 _LAZY = {
     "CausalGraph": "interverse.scm",
@@ -51,6 +52,7 @@ _LAZY = {
     "register": "interverse.envs",
     "rollout": "interverse.rollouts",
     "score_pairs": "interverse.data.pairs.scoring",
+    "view": "interverse.viewer.live",
 }
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "report",
     "rollout",
     "score_pairs",
+    "view",
 ]
 
 

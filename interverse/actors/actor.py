@@ -69,7 +69,7 @@ class Moment:
             if name not in regions or graph.twins(name) & given.keys():
                 continue
             asked = regions[name]
-            region = asked if isinstance(asked, Space) else declared.resolve(now).space(asked)
+            region = asked if isinstance(asked, Space) else declared.resolve(now).region(asked)
             if region is not None:
                 uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
                 given[name] = region.from_uniform(to_numpy(uniform))

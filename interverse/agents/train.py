@@ -28,7 +28,7 @@ from interverse.core.errors import (
     missing_extra,
     unknown,
 )
-from interverse.core.files.atomic import storage
+from interverse.core.files.atomic import quiet_threads, storage
 from interverse.core.files.lock import alone_in
 from interverse.core.rng import check_seed
 from interverse.models.steps import check_device
@@ -132,7 +132,7 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     env = make_env(config)
     try:
         model = make_model(config, env)
-        with alone_in(config.out), storage(config.out):
+        with alone_in(config.out), storage(config.out), quiet_threads():
             claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
             with tracked(config.wandb, config.out, _record(config)), _logged(model, config.out):
                 learning = Learning(model, env, config.out, config.checkpoint_every)

@@ -58,6 +58,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "reproduce",
         "published tables, made again",
     ),
+    "sweep": (
+        "interverse.cli.sweep",
+        "SweepCommand",
+        "sweep_command",
+        "tasks x algorithms x curricula x seeds",
+    ),
     "train": (
         "interverse.cli.train",
         "TrainCommand",
@@ -139,7 +145,7 @@ def _run(verb: str, args: list[str]) -> int:
     except KeyboardInterrupt:
         _say(f"interverse {verb}: stopped", sys.stderr)
         return 130
-    except (_UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
+    except (UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
         told = _told(error, verb)
         if told is None:
             raise
@@ -150,7 +156,7 @@ def _run(verb: str, args: list[str]) -> int:
 
 def _told(error: Exception, verb: str) -> str | None:
     """Returns the line that tells a user's mistake; None for a defect of ours."""
-    if isinstance(error, _UsageError):
+    if isinstance(error, UsageError):
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
         extra = _extra_of(error.name or "")
@@ -167,7 +173,7 @@ def _extra_of(module: str) -> str | None:
     return next((extra for extra, names in EXTRAS.items() if root in names), None)
 
 
-class _UsageError(Exception):
+class UsageError(Exception):
     """Flags that do not parse."""
 
 
@@ -183,7 +189,7 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
     )
     module = importlib.import_module(module_name)
     kind = getattr(module, config_name)
-    config = _parse(kind, verb, config_words(kind, rest, held) if held else rest)
+    config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
     chosen = getattr(config, "out", None)
     if chosen is None and hasattr(module, "out_folder"):
         chosen = module.out_folder(config)
@@ -204,7 +210,8 @@ def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
     return VERBS[verb][:3]
 
 
-def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
+def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
+    """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
     complaint = io.StringIO()
@@ -216,7 +223,7 @@ def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
             raise
         words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
         words = _TAIL.sub("", _HEADING.sub("", words))
-        raise _UsageError(words[:500].rstrip(".") + ".") from None
+        raise UsageError(words[:500].rstrip(".") + ".") from None
 
 
 _LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--twin")

@@ -235,13 +235,15 @@ def _graph_text(graph: CausalGraph) -> Text:
     text = Text("Causal graph", style="italic")
     text.append(f"  {graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges; ")
     text.append("name' is the next step, i the same number on both sides\n", style="dim")
-    patterns: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for parent, child in graph.edges:
-        patterns.setdefault(_edge_pattern(parent, child), []).append((parent, child))
-    for (parent, child), edges in patterns.items():
+    idle, patterns = graph.inert, dict[tuple[str, str, str], list[tuple[str, str]]]()
+    for edge in graph.edges:
+        key = (*_edge_pattern(*edge), idle.get(edge, ""))
+        patterns.setdefault(key, []).append(edge)
+    for (parent, child, inert), edges in patterns.items():
         text.append(f"  {parent}", style="cyan" if parent.endswith(NEXT) else "green")
         text.append(f" -> {child}", style="default")
-        text.append(f"{_which(parent, child, edges)}\n", style="dim")
+        text.append(_which(parent, child, edges), style="dim")
+        text.append(f"   (inert: {inert})\n" if inert else "\n", style="yellow")
     return text
 
 

@@ -42,7 +42,7 @@ class Explain:
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values); those of the training hold besides."""
     out: Path | None = None
-    """Where attribution.json and attribution.svg go; by default a folder `explain` in the run."""
+    """Where attribution.json, .md and .svg go; by default a folder `explain` in the run."""
     json: bool = False
     """Write the whole attribution as one JSON document to standard output."""
 
@@ -89,7 +89,8 @@ def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:
 
 
 def _write(found: Attribution, out: Path) -> list[Path]:
-    files = [found.save(out / "attribution.json")]
+    files = [found.save(out / "attribution.json"), out / "attribution.md"]
+    files[1].write_text(found.page())
     try:
         from interverse.reports.plots import style
     except ImportError:

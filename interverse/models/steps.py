@@ -16,7 +16,7 @@ from interverse.models.stages import Draw
 
 Precision = Literal["float32", "tf32", "bf16"]
 Step = Callable[[Tensor, Draw], Tensor]
-"""Sample numbers (B,) and random numbers to losses (members,)."""
+"""Sample numbers, (B,) or (members, B), and random numbers to losses (members,)."""
 
 _EAGER_STEPS = 3  # real updates run before a graph is recorded: libraries choose kernels in them
 
@@ -112,8 +112,8 @@ class GraphedStep:
     def __call__(self, chosen: Tensor, draw: Draw) -> Tensor:
         """Returns the losses of one batch."""
         if self._size < 0:
-            self._size = len(chosen)
-        if len(chosen) != self._size:
+            self._size = chosen.shape[-1]
+        if chosen.shape[-1] != self._size:
             return self._step(chosen, draw)
         if self._seen < _EAGER_STEPS:
             self._seen += 1

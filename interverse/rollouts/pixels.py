@@ -131,7 +131,8 @@ class PixelPolicy:
         source = Path(folder)
         try:
             card = PixelCard(**read_json_object(source / CARD))
-            weights = read_safetensors(source / WEIGHTS)
+            held = read_safetensors(source / WEIGHTS)
+            weights = {name: value.float() for name, value in held.items()}  # shipped ones are half
             _check(card, weights)
         except (ValueError, TypeError, OSError) as error:
             raise FileFormatError(

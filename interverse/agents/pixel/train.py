@@ -16,6 +16,8 @@ from interverse.agents.pixel.run import PixelRun
 from interverse.agents.presets import tracked
 from interverse.core.code import claim_run
 from interverse.core.errors import missing_extra
+from interverse.core.files.atomic import quiet_threads, storage
+from interverse.core.files.lock import alone_in
 from interverse.envs import make
 from interverse.models.steps import matmul_precision
 
@@ -43,7 +45,13 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
     torch.set_num_threads(config.threads)
     try:
         tracking = tracked(config.wandb, config.out, config.record())
-        with matmul_precision(config.precision), tracking:
+        with (
+            matmul_precision(config.precision),
+            alone_in(config.out),
+            storage(config.out),
+            tracking,
+            quiet_threads(),
+        ):
             run = PixelRun(config, planned, learn_in, judge_in)
             return _train(config, run, planned, show=progress)
     finally:
