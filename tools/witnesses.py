@@ -43,7 +43,7 @@ _SETTINGS: Mapping[str, tuple[tuple[Mapping[str, Any], int, int], ...]] = {
     "chemistry/": (({}, 16, 100),),
     "control/": (({"observation": "state"}, 4, 60),),
     "rooms/": (({"image_size": 24, "objects": 2}, 4, 40),),
-    "trifinger/": (({}, 24, 60), (_PICTURES, 8, 3)),
+    "trifinger/": (({}, 24, 60), (_PICTURES, 4, 3)),
     "": (({}, 16, 20),),
 }
 

@@ -22,6 +22,7 @@ from interverse.core.errors import InterventionError
 from interverse.core.files.json_text import parse_json
 from interverse.core.rng import generator
 from interverse.envs import make_vec
+from interverse.envs.driver import Driver
 from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
 from interverse.envs.values import FirstWorld, to_numpy
 from interverse.scm import Variable
@@ -36,8 +37,8 @@ WITNESS_LAWS = (
 Findings = dict[str, list[str]]  # law -> what breaks it
 # Of so many, one of a kind (a block's mass, a block's mass and another block's velocity) stands for
 # all: the same code makes them.
-MANY_EDGES = 2000
-MANY_VARIABLES = 200
+MANY_EDGES = 500
+MANY_VARIABLES = 100
 _NUMBER = re.compile(r"\d+")
 LEAST = 1e-7  # a number that moves by less may be a solver's rounding, not an effect
 
@@ -168,7 +169,8 @@ class WitnessBench:
             evidence: what is known already; it grows.
         """
         self.env = make_vec(world_id, num_envs=worlds, **{"threads": 1, **options})
-        self.driver = self.env.unwrapped.driver
+        self.driver: Driver = self.env.unwrapped.driver  # type: ignore[attr-defined]
+        self.driver.skips_diverged = True
         self.world = self.driver.world
         self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
@@ -212,6 +214,10 @@ class WitnessBench:
         for step, action in enumerate(trial.actions):
             self.driver.step(rows.actions(action, first=step == 0), used)
             rows.step = step + 1
+            if self.driver.diverged:  # the change was too strong for the simulator
+                rows.live[[i - 1 for i in self.driver.diverged if i in used[1:]]] = False
+                if 0 in self.driver.diverged:
+                    break
             before = rows.compare(before)
             rows.look(drawn=False)
         return rows.added
@@ -242,7 +248,7 @@ class WitnessBench:
                 else np.stack([some_action(self.world, int(self.driver.seeds[0]), step)] * count)
             )
             self.driver.step(actions, self._everyone[:1])
-        return kind == "play" or policy is not None
+        return 0 not in self.driver.diverged and (kind == "play" or policy is not None)
 
     def _fact(self) -> Snapshot:
         arrays = {n: to_numpy(v) for n, v in self.world.save(self._everyone[:1]).items()}
@@ -359,9 +365,9 @@ class _Rows:
             if self._unseen(i) and any(_differ(part[i + 1], part[0]) for part in parts):
                 self._see(i)
         todo = [i for i in todo if self._unseen(i)]
-        fact = bench.world.render(0) if drawn and todo else None
-        if fact is None:
+        if not (drawn and todo):
             return
+        fact = bench.world.render(0)
         for i in todo:
             if self._unseen(i) and not np.array_equal(bench.world.render(i + 1), fact):
                 self._see(i)
