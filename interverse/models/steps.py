@@ -9,6 +9,7 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.feeds import Feed
 from interverse.models.learner import Learner
 from interverse.models.stages import Draw
@@ -141,3 +142,22 @@ class GraphedStep:
         with torch.cuda.graph(graph, stream=self._stream):
             self._losses = self._step(self._chosen, self._draw)
         return graph
+
+
+def check_device(device: str) -> None:
+    """Raises for a device that Torch does not know or cannot reach."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise InvalidValueError(
+            explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
+        ) from error
+    if kind not in ("cpu", "cuda"):
+        raise InvalidValueError(explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N"))
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain(
+                f"device is {device!r}, but Torch finds no GPU",
+                fix="Pass --device cpu, or look at `interverse doctor`",
+            )
+        )
