@@ -42,7 +42,7 @@ def _first_touch(contact):
 
 def test_a_block_struck_sideways_does_not_hop():
     # the original's block leaves with vx 0.495 and vz 0.037 m/s: its floor gives way under the blow
-    assert np.abs(_first_touch("exact")[:, 2]).max() < 0.09
+    assert np.abs(_first_touch("exact")[:, 2]).max() < 0.06
 
 
 def test_convex_contact_makes_it_hop():
