@@ -352,8 +352,10 @@ def causal_graph(
 def _command_edges() -> list[Edge]:
     """Returns what commands follow from: a robot that is placed holds still."""
     next_ones = "robot/commands'"
-    causes = ("robot/commands", "robot/control_period", "joint_positions", "robot/height")
-    return [("joint_positions", "robot/commands"), *((cause, next_ones) for cause in causes)]
+    wait, period = "robot/command_wait", "robot/control_period"
+    causes = ("robot/commands", wait, "joint_positions", "robot/height")
+    out = [("joint_positions", "robot/commands"), *((cause, next_ones) for cause in causes)]
+    return [*out, (wait, f"{wait}'"), (period, f"{wait}'")]
 
 
 def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:
