@@ -100,7 +100,7 @@ def test_the_wait_for_a_command_is_state_that_the_graph_declares(make):
 
 
 def test_goal_pictures_show_housings_and_no_obstacle(make):
-    """As the original's: its obstacle is missing there, its motors cover a corner of two cameras."""
+    """As the original's: no obstacle, and motors cover a corner of two cameras."""
     env = make("pick_and_place", observation_mode="pixel", image_size=32)
     first, *_ = env.reset(seed=0)
     outcome = env.do({"obstacle/color": (0.9, 0.9, 0.1)})
