@@ -102,6 +102,31 @@ class Actor(ABC):
         """Takes back what `memory` returned."""
 
 
+def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
+    """Returns what an actor sets, or raises naming the actor and its mistake."""
+    given, name = actor.act(moment), type(actor).__name__
+    rows = len(moment.worlds)
+    if not isinstance(given, Mapping):
+        raise InvalidValueError(
+            explain(
+                f"{name}.act returned a {type(given).__name__}",
+                allowed="a mapping of variables to rows of values; {} leaves the worlds alone",
+            )
+        )
+    for key, value in given.items():
+        if key not in moment.variables:
+            raise UnknownNameError(unknown(f"variable from {name}.act", key, moment.variables))
+        wanted, found = (rows, *moment.variables[key].shape), np.shape(value)
+        if found != wanted or np.asarray(value).dtype.kind not in "biuf":
+            raise InvalidValueError(
+                explain(
+                    f"{name}.act returned {key} as {np.asarray(value).dtype} of shape {found}",
+                    allowed=f"numbers of shape {wanted}: one row for each of {rows} worlds",
+                )
+            )
+    return dict(given)
+
+
 def apply(
     driver: Driver, values: Assignment, worlds: Index, *, check: bool = True
 ) -> dict[int, str]:

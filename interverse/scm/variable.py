@@ -60,6 +60,8 @@ class Variable:
     bindings: tuple[Binding, ...] = field(default=())
     inert: str = ""
     """Why nothing that can be observed follows from it; empty for a variable that acts."""
+    labels: tuple[str, ...] = ()
+    """Names of its whole numbers, from the least of its domain on; empty where they have none."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -132,6 +134,7 @@ class Variable:
             "read_only": self.read_only,
             "doc": self.doc,
             "inert": self.inert,
+            "labels": list(self.labels),
         }
 
 

@@ -211,6 +211,14 @@ class World(ABC):
         """Returns situations in which causes act that seldom do, for the search of witnesses."""
         return ()
 
+    def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
+        """Returns names of what can be chosen now, for each part of a discrete action.
+
+        One tuple for a `Discrete` space, one per entry of a `MultiDiscrete` one; empty where
+        actions have no names.
+        """
+        return ()
+
     def shapes(self, world: int) -> tuple[Shape, ...]:
         """Returns the solids that can be seen of one world; empty where pictures are all."""
         return ()

@@ -272,6 +272,11 @@ class Blocks(World):
         colors = to_bytes(state["color"][here])
         return state[field][here], state["shape"][here], colors
 
+    def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
+        """Returns a name per action: the block that moves, and where to."""
+        ways = dynamics.DIRECTIONS[-self.moves :]
+        return (tuple(f"block_{i} {way}" for i in range(self.options.objects) for way in ways),)
+
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns an enlarged picture of one world."""
         image = raster.draw(*self._scene("position", np.array([world])))[0]
