@@ -11,6 +11,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import InterverseError, unknown
@@ -47,6 +48,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "explain",
         "what each factor costs a policy",
     ),
+    "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
@@ -132,8 +134,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(verb: str, args: list[str]) -> int:
     """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
-        config, function = _load(verb, args)
-        function(config)
+        from interverse.cli.config_file import kept
+
+        config, function, folder = _load(verb, args)
+        with kept(config, verb, folder):
+            function(config)
     except BrokenPipeError:
         sys.stdout = None  # the reader has seen enough
         return 0
@@ -172,10 +177,23 @@ class UsageError(Exception):
     """Flags that do not parse."""
 
 
-def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object]]:
-    module_name, config_name, function_name = _row(verb, args)
+def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Path | None]:
+    """Returns a verb's config, its function, and the folder or file that it writes, if any."""
+    from interverse.cli.config_file import config_words, split_config
+    from interverse.cli.flags import flag_words
+
+    rest, held = split_config(verb, args)
+    flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""
+    module_name, config_name, function_name = _row(
+        verb, [*rest, *flag_words({n: v for n, v in held.items() if n == flag})]
+    )
     module = importlib.import_module(module_name)
-    return parse_flags(getattr(module, config_name), verb, args), getattr(module, function_name)
+    kind = getattr(module, config_name)
+    config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
+    chosen = getattr(config, "out", None)
+    if chosen is None and hasattr(module, "out_folder"):
+        chosen = module.out_folder(config)
+    return config, getattr(module, function_name), chosen
 
 
 def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
@@ -240,6 +258,7 @@ def _help() -> str:
             "interverse: worlds you can intervene on",
             "",
             "usage: interverse VERB [flags]        interverse VERB --help teaches the flags",
+            "       interverse VERB --config FILE  flags from a YAML file, NAME: VALUE",
             "",
             *lines,
             "",

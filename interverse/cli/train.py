@@ -13,7 +13,7 @@ from rich.console import Console
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import SpaceName
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class TrainCommand:
     """Steps between checkpoints; what a kill can cost at most."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
@@ -53,8 +55,8 @@ class TrainCommand:
     num_envs: int | None = None
     """ppo, sac, td3: worlds in the batch; the preset's by default."""
     device: str | None = None
-    """Pictures: where networks and replay buffer live: cpu or cuda. ppo on a TriFinger task: cuda
-    trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
+    """Where the networks are, with pictures the replay buffer too: cpu or cuda. ppo on a TriFinger
+    task: cuda trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
     actors: int | None = None
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
@@ -68,7 +70,11 @@ class TrainCommand:
     evaluate_protocols: str | None = None
     """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
-    """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
+    """Other hyper-parameters than the preset's, as NAME=VALUE, such as learning_rate=1e-4
+    net=[64,64]; with pictures, such as beta=1.0 augmentation=rotate; ppo on a device: such as
+    privileged=true (the critic sees masses and friction) or placed=0.5."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
 
 def train(config: TrainCommand) -> Path:
@@ -98,9 +104,8 @@ def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
         from interverse.agents.pixel.config import PixelTrain  # loads Torch
         from interverse.agents.pixel.train import train as train_pixels
 
-        given = _given(config, PixelTrain) | {"hyper": parse_pairs(config.hyper)}
-        return PixelTrain(**given), train_pixels
-    if config.device not in (None, "cpu"):
+        return PixelTrain(**_given(config, PixelTrain)), train_pixels
+    if _is_on_device(config):
         return _device_settings(config), _train_on_device
     from interverse.protocols.learning import (  # loads Torch, Stable-Baselines3
         TrainAndEvaluate,
@@ -108,6 +113,12 @@ def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
     )
 
     return TrainAndEvaluate(**_given(config, TrainAndEvaluate)), train_and_evaluate
+
+
+def _is_on_device(config: TrainCommand) -> bool:
+    """Returns whether the worlds themselves run on a device: PPO on TriFinger."""
+    on_worlds = config.algorithm == "ppo" and config.task.startswith("trifinger/")
+    return on_worlds and config.device not in (None, "cpu")
 
 
 def _train_on_device(settings: DeviceTrain, *, progress: bool) -> Path:
@@ -118,28 +129,48 @@ def _train_on_device(settings: DeviceTrain, *, progress: bool) -> Path:
     return train_on_device(settings, report=lambda row: log.print(json.dumps(row)))
 
 
-_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+_DEVICE_FLAGS = (
+    "task",
+    "out",
+    "seed",
+    "curriculum",
+    "num_envs",
+    "device",
+    "steps",
+    "allow_other_code",
+)
+_DEVICE_PAIRS = ("option", "hyper")
+_DEVICE_HYPER = ("brief", "placed", "starts")  # of the run; the others are PPO's
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:
     """Returns the settings of PPO on thousands of worlds of a device."""
+    from interverse.learning.ppo import PpoSettings
     from interverse.learning.train import DeviceTrain  # loads Torch
 
+    known = (*_DEVICE_FLAGS, *_DEVICE_PAIRS)
     for item in fields(config):
         given = getattr(config, item.name)
-        if item.name not in _DEVICE_FLAGS and given != item.default:
+        if item.name not in known and given != item.default:
             raise InvalidValueError(
                 explain(
                     f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
-                    allowed=", ".join(_DEVICE_FLAGS),
+                    allowed=", ".join(known),
                 )
             )
     values = {
         "num_worlds" if name == "num_envs" else name: getattr(config, name)
         for name in _DEVICE_FLAGS
-        if name != "option" and getattr(config, name) is not None
+        if getattr(config, name) is not None
     }
-    return DeviceTrain(**values, options={"skip_frame": 3, **parse_pairs(config.option)})
+    hyper = parse_pairs(config.hyper)
+    values |= {name: hyper.pop(name) for name in _DEVICE_HYPER if name in hyper}
+    for name in hyper.keys() - {item.name for item in fields(PpoSettings)}:
+        allowed = [*_DEVICE_HYPER, *(item.name for item in fields(PpoSettings))]
+        raise UnknownNameError(unknown("hyper-parameter", name, allowed))
+    hyper |= {name: tuple(v) for name, v in hyper.items() if isinstance(v, list)}
+    options = {"skip_frame": 3, **parse_pairs(config.option)}
+    return DeviceTrain(**values, options=options, settings=PpoSettings(**hyper))
 
 
 def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
@@ -156,5 +187,5 @@ def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
                 )
             )
     given.pop("option", None)
-    given.pop("hyper", None)
-    return given | {"options": parse_pairs(config.option)}
+    pairs = {"options": parse_pairs(config.option), "hyper": parse_pairs(config.hyper)}
+    return given | pairs

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from interverse.core.code import code_identity, different, refuse_other_code
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
@@ -49,15 +50,17 @@ def tie(file: Path, identity: Mapping[str, Any], what: str, *, allow_other_code:
     Returns:
         Whether it had been begun before.
     """
-    mine = {**identity, "code": record.code()}
+    mine = {**identity, "code": code_identity()}
     if not file.exists():
         write_json(file, mine)
         return False
     held = read_json_object(file)
     code = held.pop("code", {})
+    if "version" in identity:
+        held["version"] = identity["version"]  # the code says more
     if held != dict(identity):
-        different = _different(held, identity)
-        shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in different)
+        names = different(held, identity)
+        shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in names)
         raise InvalidValueError(
             explain(
                 f"{file.parent} holds another {what}: {shown}",
@@ -65,20 +68,8 @@ def tie(file: Path, identity: Mapping[str, Any], what: str, *, allow_other_code:
             )
         )
     if code != mine["code"] and not allow_other_code:
-        different = _different(code, mine["code"])
-        raise InvalidValueError(
-            explain(
-                f"{file.parent} was begun with other code: {', '.join(different)} differ",
-                fix="Choose another folder, or pass allow_other_code=True (--allow-other-code)",
-            )
-        )
+        refuse_other_code(file.parent, code, mine["code"])
     return True
-
-
-def _different(one: Any, other: Mapping[str, Any]) -> list[str]:
-    """Returns the names in which two tables differ; all of them if one is no table."""
-    one = one if isinstance(one, Mapping) else {}
-    return sorted(n for n in one.keys() | other.keys() if one.get(n) != other.get(n))
 
 
 def file_hash(path: Path) -> str:

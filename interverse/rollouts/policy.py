@@ -202,7 +202,7 @@ def _compare_rates(policy: Any, world: World) -> None:
 
 
 def load_policy(path: Path) -> Any:
-    """Returns the policy that a folder or a zip holds."""
+    """Returns the policy of a folder that training wrote, or of a zip of Stable-Baselines."""
     if path.is_file():
         return load_archive(path)
     from interverse.rollouts.exported import ExportedPolicy  # loads Torch

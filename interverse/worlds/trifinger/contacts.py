@@ -4,6 +4,11 @@ The original multiplies the frictions of the two surfaces, MuJoCo takes the larg
 that may touch is written out, with its product. The one exception is finger against wall, found by
 the simulator itself (one body of many boxes, which its bounding-volume tree prunes): there the
 finger's geom carries the product, see `WALL_GEOMS`.
+
+`ActiveEdges` is the local causal graph of a step. The declared graph says what may push what; in
+one step few of these edges act: a finger moves a block only while it touches it. An edge is active
+in a step if its two ends touch at the start of at least one of the step's substeps, for these
+contacts make the forces of the substep.
 """
 
 from __future__ import annotations
@@ -12,21 +17,31 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, final
+from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm import Binding
 from interverse.sim import Engine, coulomb
 from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene, ContactMode
+from interverse.worlds.world import Index
 
-Array = Any  # a NumPy array or a Torch tensor
 _LEAST_FRICTION = 1e-5  # MuJoCo's least
 
 # As in the original, a contact takes away the approaching speed within one 4 ms substep (250/s) and
 # then 8% of the depth a substep (5000/s2): read off the recorded drops.
 SOLREF = (-5000.0, -250.0)
 SOLIMP = (0.99, 0.99, 0.001)
-TORSION = 0.001  # m; against spinning on a fingertip; faces and edges resist by themselves
+# A block struck from rest leaves the original's floor with 0.04 m/s: there it stands on three
+# points and digs a corner in. A stiff floor makes it tip over its edge, with 0.08. So ours yields
+# to a touch and is stiff from a depth of 1 mm on; were it soft at any depth, drops would rebound.
+YIELDING_FLOOR = (0.82, 0.99, 0.001)
+# Against spinning on a fingertip, m; faces and edges resist by themselves. The original takes a
+# block's 0.001 times the finger's friction; convex contacts keep what they were judged with.
+TORSION = {"exact": 0.0005, "convex": 0.001}
 WALL_SIDES = 24
 
 FINGERS = ("finger_0", "finger_1", "finger_2")
@@ -64,6 +79,15 @@ _PILE = 10  # blocks; more of them are a pile
 def solving(scene: ArenaScene) -> Solving:
     """Returns how the contacts of a scene are solved."""
     return PILE if scene.block_count > _PILE else FEW_BLOCKS
+
+
+def impedance(scene: ArenaScene, contact: Contact) -> tuple[float, float, float]:
+    """Returns how firmly two surfaces meet: MuJoCo's `solimp` at a touch, and at a depth."""
+    if contact.grips:
+        grip = solving(scene).grip
+        return grip, grip, SOLIMP[2]
+    rests = contact.geoms[0] == "floor" and contact.geoms[1].startswith("block")
+    return YIELDING_FLOOR if rests and scene.contact == "exact" else SOLIMP
 
 
 def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> ContactMode:
@@ -228,3 +252,46 @@ def _sensor(scene: ArenaScene, kind: str, a: str, b: str) -> str:
             return f"{kind}:{one}:{other}"
     known = (f"{one}, {other}" for one, other in pairs)
     raise UnknownNameError(unknown("pair of objects", f"{a}, {b}", known))
+
+
+Edge = tuple[str, str]  # cause, effect
+
+
+def contact_edges(scene: ArenaScene) -> tuple[Edge, ...]:
+    """Returns every edge that a contact can make active, (cause, effect).
+
+    Fingers and blocks act on each other; the floor, the stage and the obstacles act on both and
+    are moved by neither.
+    """
+    moving = {*FINGERS, *(f"block_{i}" for i in range(scene.block_count))}
+    pairs = touch_sensors(scene)
+    back = [(b, a) for a, b in pairs if a in moving]
+    return (*pairs, *back)
+
+
+@final
+class ActiveEdges:
+    """Which edges were active in the last step of each of N worlds.
+
+    Attributes:
+        edges: the edges, in the order of the columns.
+        active: (N, edges).
+    """
+
+    def __init__(self, engine: Engine, scene: ArenaScene) -> None:
+        self.edges = contact_edges(scene)
+        self.active: NDArray[np.bool_] = np.zeros((engine.num_worlds, len(self.edges)), dtype=bool)
+        self._engine, self._scene = engine, scene
+        pairs = touch_sensors(scene)
+        column = {pair: k for k, pair in enumerate(pairs)}
+        self._pairs = pairs
+        self._columns = [column.get(e, column.get((e[1], e[0]), 0)) for e in self.edges]
+
+    def clear(self, worlds: Index) -> None:
+        """Forgets the last step of some worlds, before the next or after a change of state."""
+        self.active[worlds] = False
+
+    def sample(self, worlds: Index) -> None:
+        """Adds the present contacts of the worlds that are in a step."""
+        now = [np.asarray(touching(self._engine, self._scene, a, b)) for a, b in self._pairs]
+        self.active[worlds] |= np.stack(now, axis=1)[worlds][:, self._columns]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.cli.report import read_folder
 from interverse.core.errors import InterverseError
 from interverse.core.files.yaml_text import read_yaml
 from interverse.data.dataset import open_dataset
@@ -18,6 +17,7 @@ from interverse.data.pairs.header import PairHeader
 from interverse.envs import Snapshot
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.folder import claim, read_index
+from interverse.reports.runs import read_folder
 from interverse.results import Results
 from interverse.results.training import from_curves
 from interverse.rollouts import Episode
