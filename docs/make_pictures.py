@@ -33,7 +33,7 @@ from interverse.reports import PLOTS
 from interverse.worlds.control.domains import DOMAINS
 
 QUALITY = 88  # of JPEG pictures
-VIEWER_PORT = 8096
+VIEWER_PORT, VIEWER_STEPS = 8096, 48
 # Software GL, so that the picture is the same wherever it is drawn.
 BROWSER_FLAGS = [
     "--no-sandbox",
@@ -250,27 +250,39 @@ def looks(domain: str) -> np.ndarray:
 
 
 def viewer(file: Path) -> None:
-    """Photographs the viewer in a browser, after one `do`."""
+    """Photographs the viewer in a browser: a block that was moved, and its ghost that was not."""
     from playwright.sync_api import sync_playwright
 
-    words = ["trifinger/pushing-v1", "--port", str(VIEWER_PORT)]
+    words = ["trifinger/pushing-v1", "--policy", "scripted", "--port", str(VIEWER_PORT)]
     command = [sys.executable, "-m", "interverse", "view", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as serving, sync_playwright() as play:
-        serving.stdout.readline()
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving,
+        sync_playwright() as play,
+    ):
+        url = serving.stdout.readline().partition("open ")[2].split()[0]
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_FLAGS)
-        page = browser.new_page(viewport={"width": 1180, "height": 690})
+        page = browser.new_page(viewport={"width": 1440, "height": 810})
         page.set_default_timeout(120_000)
-        page.goto(f"http://127.0.0.1:{VIEWER_PORT}")
+        page.goto(url)
         page.wait_for_selector("#message")
-        field = page.locator("label").filter(has_text="size").locator("visible=true").first
-        page.locator(f'[id="{field.get_attribute("for")}"]').fill("0.09")
-        page.get_by_text("Changed:").wait_for()
         page.locator(".mantine-Notification-closeButton").click()
+        label = page.locator("label").filter(has_text="cartesian").locator("visible=true").first
+        field = page.locator(f'[id="{label.get_attribute("for")}"]')
+        field.fill("0.07")
+        field.press("Enter")
+        page.locator('.node[data-state="do"]').wait_for()
+        page.get_by_role("tab", name="Imagine").click()
+        page.get_by_role("button", name="Without my last do").click()
+        page.locator("#verdict").wait_for()
+        for _ in range(VIEWER_STEPS):
+            page.get_by_role("button", name="Step", exact=True).click()
+            page.wait_for_timeout(300)
+        page.mouse.move(720, 700)
         page.wait_for_timeout(3000)
         page.screenshot(path=file)
         browser.close()
         serving.send_signal(signal.SIGINT)
-    Image.open(file).convert("RGB").save(file, optimize=True)
+    Image.open(file).convert("RGB").save(file, quality=QUALITY, optimize=True)
     print(file.name, file.stat().st_size)
 
 
@@ -295,7 +307,7 @@ def main(arguments: Sequence[str]) -> None:
     for domain in DOMAINS:
         file = folder / f"control_{domain}.jpg"
         Image.fromarray(looks(domain)).save(file, quality=QUALITY, optimize=True)
-    viewer(folder / "viewer.png")
+    viewer(folder / "viewer.jpg")
 
 
 if __name__ == "__main__":

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
     from interverse.reports.attribution import attribute
+    from interverse.reports.export import export
     from interverse.reports.page import report
     from interverse.results import Results
     from interverse.rollouts import Episode, rollout
     from interverse.rollouts.counterfactual import counterfactual
     from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
+    from interverse.viewer.live import view
 
 _LAZY = {
     "CausalGraph": "interverse.scm",
@@ -42,6 +44,7 @@ _LAZY = {
     "attribute": "interverse.reports.attribution",
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
+    "export": "interverse.reports.export",
     "report": "interverse.reports.page",
     "load_dataset": "interverse.data",
     "make": "interverse.envs",
@@ -49,6 +52,7 @@ _LAZY = {
     "register": "interverse.envs",
     "rollout": "interverse.rollouts",
     "score_pairs": "interverse.data.pairs.scoring",
+    "view": "interverse.viewer.live",
 }
 
 __all__ = [
@@ -67,6 +71,7 @@ __all__ = [
     "attribute",
     "counterfactual",
     "evaluate",
+    "export",
     "load_dataset",
     "make",
     "make_vec",
@@ -74,6 +79,7 @@ __all__ = [
     "report",
     "rollout",
     "score_pairs",
+    "view",
 ]
 
 

@@ -16,5 +16,6 @@ BENCHMARKS = Registry(
         "rooms": Entry("interverse.bench.rooms:rooms"),
         "slider": Entry("interverse.bench.slider:slider"),
         "trifinger": Entry("interverse.bench.trifinger:trifinger"),
+        "viewer": Entry("interverse.bench.viewer:viewer"),
     },
 )

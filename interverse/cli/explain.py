@@ -61,9 +61,7 @@ def explain(config: Explain) -> Attribution:
             metric=config.metric,
             **known.with_options(parse_pairs(config.option)),
         )
-    out = config.out
-    if out is None and Path(config.run).is_dir():
-        out = Path(config.run) / "explain"
+    out = out_folder(config) if config.out is None else config.out
     files = [] if out is None else _write(found, out)
     if config.json:
         sys.stdout.write(json.dumps(found.to_json(), indent=1) + "\n")
@@ -74,6 +72,11 @@ def explain(config: Explain) -> Attribution:
         for file in files:
             console.print(str(file), soft_wrap=True)
     return found
+
+
+def out_folder(config: Explain) -> Path | None:
+    """Returns where files go if no folder is given: into the run's, where there is one."""
+    return Path(config.run) / "explain" if Path(config.run).is_dir() else None
 
 
 def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:

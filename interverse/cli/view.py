@@ -36,23 +36,30 @@ class View:
     """Stop after so many seconds; by default with Ctrl-C."""
 
 
+def session_of(config: View) -> Session:
+    """Returns the world to show; a trained policy comes with the options it was trained with."""
+    id, policy, options = config.id, config.policy, parse_pairs(config.option)
+    trained = config.id not in WORLDS and is_path(config.id)
+    if trained or is_path(config.policy):
+        known = known_policy(config.id if trained else config.policy, None if trained else id)
+        id, policy, options = str(known.task), str(known.policy), known.with_options(options)
+    return Session(id, seed=config.seed, policy=policy, **options)
+
+
 def view(config: View) -> None:
     """Serves the page until Ctrl-C."""
     from interverse.viewer.server import Viewer, check_port  # viser, or the line that names it
 
     check_port(config.host, config.port)
-    options, console = parse_pairs(config.option), Console()
-    id, policy = config.id, config.policy
-    if config.id not in WORLDS and is_path(config.id):
-        known = known_policy(config.id, None)
-        id, policy, options = str(known.task), str(known.policy), known.with_options(options)
+    console = Console()
     with contextlib.ExitStack() as closing:
         try:
-            session = Session(id, seed=config.seed, policy=policy, **options)
+            session = session_of(config)
             closing.callback(session.close)
             viewer = Viewer(session, host=config.host, port=config.port)
             closing.callback(viewer.close)
-            console.print(f"{id}: open {viewer.url} in a browser; Ctrl-C stops", soft_wrap=True)
+            told = f"{session.id}: open {viewer.url} in a browser; Ctrl-C stops"
+            console.print(told, soft_wrap=True)
             viewer.run(config.seconds)
         except KeyboardInterrupt:
             console.print("stopped")

@@ -22,6 +22,8 @@ from interverse.scm.space import Space
 from interverse.scm.variable import Variable
 from interverse.worlds.world import Index
 
+UNCHECKED = "Pass check=False to allow any value in its domain"
+
 
 def check_actions(actions: object, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> Any:
     """Returns the actions as (N, ...) in the space's type, or raises ActionError.
@@ -218,7 +220,7 @@ def outside(
     """Returns, for each row that lies outside what is allowed, the text that says so."""
     beyond = ~variable.domain.inside(rows)
     out = {row: _text(rows, row, variable, variable.domain) for row in _where(beyond)}
-    active = variable.space(space_name) if check else None
+    active = variable.region(space_name) if check else None
     if active is not None:
         for row in _where(~active.inside(rows) & ~beyond):
             out[row] = _text(rows, row, variable, active, f"space {space_name}")
@@ -235,5 +237,4 @@ def _text(rows: NDArray[Any], row: int, variable: Variable, space: Space, label:
         low, high = low[row], high[row]
     bounds = f"{label or 'its domain'}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
     problem = f"{variable.name} is {np.round(rows[row], 9).tolist()}"
-    fix = "Pass check=False to allow any value in its domain" if label else ""
-    return explain(problem, allowed=bounds, fix=fix)
+    return explain(problem, allowed=bounds, fix=UNCHECKED if label else "")

@@ -89,7 +89,8 @@ class PixelPolicy:
         x = self.maps(pictures)[-1].flatten(1)
         weights = self.weights
         x = functional.linear(x, weights["trunk.weight"], weights["trunk.bias"])
-        x = functional.layer_norm(x, x.shape[1:], weights["norm.weight"], weights["norm.bias"])
+        norm, bias = weights["norm.weight"], weights["norm.bias"]
+        x = functional.layer_norm(x, [len(norm)], norm, bias)  # a constant, as ONNX needs it
         return torch.tanh(x)
 
     def maps(self, pictures: Any) -> list[Any]:

@@ -24,6 +24,7 @@ _KINDS = {
 _FLAT = int(mujoco.mjtTexture.mjTEXTURE_2D)
 _RGB = int(mujoco.mjtTextureRole.mjTEXROLE_RGB)
 _SPARE = 200  # for what MuJoCo itself adds to a scene: tendons, skins
+_SKY = 60.0  # metres from the middle to a side of the sky
 _PLANE = 10.0  # half the side that is shown of a plane without end, metres
 
 
@@ -53,7 +54,8 @@ class Shape:
 
     Attributes:
         name: unique in its world, the same from step to step.
-        kind: plane, sphere, capsule, ellipsoid, cylinder, box or mesh.
+        kind: plane, sphere, capsule, ellipsoid, cylinder, box, mesh, or sky: a picture far away
+            on all sides.
         size: (3,) half sizes along its axes; a capsule's third is without its caps. metres.
         position: (3,). rotation: (4,) w, x, y, z. Both in the world's frame.
         rgba: (4,) in 0..1.
@@ -67,6 +69,19 @@ class Shape:
     rgba: FloatArray
     mesh: ShapeMesh | None = None
     texture: Texture | None = None
+
+
+def sky_shape(side: NDArray[np.uint8]) -> Shape:
+    """Returns a sky that has the same picture (rows, columns, 3) on every side."""
+    return Shape(
+        name="sky",
+        kind="sky",
+        size=np.full(3, _SKY),
+        position=np.zeros(3),
+        rotation=np.array([1.0, 0.0, 0.0, 0.0]),
+        rgba=np.ones(4),
+        texture=Texture(side, (1.0, 1.0)),
+    )
 
 
 @final

@@ -8,7 +8,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+_FEW_COLORS, _QUALITY = 256, 92
 _LONGER = 900  # pixels along the longer side that are sent, about
+_GHOST_COLOR, _GHOST_SHARE = np.array([112.0, 72.0, 232.0]), 0.6
 _FIELD = math.radians(40.0)
 _ROOM = 1.06  # of the picture's size, in view
 _NARROW = 0.75  # width of the narrowest scene, in its heights, that the whole picture fits in
@@ -25,13 +27,30 @@ class ViewerCanvas:
         camera.up, camera.look_at, camera.fov = (0.0, -1.0, 0.0), (0.0, 0.0, 0.0), _FIELD
         away = _ROOM * max(1.0 / _NARROW, height) / 2.0 / math.tan(_FIELD / 2.0)
         camera.position = (0.0, 0.0, -away)
-        self._shown = picture
-        self._handle = server.scene.add_image("/picture", large(picture), 1.0, height, format="png")
+        # Few colours: drawn pixel by pixel, and kept so. Many: a photograph, much cheaper as JPEG.
+        self._drawn = len(np.unique(picture.reshape(-1, 3), axis=0)) <= _FEW_COLORS
+        self._shown, kind = picture, "png" if self._drawn else "jpeg"
+        self._handle = server.scene.add_image(
+            "/picture", self._sent(picture), 1.0, height, format=kind, jpeg_quality=_QUALITY
+        )
+
+    def _sent(self, picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return large(picture) if self._drawn else picture
 
     def show(self, picture: NDArray[np.uint8]) -> None:
         """Shows another picture of the same size."""
         if not np.array_equal(picture, self._shown):  # a picture is the largest thing to send
-            self._handle.image, self._shown = large(picture), picture
+            self._handle.image, self._shown = self._sent(picture), picture
+
+
+def blended(fact: NDArray[np.uint8], ghost: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns the fact's picture with the counterfactual's shining through where they differ."""
+    if fact.shape != ghost.shape:
+        return fact
+    tinted = 0.5 * ghost + 0.5 * _GHOST_COLOR
+    mixed = (1.0 - _GHOST_SHARE) * fact + _GHOST_SHARE * tinted
+    differs = (fact != ghost).any(axis=-1, keepdims=True)
+    return np.where(differs, mixed, fact).astype(np.uint8)
 
 
 def large(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:

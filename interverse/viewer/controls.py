@@ -18,15 +18,23 @@ _MOST_TEXT = 40
 
 @final
 class Control:
-    """One variable's handles."""
+    """One variable's handles.
 
-    def __init__(self, gui: Any, widget: Widget, value: NDArray[Any]) -> None:
-        self.widget = widget
+    Args:
+        gui: viser's.
+        widget: which control. value: what it shows first.
+        asks: whether a control that is typed in whole, as JSON, has a button of its own.
+    """
+
+    def __init__(self, gui: Any, widget: Widget, value: NDArray[Any], *, asks: bool = True) -> None:
+        self.widget, self.asks = widget, asks
+        self.folder: Any = None
         self.handles: list[Any] = []
         self.button: Any = None
         self._text = ""  # what a text field was last given: it may be half typed
         if widget.read_only:
-            field = gui.add_text(widget.label, _text(value), disabled=True, hint=widget.hint)
+            text = _text(widget, value)
+            field = gui.add_text(widget.label, text, disabled=True, hint=widget.hint)
             self.handles.append(field)
         else:
             _MAKERS[widget.kind](self, gui, shown(widget, value))
@@ -53,7 +61,7 @@ class Control:
     def show(self, value: NDArray[Any]) -> None:
         """Shows a value."""
         if self.widget.read_only:
-            self.handles[0].value = _text(value)
+            self.handles[0].value = _text(self.widget, value)
             return
         now = shown(self.widget, value)
         if self.widget.kind == "text":
@@ -65,13 +73,23 @@ class Control:
                 handle.min, handle.max = min(handle.min, part), max(handle.max, part)
             handle.value = part
 
+    def remove(self) -> None:
+        """Takes the control off the page."""
+        if self.folder is not None:
+            self.folder.remove()  # and what is in it
+            return
+        for handle in self.handles:
+            handle.remove()
+
     @property
     def is_many(self) -> bool:
         """Whether there is a handle for each number."""
         return self.widget.kind == "parts"
 
 
-def _text(value: NDArray[Any]) -> str:
+def _text(widget: Widget, value: NDArray[Any]) -> str:
+    if widget.kind == "choice":
+        return str(shown(widget, value))
     numbers = ", ".join(f"{x:.4g}" for x in np.ravel(value)[:_MOST_TEXT])
     return numbers if np.ravel(value).size <= _MOST_TEXT else numbers + ", ..."
 
@@ -105,6 +123,12 @@ def _switch(control: Control, gui: Any, now: Shown) -> None:
     control.handles.append(gui.add_checkbox(widget.label, now, hint=widget.hint))
 
 
+def _choice(control: Control, gui: Any, now: Shown) -> None:
+    widget = control.widget
+    made = gui.add_dropdown(widget.label, widget.labels, initial_value=now, hint=widget.hint)
+    control.handles.append(made)
+
+
 def _color(control: Control, gui: Any, now: Shown) -> None:
     widget = control.widget
     add = gui.add_rgb if len(now) == 3 else gui.add_rgba
@@ -126,7 +150,8 @@ def _rotation(control: Control, gui: Any, now: Shown) -> None:
 
 
 def _parts(control: Control, gui: Any, now: Shown) -> None:
-    with gui.add_folder(control.widget.label, expand_by_default=False):
+    control.folder = gui.add_folder(control.widget.label, expand_by_default=not control.asks)
+    with control.folder:
         for part, number in enumerate(now):
             if control.widget.bounded:
                 _slider(control, gui, number, str(part), part)
@@ -137,10 +162,12 @@ def _parts(control: Control, gui: Any, now: Shown) -> None:
 def _json(control: Control, gui: Any, now: Shown) -> None:
     widget = control.widget
     control.handles.append(gui.add_text(widget.label, now, multiline=True, hint=widget.hint))
-    control.button = gui.add_button(f"do {widget.label}", hint=widget.hint)
+    if control.asks:
+        control.button = gui.add_button(f"do {widget.label}", hint=widget.hint)
 
 
 _MAKERS: dict[str, Callable[..., None]] = {
+    "choice": _choice,
     "color": _color,
     "number": _number,
     "parts": _parts,

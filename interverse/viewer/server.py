@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import math
 import socket
+import threading
 import time
-from typing import final
+from contextlib import AbstractContextManager
+from typing import Any, final
 
 from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
 from interverse.viewer.orders import Order, Orders
@@ -24,7 +27,6 @@ except ImportError as error:
 _LOG = logging.getLogger(__name__)
 _TICK = 0.04  # seconds between two actions of a world that plays
 _VALUES = 0.2  # seconds between two looks at all variables of a world that plays
-_IDLE = 0.25
 
 
 @final
@@ -34,65 +36,98 @@ class Viewer:
     Args:
         session: what to show; it is used from the thread that calls `run` alone.
         host: the address to listen on.
-        port: the port; it must be free.
+        port: the port; it must be free. None takes any that is.
+        lock: held while the world is used; others that hold it may use the world meanwhile.
     """
 
-    def __init__(self, session: Session, *, host: str = "127.0.0.1", port: int = 8080) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = 8080,
+        lock: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        port = free_port(host) if port is None else port
         check_port(host, port)
         self._session, self._orders = session, Orders()
+        self._lock = contextlib.nullcontext() if lock is None else lock
+        self._stopping = threading.Event()
         access = Access(port)
         with contextlib.redirect_stdout(io.StringIO()), guarded(access):  # viser greets there
             self._server = viser.ViserServer(host=host, port=port, verbose=False)
         shown = "localhost" if host == "0.0.0.0" else host
         self.url = f"http://{shown}:{port}/?token={access.token}"
         self._page = Page(self._server, session, self._orders)
-        self._values_at = 0.0
+        self._values_at, self._behind, self._shown = 0.0, False, session.history
 
     def run(self, seconds: float | None = None) -> None:
-        """Carries out what the page asks for, for so many seconds or until interrupted."""
-        end = None if seconds is None else time.monotonic() + seconds
-        while end is None or time.monotonic() < end:
+        """Carries out what the page asks for, for so many seconds or until stopped."""
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        while not self._stopping.is_set() and time.monotonic() < end:
             started = time.monotonic()
-            if self._page.playing:
-                self._tick()
-                left = max(0.0, _TICK - (time.monotonic() - started))
-            else:
-                left = _IDLE if end is None else max(0.0, min(_IDLE, end - started))
-            order = self._orders.take(left)
+            with self._lock:
+                if self._page.desk.playing:
+                    self._tick()
+                elif self._behind or self._session.history is not self._shown:  # by a script
+                    self.show()
+            took = time.monotonic() - started
+            left = max(_TICK - took, 0.0 if self._page.desk.playing else took)  # the script's half
+            order = self._orders.take(min(left, max(0.0, end - started)))
             while order is not None:
-                self._carry_out(order)
+                with self._lock:
+                    self._carry_out(order)
                 order = self._orders.take(0.0)
 
     def _carry_out(self, order: Order) -> None:
         try:
             order()
         except InterverseError as error:
-            self._page.refuse(str(error))
+            self._page.desk.refuse(str(error))
         except Exception as error:  # whatever a page sends, the server goes on
             _LOG.warning("an order of the page failed", exc_info=error)
-            self._page.refuse(f"{type(error).__name__}: {error}")
+            self._page.desk.refuse(f"{type(error).__name__}: {error}")
+        self._shown, self._behind = self._session.history, False
         self._page.refresh()
 
     def _tick(self) -> None:
-        """Takes one action of a world that plays; looks at all variables only now and then."""
+        """Takes one action of a world that plays."""
+        desk = self._page.desk
         try:
             self._session.step()
         except InterverseError as error:
-            self._page.refuse(str(error))
-            self._page.playing = False
+            desk.refuse(str(error))
+            desk.playing = False
         if self._session.history.ended:
-            self._page.playing = False
-        now = time.monotonic()
-        if now - self._values_at > _VALUES or not self._page.playing:
+            desk.playing = False
+        self.show()
+
+    def show(self) -> None:
+        """Shows the world now, and all of its variables if they were not just before."""
+        now, self._shown = time.monotonic(), self._session.history
+        self._behind = now - self._values_at < _VALUES
+        if self._behind:
+            self._page.refresh_world()
+        else:
             self._values_at = now
             self._page.refresh()
-        else:
-            self._page.refresh_world()
+
+    def stop(self) -> None:
+        """Makes `run` return, from another thread."""
+        self._stopping.set()
 
     def close(self) -> None:
         """Stops serving; the session stays open."""
+        self._page.ghosts.clear()
         with contextlib.redirect_stdout(io.StringIO()):
             self._server.stop()
+
+
+def free_port(host: str) -> int:
+    """Returns a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
 
 
 def check_port(host: str, port: int) -> None:

@@ -5,8 +5,9 @@ No browser here: the page calls these methods, and so may a script or a test.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -22,64 +23,19 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.rng import check_seed
-from interverse.envs import Snapshot, make
+from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs.driver import Transition
+from interverse.envs.single import first
 from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.select import select_protocols
-from interverse.rollouts import AppliedDo, as_policy
+from interverse.rollouts import as_policy
 from interverse.rollouts.policy import PolicyLike
+from interverse.scm import Outcome
 from interverse.sim.shapes import Shape
+from interverse.viewer.history import EpisodeStart, Event, History, Refused, ViewerMoment, plain
+from interverse.worlds.world import changed_options
 
 _ONE = np.arange(1)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Event:
-    """An intervention that took effect.
-
-    Attributes:
-        step: before which action. values: name -> number or nested lists.
-        changed: every variable that changed, those that follow included.
-        source: "do", or the protocol that drew it.
-        before: the moment it was done in.
-    """
-
-    step: int
-    values: Mapping[str, Any]
-    changed: tuple[str, ...]
-    source: str
-    before: ViewerMoment
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An intervention that was refused before action `step`, and why."""
-
-    step: int
-    values: Mapping[str, Any]
-    reason: str
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class History:
-    """What happened since the reset."""
-
-    events: tuple[Event, ...] = ()
-    actions: tuple[Any, ...] = ()
-    earned: float = 0.0
-    ended: bool = False
-    info: Mapping[str, Any] = field(default_factory=dict)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class ViewerMoment:
-    """A place to come back to: the world, and what had happened until then."""
-
-    snapshot: Snapshot
-    history: History
 
 
 @final
@@ -87,8 +43,8 @@ class Session:
     """A world that is changed by hand.
 
     Args:
-        id: a registered id.
-        seed: of the first reset.
+        id: a registered id, or a script's own environment, which the session then shares with it.
+        seed: of the first reset; an environment that was reset already goes on where it is.
         policy: what `step` acts with; see `interverse.rollouts.as_policy`.
         **options: the world's.
 
@@ -103,27 +59,48 @@ class Session:
     """
 
     def __init__(
-        self, id: str, *, seed: int = 0, policy: PolicyLike = "random", **options: Any
+        self,
+        id: str | WorldEnv,
+        *,
+        seed: int = 0,
+        policy: PolicyLike = "random",
+        **options: Any,
     ) -> None:
         check_seed(seed)
-        self.id, self.options = id, options
-        self.env = make(id, render_mode="rgb_array", **options)
+        self._shared = isinstance(id, WorldEnv)
+        self.env = id if isinstance(id, WorldEnv) else make(id, render_mode="rgb_array", **options)
+        self.id = self.env.driver.id
+        self.options = changed_options(self.env.world.options) if self._shared else options
         self.refused: list[Refused] = []  # newest last, of the whole session
         self.saved: ViewerMoment | None = None
-        self._draws = 0
+        self.busy = False  # whether what happens to the world is this session's own doing
+        self._mirror: WorldEnv | None = None
+        self.env.driver.listeners.append(self)
         try:
-            self.use(policy)
-            self.reset(seed)
+            self._policy = as_policy(policy, self.env.world)
+            self.policy = str(policy)
+            if self._shared and self.env.driver.running.all():
+                self.begin(self.env.snapshot())
+            else:
+                self.reset(seed)
         except BaseException:
-            self.env.close()
+            self.close()
             raise
 
     # ------------------------------------------------------------------ episodes
 
     def reset(self, seed: int) -> None:
         """Starts an episode and forgets the last one's history."""
-        self._observation, info = self.env.reset(seed=check_seed(seed))
-        self.history = History(info=info)
+        with self._own():
+            self.env.reset(seed=check_seed(seed))
+        self.begin(None)
+
+    def begin(self, snapshot: Snapshot | None) -> None:
+        """Starts a history now: after a reset, or at a moment that is none."""
+        present, values = self.env.driver.transition(), dict(self.env.values)
+        self._observation = first(present.observation)
+        start = EpisodeStart.of(self.env, snapshot)
+        self.history = History(start=start, trace=(values,), info=_first_info(present))
         self._draws = 0
         self._begin_policy()
 
@@ -146,38 +123,44 @@ class Session:
     def _begin_policy(self) -> None:
         self._policy.reset(np.ones(1, dtype=bool), self.env.driver.seeds.copy())
 
-    def step(self) -> None:
-        """Takes one action of the policy."""
+    def step(self, action: NDArray[Any] | None = None) -> None:
+        """Takes an action, by default the policy's."""
         if self.history.ended:
             raise InvalidValueError(
                 explain("the episode has ended", fix="Reset, undo or restore a snapshot")
             )
-        action = self._act()
-        seen, reward, terminated, truncated, info = self.env.step(action)
-        self._observation = seen
+        chosen = self._act() if action is None else action
+        with self._own():
+            self.env.step(chosen)
+
+    def on_step(self, actions: Any, moment: Transition) -> None:
+        """Records an action and what it gave, whoever took it."""
+        history = self.history
+        self._observation = first(moment.observation)
         self.history = replace(
-            self.history,
-            actions=(*self.history.actions, np.array(action)),
-            earned=self.history.earned + reward,
-            ended=terminated or truncated,
-            info=info,
+            history,
+            actions=(*history.actions, np.array(actions[0])),
+            trace=(*history.trace, dict(self.env.values)),
+            earned=history.earned + float(moment.reward[0]),
+            ended=bool(moment.ended[0]),
+            info=_first_info(moment),
         )
 
     def _act(self) -> NDArray[Any]:
         try:
             return np.asarray(self._policy(_lead(self._observation)))[0]
         except (RuntimeError, TypeError, ValueError) as error:  # a policy of another world, mostly
-            first = str(error).strip().splitlines()[:1]
+            reason = str(error).strip().splitlines()[:1]
             raise InvalidValueError(
                 explain(
-                    f"the policy {self.policy} fails on observations of {self.id}: {first}",
+                    f"the policy {self.policy} fails on observations of {self.id}: {reason}",
                     fix="Use one that was trained in this world with these options",
                 )
             ) from error
 
     # ------------------------------------------------------------- interventions
 
-    def do(self, values: Mapping[str, Any]) -> Event:
+    def do(self, values: Mapping[str, Any], *, check: bool = True) -> Event:
         """Intervenes now, or raises and leaves everything as it was.
 
         A second `do` of the same variables before the next action replaces the first, as if that
@@ -188,40 +171,49 @@ class Session:
         if base is not present:
             self._go(base)
         try:
-            outcome = self.env.do(values)
+            with self._own():
+                outcome = self.env.do(values, check=check)
         except InterverseError as error:
             if base is not present:
                 self._go(present)
-            self.refused.append(Refused(self.steps, _plain(values), str(error)))
+            self.refused.append(Refused(self.steps, plain(values), str(error)))
             raise
-        return self._happened(base, values, outcome.changed, "do", outcome.observation)
+        return self._happened(base, values, outcome.changed, "do")
 
     def _base(self, values: Mapping[str, Any], present: ViewerMoment) -> ViewerMoment:
         """Returns the moment that a `do` starts from."""
         last = self.history.events[-1] if self.history.events else None
-        dragged = (
-            last is not None
-            and last.source == "do"
-            and last.step == self.steps
-            and last.values.keys() == values.keys()
-        )
-        return last.before if last is not None and dragged else present
+        if last is None or last.source != "do" or last.before is None:
+            return present
+        dragged = last.step == self.steps and last.values.keys() == values.keys()
+        return last.before if dragged else present
 
     def _happened(
         self,
-        before: ViewerMoment,
+        before: ViewerMoment | None,
         values: Mapping[str, Any],
         changed: frozenset[str],
         source: str,
-        observation: Any,
     ) -> Event:
-        names = tuple(sorted(changed))
-        step = len(before.history.actions)
-        event = Event(step=step, values=_plain(values), changed=names, source=source, before=before)
+        """Records an intervention in the history it was made in."""
+        history = self.history if before is None else before.history
+        names, step = tuple(sorted(changed)), len(history.actions)
+        event = Event(step=step, values=plain(values), changed=names, source=source, before=before)
         kept = (event,) if changed else ()
-        self.history = replace(before.history, events=(*before.history.events, *kept))
-        self._observation = observation
+        trace = (*history.trace[:-1], dict(self.env.values))
+        self.history = replace(history, events=(*history.events, *kept), trace=trace)
+        self._observation = self.env.observe()
         return event
+
+    def on_intervention(self, outcome: Outcome) -> None:
+        """Records what the script, or a curriculum in its environment, has done."""
+        if not self.busy:
+            entry = self.env.driver.log(0)[-1]
+            values = {name: rows[0] for name, rows in entry.values.items()}
+            if 0 in outcome.reasons:
+                self.refused.append(Refused(self.steps, plain(values), outcome.reasons[0]))
+            else:
+                self._happened(None, values, outcome.changed, "script")
 
     @property
     def protocols(self) -> dict[str, Protocol]:
@@ -244,19 +236,18 @@ class Session:
         protocol.check(driver)
         old, reason = dict(self.env.values), "nothing was drawn"
         start = protocol.start(driver.episodes + self._draws)
-        for attempt in range(self._draws * ATTEMPTS, (self._draws + 1) * ATTEMPTS):
-            drawn = start | protocol.draw(driver, _ONE, attempt)
-            reasons = apply(driver, drawn, _ONE, check=not protocol.ranges)
-            reason = reasons.get(0, "")
-            if not reason:
-                break
+        with self._own():
+            for attempt in range(self._draws * ATTEMPTS, (self._draws + 1) * ATTEMPTS):
+                drawn = start | protocol.draw(driver, _ONE, attempt)
+                reason = apply(driver, drawn, _ONE, check=not protocol.ranges).get(0, "")
+                if not reason:
+                    break
         self._draws += 1
         if reason:
             self.refused.append(Refused(self.steps, {}, f"{name}: {reason}"))
             raise InterventionError(reason)
-        values = _asked(drawn)
         changed = frozenset(n for n, v in self.env.values.items() if not np.array_equal(v, old[n]))
-        return self._happened(before, values, changed, name, self.env.observe())
+        return self._happened(before, _first_rows(drawn), changed, name)
 
     # -------------------------------------------------------------- back and forth
 
@@ -279,32 +270,52 @@ class Session:
         if not self.history.events:
             raise InvalidValueError(explain("there is nothing to undo: no intervention was made"))
         last, steps = self.history.events[-1], self.steps
+        if last.before is None:
+            raise InvalidValueError(explain("the last intervention was made by the script itself"))
         self._go(last.before)
         lost = steps - last.step
         also = f" and {lost} step{'s' if lost > 1 else ''}" if lost else ""
         return f"took back {', '.join(last.values)}{also}"
 
     def _go(self, moment: ViewerMoment) -> None:
-        self._observation = self.env.restore(moment.snapshot)
+        with self._own():
+            self._observation = self.env.restore(moment.snapshot)
         self.history = moment.history
+
+    @contextlib.contextmanager
+    def _own(self) -> Iterator[None]:
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
 
     # -------------------------------------------------------------------- looking
 
     def picture(self) -> NDArray[np.uint8]:
         """Returns a picture of the world now, (rows, columns, 3)."""
-        return np.array(self.env.render(), dtype=np.uint8)
+        env = self.env
+        if self._shared:  # a GL context belongs to a thread, and the script's may have one
+            if self._mirror is None:
+                self._mirror = make(self.id, render_mode="rgb_array", **self.options)
+            env = self._mirror
+            env.restore(self.env.snapshot())
+        return np.array(env.render(), dtype=np.uint8)
 
     def shapes(self) -> tuple[Shape, ...]:
         """Returns the world's solids now; empty where pictures are all there is."""
         return self.env.world.shapes(0)
 
-    def record(self) -> tuple[AppliedDo, ...]:
-        """Returns the interventions of this episode, as an `Episode` holds them."""
-        return tuple(AppliedDo(event.step, event.values) for event in self.history.events)
-
     def close(self) -> None:
-        """Releases the world."""
-        self.env.close()
+        """Releases the world, unless it is a script's own."""
+        self.env.driver.listeners.remove(self)
+        for env in (None if self._shared else self.env, self._mirror):
+            if env is not None:
+                env.close()
+
+
+def _first_info(moment: Transition) -> dict[str, Any]:
+    return {name: value[0] for name, value in moment.info.items()}
 
 
 def _lead(observation: Any) -> Any:
@@ -313,16 +324,7 @@ def _lead(observation: Any) -> Any:
     return np.asarray(observation)[None]
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: np.asarray(value).tolist() for name, value in values.items()}
-
-
-def _asked(drawn: Mapping[str, Any]) -> dict[str, Any]:
+def _first_rows(drawn: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values of a draw of one world, masked ones left out."""
-    return dict(_rows(drawn))
-
-
-def _rows(drawn: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, rows in drawn.items():
-        if not np.any(np.ma.getmaskarray(rows)):
-            yield name, np.asarray(rows)[0]
+    kept = {n: rows for n, rows in drawn.items() if not np.any(np.ma.getmaskarray(rows))}
+    return {name: np.asarray(rows)[0] for name, rows in kept.items()}

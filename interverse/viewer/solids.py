@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -14,38 +15,32 @@ from scipy.spatial.transform import Rotation
 
 from interverse.sim.shapes import Shape, Texture
 
-_ROOT = "/world"
 _XYZW = [1, 2, 3, 0]
+_ENDLESS = ("plane", "sky")
 _SMOOTH = ("sphere", "ellipsoid", "capsule")
 _TEXTURE = 256  # pixels a side, at most, of a picture that is sent
 _VIEW = np.array([0.5, -1.0, 1.35])  # from where a scene is first seen
-_DISTANCE = 1.55  # in radii of the scene
+_DISTANCE = 1.75  # in radii of the scene
 _AMBIENT, _SUN = 1.6, 2.0  # with these a colour looks about as it is named
+_GHOST_COLOR, _GHOST_TINT, _GHOST_OPACITY = np.array([0.44, 0.28, 0.91]), 0.75, 0.5
 
 
 @final
 class Solids:
-    """The handles of the shapes now in the scene."""
+    """The handles of the shapes now in the scene.
 
-    def __init__(self, server: Any, shapes: Sequence[Shape]) -> None:
-        self._scene = server.scene
-        self._root = server.scene.add_frame(_ROOT, show_axes=False)
+    Args:
+        scene: viser's.
+        root: name of the frame that all of them stand in.
+    """
+
+    def __init__(self, scene: Any, root: str) -> None:
+        self._scene, self._root = scene, root
+        self._frame = scene.add_frame(root, show_axes=False)
         self._handles: dict[str, tuple[Hashable, Any]] = {}
-        self.following = True
-        self._start, radius = _bounds(shapes)
-        server.scene.configure_default_lights(enabled=False)
-        server.scene.configure_environment_map(None)
-        server.scene.add_light_ambient("/ambient", intensity=_AMBIENT)
-        server.scene.add_light_directional("/sun", intensity=_SUN, position=(1.0, -1.5, 3.0))
-        server.initial_camera.up = (0.0, 0.0, 1.0)
-        server.initial_camera.look_at = tuple(self._start)
-        away = _VIEW / np.linalg.norm(_VIEW) * radius * _DISTANCE
-        server.initial_camera.position = tuple(self._start + away)
-        server.initial_camera.near = radius / 100.0
-        self.show(shapes)
 
-    def show(self, shapes: Sequence[Shape]) -> None:
-        """Brings the scene up to date."""
+    def show(self, shapes: Sequence[Shape], moved: NDArray[np.float64]) -> None:
+        """Brings the scene up to date, all of it moved back by a vector (3,)."""
         for shape in shapes:
             made, look = self._handles.get(shape.name, (None, None)), _look(shape)
             if made[0] != look:
@@ -54,15 +49,12 @@ class Solids:
             made[1].position, made[1].wxyz = shape.position, shape.rotation
         for name in self._handles.keys() - {shape.name for shape in shapes}:
             self._handles.pop(name)[1].remove()
-        centre, _ = _bounds(shapes)
-        moved = (centre - self._start) * (1.0, 1.0, 0.0)
-        self._root.position = -moved if self.following else np.zeros(3)
+        self._frame.position = -moved
 
     def _made(self, shape: Shape) -> Any:
-        name = f"{_ROOT}/{shape.name}"
+        name = f"{self._root}/{shape.name}"
         if shape.texture is not None:
-            mesh = _textured(shape.size, shape.texture, shape.rgba)
-            return self._scene.add_mesh_trimesh(name, mesh, receive_shadow=True)
+            return self._scene.add_mesh_trimesh(name, _textured(shape), receive_shadow=True)
         vertices, faces = _triangles(shape)
         alpha = float(shape.rgba[3])
         return self._scene.add_mesh_simple(
@@ -77,6 +69,38 @@ class Solids:
         )
 
 
+def light_up(server: Any, shapes: Sequence[Shape]) -> NDArray[np.float64]:
+    """Sets lights and the first view for some shapes; returns their middle."""
+    middle, radius = bounds(shapes)
+    scene, camera = server.scene, server.initial_camera
+    scene.configure_default_lights(enabled=False)
+    scene.configure_environment_map(None)
+    scene.add_light_ambient("/ambient", intensity=_AMBIENT)
+    scene.add_light_directional("/sun", intensity=_SUN, position=(1.0, -1.5, 3.0))
+    camera.up, camera.look_at, camera.near = (0.0, 0.0, 1.0), tuple(middle), radius / 100.0
+    camera.position = tuple(middle + _VIEW / np.linalg.norm(_VIEW) * radius * _DISTANCE)
+    return middle
+
+
+def ghosts(shapes: Sequence[Shape], fact: Sequence[Shape]) -> list[Shape]:
+    """Returns the shapes that are not where the fact has them, or not as they are: translucent."""
+    there = {shape.name: shape for shape in fact}
+    solid = [shape for shape in shapes if shape.kind not in _ENDLESS]
+    return [_ghost(shape) for shape in solid if not _same(shape, there.get(shape.name))]
+
+
+def _same(shape: Shape, other: Shape | None) -> bool:
+    if other is None or _look(shape) != _look(other):
+        return False
+    near = np.abs(shape.position - other.position).max() < 1e-5
+    return bool(near and abs(float(shape.rotation @ other.rotation)) > 1.0 - 1e-8)
+
+
+def _ghost(shape: Shape) -> Shape:
+    rgb = (1.0 - _GHOST_TINT) * np.clip(shape.rgba[:3], 0.0, 1.0) + _GHOST_TINT * _GHOST_COLOR
+    return replace(shape, rgba=np.array([*rgb, _GHOST_OPACITY * shape.rgba[3]]), texture=None)
+
+
 def _look(shape: Shape) -> Hashable:
     """Returns what a handle is made of; another look needs another handle."""
     mesh = None if shape.mesh is None else shape.mesh.number
@@ -85,9 +109,9 @@ def _look(shape: Shape) -> Hashable:
     return shape.kind, tuple(shape.size), tuple(shape.rgba), mesh, picture
 
 
-def _bounds(shapes: Sequence[Shape]) -> tuple[NDArray[np.float64], float]:
-    """Returns the middle and the radius of all but the floor."""
-    solid = [shape for shape in shapes if shape.kind != "plane"]
+def bounds(shapes: Sequence[Shape]) -> tuple[NDArray[np.float64], float]:
+    """Returns the middle and the radius of all but floor and sky."""
+    solid = [shape for shape in shapes if shape.kind not in _ENDLESS]
     if not solid:
         return np.zeros(3), 1.0
     low = np.min([shape.position - _reach(shape) for shape in solid], axis=0)
@@ -127,18 +151,29 @@ def _small(texture: Texture) -> NDArray[np.uint8]:
     return np.ascontiguousarray(texture.pixels[::every, ::every])
 
 
-def _textured(size: NDArray[Any], texture: Texture, rgba: NDArray[Any]) -> Any:
-    """Returns a plane with a repeated picture on it."""
-    corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * size
-    across = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * texture.repeat
+def _textured(shape: Shape) -> Any:
+    """Returns a plane with a repeated picture on it, or the sides and the top of a sky."""
+    assert shape.texture is not None, "asked for shapes that have one"
+    square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+    across = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    corners, places = [square], [across * shape.texture.repeat]
+    if shape.kind == "sky":
+        upright = square[:, [0, 2, 1]] + np.array([0, 1, 0])
+        turns = [Rotation.from_euler("z", angle, degrees=True) for angle in (0, 90, 180, 270)]
+        corners = [*(turn.apply(upright) for turn in turns), square + np.array([0, 0, 1])]
+        places = [*([across] * 4), np.full((4, 2), 1.0 - 1e-3)]  # the top has its upper edge's
+    faces = np.array([[0, 1, 2], [0, 2, 3]])
     visuals: Any = trimesh.visual  # its classes have no types
     material = visuals.material.PBRMaterial(
-        baseColorTexture=Image.fromarray(_small(texture)),
-        baseColorFactor=rgba,
+        baseColorTexture=Image.fromarray(_small(shape.texture)),
+        baseColorFactor=shape.rgba,
         metallicFactor=0.0,
         roughnessFactor=1.0,
         doubleSided=True,
     )
-    visual = visuals.TextureVisuals(uv=across, material=material)
-    faces = np.array([[0, 1, 2], [0, 2, 3]])
-    return trimesh.Trimesh(corners, faces, visual=visual, process=False)
+    return trimesh.Trimesh(
+        np.concatenate(corners) * shape.size,
+        np.concatenate([faces + 4 * n for n in range(len(corners))]),
+        visual=visuals.TextureVisuals(uv=np.concatenate(places), material=material),
+        process=False,
+    )

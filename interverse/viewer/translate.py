@@ -32,6 +32,8 @@ def shown(widget: Widget, value: NDArray[Any]) -> Shown:
         return json.dumps(_rounded(array).tolist())
     if widget.kind == "switch":
         return bool(array)
+    if widget.kind == "choice":
+        return widget.labels[int(array) - widget.first]
     if widget.kind == "color":
         return tuple(int(x) for x in np.round(255.0 * np.clip(array, 0.0, 1.0)))
     if widget.kind == "rotation":
@@ -57,6 +59,12 @@ def value_from(widget: Widget, present: NDArray[Any], given: Shown) -> NDArray[A
         return np.where(_alike(_rounded(present), new), present, new)
     if widget.kind == "switch":
         return np.array(int(given))
+    if widget.kind == "choice":
+        if given not in widget.labels:
+            raise InvalidValueError(
+                explain(f"{widget.name} is {str(given)[:60]!r}", allowed=", ".join(widget.labels))
+            )
+        return np.array(widget.labels.index(given) + widget.first)
     was = np.asarray(shown(widget, present), dtype=np.float64)
     new = np.asarray(given, dtype=np.float64)
     if widget.kind == "rotation":

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from interverse.scm import Box, Integers, Space, Variable
 from interverse.scm.space import UnitQuaternion
 
-Kind = Literal["slider", "switch", "number", "color", "rotation", "vector", "parts", "text"]
+Kind = Literal[
+    "slider", "switch", "choice", "number", "color", "rotation", "vector", "parts", "text"
+]
 Mark = tuple[float, str]
 
 TOP = "world"  # the folder of variables that belong to no object
@@ -32,12 +34,13 @@ class Widget:
 
     Attributes:
         name: the variable's; `folder` and `label`: where it stands and what it is called there.
-        kind: slider (a number), switch (0 or 1), number (no useful range), color, rotation (as
-            roll, pitch and yaw in degrees), vector (2 or 3 numbers), parts (a control per
-            number), text (JSON, with a button).
+        kind: slider (a number), switch (0 or 1), choice (whole numbers that have names), number
+            (no useful range), color, rotation (as roll, pitch and yaw in degrees), vector (2 or 3
+            numbers), parts (a control per number), text (JSON, with a button).
         low, high: the range, one per number; infinite where there is none. step: of a slider.
         marks: bounds of A and B on a slider, or its ends.
         hint: what the variable is, in words. read_only: shown, not set.
+        labels: names of whole numbers, from `first` on.
     """
 
     name: str
@@ -52,6 +55,8 @@ class Widget:
     marks: tuple[Mark, ...]
     hint: str
     read_only: bool
+    labels: tuple[str, ...]
+    first: int
 
     def range_with(self, number: float, part: int = 0) -> tuple[float, float]:
         """Returns the range of one number, widened to hold the number it has now."""
@@ -106,12 +111,10 @@ def widget_of(variable: Variable, value: NDArray[Any]) -> Widget:
         marks=_marks(variable) or _ends(low, high) if variable.shape == () else (),
         hint=_hint(variable),
         read_only=variable.read_only,
+        labels=variable.labels,
+        first=int(variable.domain.low) if variable.labels else 0,
     )
-    return _with_kind(widget, _kind(widget, variable.domain))
-
-
-def _with_kind(widget: Widget, kind: Kind) -> Widget:
-    return replace(widget, kind=kind)
+    return replace(widget, kind=_kind(widget, variable.domain))
 
 
 def _kind(widget: Widget, domain: Space) -> Kind:
@@ -120,6 +123,8 @@ def _kind(widget: Widget, domain: Space) -> Kind:
         return "color"
     if isinstance(domain, UnitQuaternion):
         return "rotation"
+    if widget.labels:
+        return "choice"
     if widget.shape == ():
         if widget.whole and domain.low == 0 and domain.high == 1:
             return "switch"

@@ -31,6 +31,22 @@ _SWATCHES = {
 }
 
 
+# Words for colours, to tell entries of a palette apart in a list.
+_WORDS = {
+    "white": "ffffff",
+    "grey": "999999",
+    "black": "000000",
+    "red": "e41a1c",
+    "pink": "f781bf",
+    "orange": "ff7f00",
+    "brown": "a65628",
+    "yellow": "ffff33",
+    "green": "4daf4a",
+    "blue": "377eb8",
+    "purple": "984ea3",
+}
+
+
 def _frozen(table: Colors) -> Colors:
     table.flags.writeable = False
     return table
@@ -67,6 +83,18 @@ def shade(intensities: Array, name: str) -> Array:
     table = xp.asarray(SEQUENTIAL[name].copy(), device=device(intensities))
     entry = xp.astype(xp.floor(intensities * _ENTRIES), xp.int64)
     return table[xp.clip(entry, 0, _ENTRIES - 1)]
+
+
+def color_labels(colors: Colors) -> tuple[str, ...]:
+    """Returns a name for each colour of a palette: its place and the nearest colour word.
+
+    >>> color_labels(_colors("e41a1c 0000ff"))
+    ('0 red', '1 blue')
+    """
+    known = np.stack([_colors(code)[0] for code in _WORDS.values()])
+    nearest = np.linalg.norm(colors[:, None] - known, axis=-1).argmin(axis=1)
+    words = list(_WORDS)
+    return tuple(f"{place} {words[n]}" for place, n in enumerate(nearest))
 
 
 def to_bytes(colors: Array) -> Array:

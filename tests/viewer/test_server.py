@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
 import sys
-from urllib.error import HTTPError
+import threading
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit
 
+import interverse as iv
 from interverse.cli import main
+from interverse.cli.view import View, session_of
 from interverse.core.errors import InvalidValueError
 from interverse.viewer.session import Session
 
@@ -54,11 +60,11 @@ def carry_out(viewer):
 def test_the_page_shows_every_variable_and_follows_the_world(opened, world):
     viewer = opened(world)
     page, env = viewer._page, viewer._session.env
-    assert set(page._controls) == set(env.variables)
-    page._order("step", page._step)
+    assert set(page.variables.controls) == set(env.variables)
+    page.desk.order("step", page.episode._step)
     carry_out(viewer)
     assert "step&nbsp;1&nbsp;of" in page._status.content
-    for name, control in page._controls.items():
+    for name, control in page.variables.controls.items():
         if control.widget.kind == "slider" and not control.widget.read_only:
             assert control.read() == pytest.approx(float(env.values[name]), rel=1e-5), name
 
@@ -66,62 +72,157 @@ def test_the_page_shows_every_variable_and_follows_the_world(opened, world):
 def test_a_moved_slider_is_a_do_and_a_refused_one_goes_back(opened):
     viewer = opened("tutorial/slider-v1")
     page, env = viewer._page, viewer._session.env
-    slider = page._controls["gravity"]
+    slider = page.variables.controls["gravity"]
     slider.handles[0].value = -5.0  # as if dragged: our own change puts no order
-    page._set(slider, -5.0)
+    page.variables.set(slider, -5.0)
     carry_out(viewer)
     assert float(env.values["gravity"]) == -5.0
-    assert "Changed: gravity" in page._message.content
-    assert page._asked.value == "gravity"
+    assert "Changed: gravity" in page.desk.message.content
+    assert page.causes.chosen.value == "gravity"
     slider.handles[0].value = -3.5
-    page._set(slider, -3.5)
+    page.variables.set(slider, -3.5)
     carry_out(viewer)
     assert float(env.values["gravity"]) == -5.0
     assert slider.handles[0].value == -5.0
-    assert "Refused" in page._message.content
-    assert "-3.5" in page._message.content
+    assert "Refused" in page.desk.message.content
+    assert "-3.5" in page.desk.message.content
     assert "'gravity': -5.0" in page._python.content
 
 
 def test_a_playing_world_stops_at_the_end(opened):
     viewer = opened("tutorial/slider-v1", max_steps=3)
     page = viewer._page
-    page._order("play", page._play)
+    page.desk.order("play", page.episode._play)
     viewer.run(2.0)
     assert viewer._session.steps == 3
-    assert not page.playing
+    assert not page.desk.playing
     assert "episode&nbsp;ended" in page._status.content
-    page._order("play", page._play)
+    page.desk.order("play", page.episode._play)
     carry_out(viewer)
-    assert "episode has ended" in page._message.content
+    assert "episode has ended" in page.desk.message.content
 
 
-def test_imagining_shows_both_worlds(opened):
+def node(page, name):
+    """Returns how a variable is drawn in the graph."""
+    found = re.search(
+        f'data-name="{name}" data-state="(.*?)" data-differs="(.)"', page.causes._graph.content
+    )
+    return found.groups()
+
+
+def test_a_do_lights_up_what_follows_and_a_refusal_shows(opened):
     viewer = opened("tutorial/slider-v1")
     page = viewer._page
+    page.variables.set(page.variables.controls["box/size"], (0.12, 0.12, 0.12))
+    carry_out(viewer)
+    assert node(page, "box/size") == ("do", "0")
+    assert node(page, "box/position") == ("changed", "0")
+    assert node(page, "box/velocity") == ("follows", "0")
+    assert node(page, "goal/position") == ("", "0")
+    page.variables.set(page.variables.controls["gravity"], -3.5)
+    carry_out(viewer)
+    assert node(page, "gravity") == ("refused", "0")
+    assert "check=False" not in page.desk.message.content
+    assert "Tick “Beyond A and B”" in page.desk.message.content
+    page.variables._beyond.value = True
+    page.variables.set(page.variables.controls["gravity"], -3.5)
+    carry_out(viewer)
+    assert float(viewer._session.env.values["gravity"]) == -3.5
+    assert node(page, "gravity") == ("do", "0")
+
+
+def test_a_ghost_stands_in_the_scene_and_in_the_curve(opened):
+    viewer = opened("tutorial/slider-v1")
+    page, solids = viewer._page, viewer._page.scene._ghost
     for _ in range(3):
         viewer._session.step()
-    page._other.value = "box/mass"
+    page.desk.order("variable", lambda: page.ghosts.offer("box/mass"))
     carry_out(viewer)
-    assert page._value.value == "0.5"  # as it is now, to be changed
-    page._value.value = "0.9"
-    page._order("imagine", page._imagine)
+    assert page.ghosts.control.read() == 0.5  # as it is now, to be changed
+    page.ghosts.control.handles[0].value = 0.9
+    page.desk.order("imagine", page.ghosts.imagine)
     carry_out(viewer)
-    assert "Different at the end: box/mass" in page._verdict.content
-    assert page._pair.image.shape == (240, 644, 3)
-    page._value.value = "heavy"
-    page._order("imagine", page._imagine)
+    assert "Different at step 3: box/mass, box/position" in page.ghosts._verdict.content
+    assert "of <b>" not in page.ghosts._verdict.content
+    (ghost,) = solids._handles.values()
+    assert 0.0 < ghost[1].opacity < 1.0
+    assert node(page, "box/position") == ("", "1")
+    assert page.causes._curve.content.count('data-kind="ghost"') == 1
+    page.desk.order("step", page.episode._step)
     carry_out(viewer)
-    assert "box/mass is &#x27;heavy&#x27;" in page._message.content
+    assert len(page.ghosts.ghost.trace) == 5
+    page.ghosts.back.value, page.ghosts._live = 2, False
+    page.desk.order("look", lambda: "")
+    carry_out(viewer)
+    assert "Different at step 2" in page.ghosts._verdict.content
+    page.desk.order("reset", page.episode._reset)
+    carry_out(viewer)
+    assert page.ghosts.ghost is None
+    assert not solids._handles
+
+
+def test_the_ghost_without_the_last_do_is_the_world_before_it(opened):
+    viewer = opened("tutorial/slider-v1")
+    page, plain = viewer._page, Session("tutorial/slider-v1")
+    page.desk.order("without", page.ghosts.imagine_without)
+    carry_out(viewer)
+    assert "no intervention was made" in page.desk.message.content
+    viewer._session.do({"box/mass": 0.9})
+    for _ in range(2):
+        viewer._session.step()
+        plain.step(viewer._session.history.actions[-1])
+    page.desk.order("without", page.ghosts.imagine_without)
+    carry_out(viewer)
+    last = page.ghosts.ghost.trace[-1]
+    assert all(np.array_equal(last[name], value) for name, value in plain.env.values.items())
+    plain.close()
+
+
+@pytest.mark.parametrize(
+    ("world", "chosen", "action"),
+    [
+        ("chemistry/chain-v1", ["object_1/color := 2 orange"], 7),
+        ("blocks/observed-3-v1", ["block_1 right"], 7),
+        ("rooms/single-v1", ["0 Box", "close"], [0, 1]),
+    ],
+)
+def test_actions_are_chosen_by_name(opened, world, chosen, action):
+    viewer = opened(world)
+    page = viewer._page
+    for handle, word in zip(page.episode._parts, chosen, strict=True):
+        handle.value = word
+    page.desk.order("act", page.episode._act)
+    carry_out(viewer)
+    assert "Acted: " in page.desk.message.content
+    assert viewer._session.history.actions[0].tolist() == action
+    page.episode._parts[0].value = "nonsense"
+    page.desk.order("act", page.episode._act)
+    carry_out(viewer)
+    assert "no action &#x27;nonsense&#x27;" in page.desk.message.content
+
+
+def test_classes_are_chosen_by_name(opened):
+    viewer = opened("rooms/single-v1")
+    page = viewer._page
+    control = page.variables.controls["object/class"]
+    assert control.widget.kind == "choice"
+    assert control.read() == "Box"
+    page.variables.set(control, "Fridge")
+    carry_out(viewer)
+    shown = page.variables.controls["object/class"].read()
+    assert page.episode._parts[0].options[0] == f"0 {shown}"
+    page.variables.set(control, "Dragon")
+    carry_out(viewer)
+    assert "&#x27;Dragon&#x27;" in page.desk.message.content
 
 
 def test_the_scene_is_remade_where_a_shape_changes_and_moved_elsewhere(opened):
     viewer = opened("trifinger/pushing-v1")
     page = viewer._page
-    before = {name: made[1] for name, made in page._solids._handles.items()}
+    before = {name: made[1] for name, made in page.scene._fact._handles.items()}
     viewer._session.do({"block_0/color": [0.0, 0.0, 1.0], "goal_0/cartesian_position": [0, 0, 0.1]})
     page.refresh()
-    after = {name: made[1] for name, made in page._solids._handles.items()}
+    after = {name: made[1] for name, made in page.scene._fact._handles.items()}
     assert {name for name in before if before[name] is not after[name]} == {"geom/block_0"}
     assert after["geom/goal_0"].position == pytest.approx(np.array([0.0, 0.0, 0.111]))
 
@@ -166,6 +267,39 @@ def test_it_stops_by_itself_after_so_many_seconds(capsys):
     assert line.endswith(" in a browser; Ctrl-C stops")
 
 
+def test_a_run_plays_its_policy_in_its_own_world_while_sliders_are_pulled(opened, tmp_path):
+    torch = pytest.importorskip("torch")
+    from interverse.rollouts.exported import Card, ExportedPolicy
+
+    trained = {"config": {"task": "tutorial/slider-v1"}, "options": {"max_steps": 7}}
+    card = Card(
+        layers=1, activation="tanh", squash=False, low=[-1.0] * 2, high=[1.0] * 2, trained=trained
+    )
+    weights = {"obs.mean": torch.zeros(11), "obs.std": torch.ones(11)}
+    weights |= {"0.weight": torch.zeros(2, 11), "0.bias": torch.tensor([0.5, -0.25])}
+    ExportedPolicy(card, weights).save(tmp_path / "run" / "policy")
+    for words in (
+        {"id": str(tmp_path / "run")},
+        {"id": "tutorial/slider-v1", "policy": str(tmp_path / "run")},
+    ):
+        session = session_of(View(**words))
+        viewer = Viewer(session, port=free_port())
+        page = viewer._page
+        page.desk.order("play", page.episode._play)
+        page.variables.set(page.variables.controls["gravity"], -5.0)
+        while not session.history.ended:
+            viewer.run(0.2)
+        assert (session.id, session.env.world.max_steps, session.steps) == (
+            "tutorial/slider-v1",
+            7,
+            7,
+        )
+        assert [action.tolist() for action in session.history.actions] == [[0.5, -0.25]] * 7
+        assert [dict(event.values) for event in session.history.events] == [{"gravity": -5.0}]
+        viewer.close()
+        session.close()
+
+
 def test_ctrl_c_is_clean():
     command = [sys.executable, "-m", "interverse", "view", "tutorial/slider-v1"]
     with subprocess.Popen(
@@ -193,6 +327,44 @@ def test_without_the_extra_one_line_names_it():
         "interverse view: viser is not installed. "
         "Install it with: pip install 'interverse[view]'.\n"
     )
+
+
+@pytest.mark.parametrize("world", ["chemistry/chain-v1", "tutorial/slider-v1"])
+def test_a_script_and_its_page_share_the_environment(world):
+    env = TimeLimit(iv.make(world), 50)  # wrapped, as scripts have them
+    inner = env.unwrapped
+    with iv.view(env) as page:
+        assert status_of(page.url)[0] == 200
+        assert f'<iframe src="{page.url}&websocket=ws%3A%2F%2F' in page._repr_html_()
+        env.reset(seed=5)
+        for _ in range(3):
+            env.step(env.action_space.sample())
+        desk, session = page._viewer._page.desk, page._session
+        assert (session.seed, session.steps) == (5, 3)
+        (name, value) = ("gravity", -5.0) if "slider" in world else ("cpt/gain", 2.0)
+        done = threading.Event()
+        desk.order("do", lambda: str(session.do({name: value}).step))
+        desk.order("told", lambda: done.set() or "")
+        assert done.wait(60)
+        assert float(inner.values[name]) == value
+        env.step(env.action_space.sample())
+        assert session.history.events[0].step == 3
+        snapshot = inner.snapshot()
+        inner.restore(snapshot)
+        assert session.history.start.snapshot is not None
+        url = page.url
+    env.step(env.action_space.sample())
+    assert not {"step", "reset"} & vars(inner).keys()
+    assert not inner.driver.listeners
+    with pytest.raises(URLError):
+        urlopen(url, timeout=10)
+    page.close()  # again: nothing happens
+    env.close()
+
+
+def test_only_worlds_of_interverse_can_be_viewed():
+    with pytest.raises(InvalidValueError, match=r"env is a .*CartPole.*iv\.make"):
+        iv.view(gym.make("CartPole-v1"))
 
 
 def status_of(url, **headers):
@@ -226,16 +398,17 @@ def test_only_the_whole_url_opens_the_page_and_the_socket(opened):
 @pytest.mark.parametrize("policy", ["/etc/passwd", "", "..", "scripted-by-nobody", "x" * 10_000])
 def test_the_page_may_name_no_file(opened, policy):
     viewer = opened("tutorial/slider-v1")
-    viewer._page._order("policy", lambda: viewer._page._use(policy))
+    viewer._page.desk.order("policy", lambda: viewer._page.episode.use(policy))
     carry_out(viewer)
-    assert "Refused" in viewer._page._message.content
+    assert "Refused" in viewer._page.desk.message.content
     assert viewer._session.policy == "random"
 
 
 def test_no_order_of_a_page_stops_the_server(opened):
     viewer = opened("tutorial/slider-v1")
     page = viewer._page
-    for order in (lambda: page._draw("none"), lambda: int("x"), lambda: page._offer("none")):
-        page._order("bad", order)
+    draw, offer = page.episode.draw, page.ghosts.offer
+    for order in (lambda: draw("none"), lambda: int("x"), lambda: offer("none")):
+        page.desk.order("bad", order)
         carry_out(viewer)
-        assert "Refused" in page._message.content
+        assert "Refused" in page.desk.message.content

@@ -9,10 +9,10 @@ import pytest
 
 import interverse as iv
 from interverse.core.errors import InterventionError, InvalidValueError, UnknownNameError
-from interverse.rollouts.replay import differences
+from interverse.rollouts.runner import Recorder
 from interverse.viewer.causes import causes_text
 from interverse.viewer.export import as_json, as_python
-from interverse.viewer.imagine import imagine
+from interverse.viewer.ghost import Ghost
 from interverse.viewer.session import Session
 
 SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"
@@ -175,26 +175,106 @@ def test_a_protocol_of_another_world_says_so():
     session.close()
 
 
-def test_the_replayed_fact_is_what_was_seen():
-    session = Session(SLIDER)
-    for step in range(6):
-        if step == 2:
-            session.do({"box/friction": 0.5})
-        if step == 4:
-            session.do({"gravity": -5.0})
-            session.undo()
-            session.do({"box/mass": 0.8})
-        session.step()
-    twins = imagine(session, {})
-    assert {n: v[-1].tolist() for n, v in twins.fact.values.items()} == state(session)
-    assert differences(twins.fact, twins.twin) == []
-    assert twins.differing == []
-    assert twins.pictures.shape == (7, 240, 644, 3)
-    assert np.array_equal(twins.pictures[:, :, :320], twins.pictures[:, :, 324:])
-    other = imagine(session, {"box/friction": 0.2}, at=3)
-    assert "box/position" in other.differing
-    assert not np.array_equal(other.pictures[-1, :, :320], other.pictures[-1, :, 324:])
+def played(session, dos):
+    """Plays a session for five steps; returns the episode that a recorder saw of the same."""
+    env = iv.make(session.id, **session.options)
+    env.reset(seed=session.seed)
+    with Recorder(env, env.observe()) as recorder:
+        for step in range(5):
+            if step in dos:
+                session.do(dos[step])
+                env.do(dos[step])
+            session.step()
+            env.step(session.history.actions[-1])
+        episode = recorder.episode()
+    env.close()
+    return episode
+
+
+@pytest.mark.parametrize(
+    ("world", "dos", "do", "at"),
+    [
+        (SLIDER, {2: {"gravity": -6.0}}, {"box/friction": 0.5}, 3),
+        (SLIDER, {0: {"box/mass": 0.4}, 2: {"gravity": -6.0}}, {"box/mass": 0.8}, 0),
+        (SLIDER, {1: {"box/mass": 0.4}, 3: {"box/mass": 0.5}}, {"box/mass": 0.8}, 2),
+        (SLIDER, {2: {"gravity": -6.0}}, {}, 0),
+        (PUSHING, {1: {"gravity": -8.0}}, {"block_0/cartesian_position": [0.05, 0.05, 0.0325]}, 2),
+        ("chemistry/chain-v1", {1: {"edge_0_1": 0}}, {"object_0/color": 2}, 1),
+        ("blocks/observed-3-v1", {}, {"block_0/position": [4, 4]}, 1),
+    ],
+)
+def test_the_ghost_is_the_counterfactual_bit_for_bit(world, dos, do, at):
+    session = Session(world, seed=3)
+    fact = played(session, dos)
+    twin, ghost = iv.counterfactual(fact, do, at), Ghost(session, do, at=at)
+    assert len(ghost.trace) == len(ghost.frames) == 6
+    for name, values in twin.values.items():
+        for step in range(6):
+            assert np.array_equal(values[step], ghost.trace[step][name]), (name, step)
+            assert np.array_equal(fact.values[name][step], session.history.trace[step][name])
+    assert ghost.earned == twin.rewards.sum()
+    other = {n for n, v in fact.values.items() if not np.array_equal(v[-1], twin.values[n][-1])}
+    assert set(ghost.differing()) == other
+    ghost.close()
     session.close()
+
+
+def test_a_ghost_follows_steps_dos_and_undos(session):
+    session.step()
+    ghost = Ghost(session, {"box/mass": 0.9}, at=1)
+    for step in range(4):
+        if step == 1:
+            session.do({"box/friction": 0.6})
+        session.step()
+        ghost.follow()
+    session.undo()
+    session.do({"box/mass": 0.35})
+    session.step()
+    ghost.follow()
+    again = Ghost(session, {"box/mass": 0.9}, at=1)
+    assert len(ghost.trace) == len(again.trace) == 4
+    for mine, theirs in zip(ghost.trace, again.trace, strict=True):
+        assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    assert float(ghost.trace[-1]["box/mass"]) == 0.9  # its own do wins
+    assert not ghost.is_of(Session(SLIDER).history)
+    with pytest.raises(InvalidValueError, match=r"before action 9.*0 to 3"):
+        Ghost(session, {"box/mass": 0.9}, at=9)
+    with pytest.raises(InterventionError, match="box/mass"):
+        Ghost(session, {"box/mass": 1.5})
+    for opened in (ghost, again):
+        opened.close()
+
+
+def test_values_beyond_the_spaces_are_allowed_when_asked_for(session):
+    event = session.do({"box/mass": 1.5}, check=False)
+    assert event.changed == ("box/mass",)
+    session.step()
+    ghost = Ghost(session, {"box/mass": 2.0}, check=False)
+    assert float(ghost.trace[0]["box/mass"]) == 2.0
+    ghost.close()
+
+
+def test_a_shared_environment_is_followed_from_where_it_is():
+    env = iv.make(SLIDER)
+    env.reset(seed=4)
+    env.step(np.array([0.5, 0.5], dtype=np.float32))
+    session = Session(env)
+    env.do({"gravity": -5.0})
+    env.step(np.array([0.5, -0.5], dtype=np.float32))
+    with pytest.raises(InterventionError):
+        env.do({"gravity": 5.0})
+    (event,) = session.history.events
+    assert (event.source, dict(event.values), event.step) == ("script", {"gravity": -5.0}, 0)
+    assert len(session.refused) == 1
+    ghost = Ghost(session, {"box/mass": 0.9})
+    assert set(ghost.differing()) == {"box/mass", "box/position", "box/velocity"}
+    with pytest.raises(InvalidValueError, match="script itself"):
+        session.undo()
+    assert session.picture().shape == (240, 320, 3)
+    ghost.close()
+    session.close()
+    env.step(np.array([0.5, -0.5], dtype=np.float32))  # still the script's
+    env.close()
 
 
 def test_json_makes_the_episode_again():

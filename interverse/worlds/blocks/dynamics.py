@@ -14,7 +14,8 @@ from interverse.sim.raster import GRID
 
 Array = Any  # a NumPy array or a Torch tensor
 
-OFFSETS = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))  # stay, up, right, down, left
+OFFSETS = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))
+DIRECTIONS = ("stays", "up", "right", "down", "left")  # their names
 
 
 def push(positions: Array, weights: Array, blocks: Array, directions: Array) -> tuple[Array, Array]:

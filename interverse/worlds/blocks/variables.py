@@ -82,6 +82,7 @@ def _looks(i: int, options: BlocksOptions) -> Iterator[Variable]:
         space_a=None if fixed else _TRAINING_SHAPES,
         space_b=None if fixed else _TEST_SHAPES,
         doc="0 to 7: " + ", ".join(SHAPES) + ".",
+        labels=SHAPES,
     )
     yield Variable(
         name=name_of(i, "color"),

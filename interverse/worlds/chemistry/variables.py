@@ -123,6 +123,7 @@ def _object(i: int, options: ChemistryOptions) -> Iterator[Variable]:
         doc="Its colour, an entry of the palette"
         + (" (while it fades, the one it fades to)." if options.mode == "delayed" else ".")
         + " Drawn at reset; setting it paints this object alone, its effects follow an action.",
+        labels=palette.color_labels(colors(options)),
     )
     if options.mode == "delayed":
         yield from _fade(i)
@@ -140,6 +141,7 @@ def _object(i: int, options: ChemistryOptions) -> Iterator[Variable]:
         default=shapes(options.objects)[i],
         domain=Integers(0, len(SHAPES) - 1),
         doc="0 to 7: " + ", ".join(SHAPES) + ".",
+        labels=SHAPES,
     )
 
 
@@ -183,6 +185,7 @@ def _goal(i: int, options: ChemistryOptions) -> Variable:
         domain=whole,
         space_a=whole,
         doc=doc,
+        labels=palette.color_labels(colors(options)),
     )
 
 

@@ -19,7 +19,7 @@ from interverse.worlds.chemistry import cpt, delayed, dynamics, feasible, graphs
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
 from interverse.worlds.grid import place
-from interverse.worlds.palette import painted, to_bytes
+from interverse.worlds.palette import color_labels, painted, to_bytes
 from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
 
 _STEPS = 100
@@ -391,6 +391,11 @@ class Chemistry(World):
             shown["target"] = self._goal_shown()
         position, shape = self._state["position"][:, seen], self._state["shape"][:, seen]
         return {key: (position, shape, rgb[:, seen]) for key, rgb in shown.items()}
+
+    def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
+        """Returns a name per action: the object that is painted, and its new colour."""
+        labels = color_labels(to_numpy(self._state["palette"][world]))
+        return (tuple(f"{name} := {label}" for name in self._names for label in labels),)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns the picture, with the target to its right where there is one."""

@@ -75,6 +75,7 @@ class Paint:
         self._orientation = Rotation.from_quat(self._model.cam_quat[self.camera][_XYZW])
         self._quat = self._model.cam_quat[self.camera].copy()
         self._content: dict[int, Hashable] = {}  # what the model's picture textures hold
+        self._side: tuple[Hashable, NDArray[np.uint8]] | None = None  # the latest side of the sky
 
     def write(self, look: Look) -> None:
         """Writes everything but pictures; derive the model's constants afterwards."""
@@ -154,6 +155,15 @@ class Paint:
         """Brings the floor's picture into the model, for who draws without GL."""
         if self._on_floor or _has_content(look, "floor"):
             self._fill(self._floors[1], self._key(look, "floor"), lambda: self._floor(look))
+
+    def sky_side(self, look: Look) -> NDArray[np.uint8] | None:
+        """Returns one side of the sky, for who draws without GL; None in a domain without one."""
+        if not self._skies:
+            return None
+        content = self._key(look, "background")
+        if self._side is None or self._side[0] != content:
+            self._side = content, self._sky(look)[:PICTURE_SIZE]
+        return self._side[1]
 
     def _fill(self, texture: int, content: Hashable, make: Any) -> None:
         if self._content.get(texture) != content:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from interverse.core.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
-from interverse.sim.shapes import Shape, Shapes
+from interverse.sim.shapes import Shape, Shapes, sky_shape
 from interverse.sim.single import advance, load_moment, place_cameras, save_moment, settle
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
@@ -238,7 +238,9 @@ class ControlStage:
         if self._shapes is None:
             self._shapes = Shapes(model)
         self._paint.fill(self.values)
-        return self._shapes.read(model, self.physics.data.ptr)
+        side = self._paint.sky_side(self.values)
+        solids = self._shapes.read(model, self.physics.data.ptr)
+        return solids if side is None else (*solids, sky_shape(side))
 
     def _drawing(self, size: tuple[int, int], quality: str) -> Drawing:
         drawing = self._drawings.get((size, quality))

@@ -86,6 +86,7 @@ def _object(slot: int) -> Iterator[Variable]:
         default=np.array(least),
         domain=Integers(least, len(CLASS_NAMES) - 1),
         doc=_CLASSES if slot == 0 else "As object/class; -1 is no object.",
+        labels=CLASS_NAMES if slot == 0 else ("none", *CLASS_NAMES),
     )
     yield Variable(
         name=name_of(slot, "instance"),
@@ -201,6 +202,7 @@ def _action(options: RoomsOptions) -> Iterator[Variable]:
             domain=Integers(-1, most - 1),
             read_only=True,
             doc="The last action's part, as chosen by whoever acts; -1 before the first.",
+            labels=("none", *(verb.name for verb in VERBS)) if name == ACTION[1] else (),
         )
     if options.states == "graded":
         yield Variable(

@@ -17,7 +17,7 @@ from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
-from interverse.worlds.rooms.actions import VERBS, act, act_to, graded_target
+from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, act, act_to, graded_target
 from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
@@ -268,6 +268,13 @@ class Rooms(World):
         for slot, index in enumerate(row["order"].tolist()):
             states[index] = row[name_of(slot, "state")]
         return states
+
+    def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
+        """Returns the objects that stand in the room, by slot and class, and the verbs."""
+        classes = [int(self._state[name_of(slot, "class")][world]) for slot in self._slots]
+        words = ["-" if number == ABSENT else CLASS_NAMES[number] for number in classes]
+        things = tuple(f"{slot} {word}" for slot, word in enumerate(words))
+        return things, tuple(verb.name for verb in VERBS)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture of one world."""

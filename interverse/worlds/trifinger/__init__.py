@@ -9,11 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interverse.worlds.trifinger.feasibility import ARENA
+    from interverse.worlds.trifinger.editing import ARENA
     from interverse.worlds.trifinger.robot import inverse_kinematics
 
 __all__ = ["ARENA", "inverse_kinematics"]
-_LATER = {"ARENA": "feasibility", "inverse_kinematics": "robot"}
+_LATER = {"ARENA": "editing", "inverse_kinematics": "robot"}
 
 
 def __getattr__(name: str) -> Any:

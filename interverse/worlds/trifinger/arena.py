@@ -1,15 +1,20 @@
-"""Floor, wall, cameras and lights of the MuJoCo model."""
+"""Floor, wall, cameras, lights and visible covers of the MuJoCo model.
+
+Covers and patterns are seen and cannot be touched. The first functions make single MuJoCo elements.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
-from interverse.worlds.trifinger import looks
 from interverse.worlds.trifinger.contacts import WALL_SIDES
-from interverse.worlds.trifinger.elements import HIDDEN, add_geom, add_material, add_mesh
 from interverse.worlds.trifinger.robot import DATUM
 from interverse.worlds.trifinger.scene import (
     FLOOR_EDGES,
@@ -17,8 +22,207 @@ from interverse.worlds.trifinger.scene import (
     WALL_BOX,
     WALL_HEIGHT,
     WALL_RADIUS,
+    WALL_THICKNESS,
     ArenaScene,
 )
+
+ARENA, SOLIDS, GOALS, HIDDEN = 0, 1, 2, 3  # geom groups
+
+
+def add_geom(
+    body: mujoco.MjsBody, name: str, kind: mujoco.mjtGeom, size: Sequence[float], **more: Any
+) -> mujoco.MjsGeom:
+    """Adds a geom that touches only what a pair names, and returns it."""
+    if size:
+        more["size"] = [*size] + [0.0] * (3 - len(size))
+    return body.add_geom(name=name, type=kind, contype=0, conaffinity=0, **more)
+
+
+def add_mesh(spec: mujoco.MjSpec, name: str, vertices: np.ndarray, faces: np.ndarray) -> None:
+    """Adds a triangle mesh: vertices (n, 3), triangles (m, 3)."""
+    spec.add_mesh(
+        name=name,
+        uservert=vertices.astype(np.float32).ravel(),
+        userface=faces.astype(np.int32).ravel(),
+        inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX,
+    )
+
+
+def add_material(
+    spec: mujoco.MjSpec,
+    name: str,
+    color: Sequence[float],
+    *,
+    specular: float,
+    alpha: float = 1.0,
+) -> None:
+    """Adds a material; an object's colour is that of the material of its name."""
+    spec.add_material(
+        name=name, rgba=(*color, alpha), specular=specular, shininess=0.4, reflectance=0.0
+    )
+
+
+Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3), triangles (m, 3)
+
+_SIDES = 20  # corners of a cover's cross section
+_WALL_SIDES = 72
+
+
+@dataclass(frozen=True, slots=True)
+class CoverSection:
+    """A cross section of a cover: a rounded rectangle across the cover's axis."""
+
+    at: float  # along the axis, m
+    half: tuple[float, float]  # half widths, m
+    centre: tuple[float, float] = (0.0, 0.0)
+    roundness: float = 2.0  # 2 is an ellipse, larger is boxier
+
+
+def loft(sections: Sequence[CoverSection], axis: int) -> Surface:
+    """Returns the closed surface through the sections, along x (0), y (1) or z (2)."""
+    turn = np.linspace(0, 2 * math.pi, _SIDES, endpoint=False)
+    rings = []
+    for s in sections:
+        cos, sin = np.cos(turn), np.sin(turn)
+        u = s.centre[0] + s.half[0] * np.sign(cos) * np.abs(cos) ** (2 / s.roundness)
+        v = s.centre[1] + s.half[1] * np.sign(sin) * np.abs(sin) ** (2 / s.roundness)
+        rings.append(_place(axis, s.at, u, v))
+    ends = [
+        _place(axis, s.at, np.array([s.centre[0]]), np.array([s.centre[1]]))
+        for s in (sections[0], sections[-1])
+    ]
+    vertices = np.concatenate([*rings, *ends])
+    faces = _bands(len(sections))
+    first, last = len(sections) * _SIDES, len(sections) * _SIDES + 1
+    for i in range(_SIDES):
+        j = (i + 1) % _SIDES
+        top = (len(sections) - 1) * _SIDES
+        faces += [(first, j, i), (last, top + i, top + j)]
+    return vertices, _outward(vertices, np.array(faces))
+
+
+def tube() -> Surface:
+    """Returns the wall of the stage as one closed surface, standing on z = 0."""
+    turn = np.linspace(0, 2 * math.pi, _WALL_SIDES, endpoint=False)
+    rings = []
+    for radius in (WALL_RADIUS, WALL_RADIUS + WALL_THICKNESS):
+        for z in (0.0, WALL_HEIGHT):
+            rings.append(
+                np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, z)], 1)
+            )
+    n = _WALL_SIDES
+    low_in, high_in, low_out, high_out = 0, n, 2 * n, 3 * n
+    faces = []
+    for i in range(n):
+        j = (i + 1) % n
+        for a, b in (
+            (high_in, low_in),
+            (low_out, high_out),
+            (high_out, high_in),
+            (low_in, low_out),
+        ):
+            faces += [(a + i, b + i, b + j), (a + i, b + j, a + j)]
+    return np.concatenate(rings), np.array(faces)
+
+
+def _place(
+    axis: int, along: float, u: NDArray[np.float64], v: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Returns points with the given coordinate along an axis and u, v across it, (n, 3)."""
+    columns = [u, v]
+    columns.insert(axis, np.full_like(u, along))
+    return np.stack(columns, axis=1)
+
+
+def _bands(rings: int) -> list[tuple[int, int, int]]:
+    """Returns the triangles between neighbouring rings."""
+    faces = []
+    for k in range(rings - 1):
+        for i in range(_SIDES):
+            j = (i + 1) % _SIDES
+            a, b = k * _SIDES, (k + 1) * _SIDES
+            faces += [(a + i, a + j, b + j), (a + i, b + j, b + i)]
+    return faces
+
+
+def _outward(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the triangles wound so that the volume they enclose is positive."""
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    volume = np.einsum("ij,ij->", a, np.cross(b, c))
+    return faces if volume > 0 else faces[:, ::-1]
+
+
+def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[CoverSection]:
+    """Returns the sections of a half sphere along z, from its rim at `start` to its pole, `end`."""
+    angles = np.linspace(0.15, math.pi / 2 - 0.02, 7)
+    return [
+        CoverSection(start + (end - start) * math.sin(t), (radius * math.cos(t),) * 2, (0.0, y))
+        for t in angles
+    ]
+
+
+# Along its axis each cover swells and narrows: (place, scale) or (place, half widths), m.
+_UPPER = (
+    *((-0.180, 0.60), (-0.176, 0.86), (-0.166, 0.97), (-0.150, 1.0), (-0.112, 1.0), (-0.104, 0.86)),
+    *((-0.030, 0.86), (-0.022, 0.96), (0.010, 0.96), (0.0175, 0.84), (0.0195, 0.60)),
+)
+_MIDDLE = (
+    *((0.0155, 0.60), (0.012, 0.85), (0.004, 1.0), (-0.018, 1.0), (-0.034, 0.80), (-0.126, 0.74)),
+    *((-0.142, 0.98), (-0.170, 1.0), (-0.178, 0.88), (-0.182, 0.62)),
+)
+_LOWER = (
+    *((0.014, 0.0040, 0.0045), (0.012, 0.0078, 0.0060), (0.007, 0.0124, 0.0066)),
+    *((0.0, 0.0140, 0.0068), (-0.008, 0.0136, 0.0066), (-0.020, 0.0124, 0.0060)),
+    *((-0.070, 0.0092, 0.0052), (-0.130, 0.0060, 0.0045), (-0.142, 0.0058, 0.0044)),
+)
+_TIP = (
+    *((-0.1372, 0.0052), (-0.1385, 0.0072), (-0.1400, 0.0088), (-0.1425, 0.0102)),
+    *((-0.1450, 0.0109), (-0.1500, 0.0105), (-0.1560, 0.0099)),
+)
+
+
+def cover(part: str) -> Surface:
+    """Returns the cover of a link: upper, middle, lower or tip, in that link's frame."""
+    if part == "upper":
+        wide = [CoverSection(x, (0.0185 * s, 0.0205 * s), (0.0040, 0.0), 4.0) for x, s in _UPPER]
+        return loft(wide, axis=0)
+    if part == "middle":
+        deep = [
+            CoverSection(z, (0.0205 * s, 0.0165 * (0.35 + 0.65 * s)), (0.0, -0.0185), 3.4)
+            for z, s in _MIDDLE
+        ]
+        return loft(deep, axis=2)
+    if part == "lower":
+        bent = [
+            CoverSection(z, (a, b), (0.0, -0.0062 - 0.0018 * min(1.0, max(0.0, -z / 0.13))), 2.3)
+            for z, a, b in _LOWER
+        ]
+        return loft(bent, axis=2)
+    bulb = [CoverSection(z, (r, r), (0.0, -0.008)) for z, r in _TIP]
+    return loft(bulb + _sphere_cap(-0.160, -0.1695, 0.0095, -0.008), axis=2)
+
+
+def texture(name: str, edge: int = 256) -> NDArray[np.uint8]:
+    """Returns a floor texture to be tinted by the floor's colour, (edge, edge, 3)."""
+    rng = np.random.default_rng(7)
+    y, x = np.mgrid[0:edge, 0:edge] / edge
+    if name == "checker":
+        shade = np.where((np.floor(x * 8) + np.floor(y * 8)) % 2 == 0, 1.0, 0.72)
+    elif name == "wood":
+        plank = np.floor(y * 6)
+        grain = np.sin(
+            2 * math.pi * (9 * (y * 6 - plank) + 0.6 * np.sin(6 * x + 2.1 * plank) + 1.7 * plank)
+        )
+        seam = np.where((y * 6) % 1 < 0.03, 0.25, 0.0)
+        shade = 0.86 + 0.07 * grain + 0.06 * np.sin(12.9 * plank) - seam
+    elif name == "felt":
+        shade = 0.86 + 0.12 * rng.standard_normal((edge, edge))
+    else:
+        gap = np.minimum((x * 5) % 1, (y * 5) % 1)
+        shade = np.where(
+            gap < 0.04, 0.6, 0.95 + 0.03 * np.sin(40 * np.floor(x * 5) + 17 * np.floor(y * 5))
+        )
+    return np.repeat((np.clip(shade, 0, 1) * 255).astype(np.uint8)[..., None], 3, axis=2)
 
 
 def add_arena(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
@@ -75,7 +279,7 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
     reach over it. The boxes are thicker than the wall, outwards, so that a fast tip cannot tunnel.
     """
     stage = spec.worldbody.add_body(name="stage")
-    add_mesh(spec, "stage", *looks.tube())
+    add_mesh(spec, "stage", *tube())
     add_geom(
         stage,
         "stage",
@@ -116,11 +320,11 @@ def _add_textures(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds all floor textures, so that `mat_texid` of the floor can choose one per world."""
     role = int(mujoco.mjtTextureRole.mjTEXROLE_RGB)
     for name in FLOOR_TEXTURES[1:]:
-        image = looks.texture(name)
+        image = texture(name)
         rows, columns, channels = image.shape
-        texture = spec.add_texture(name=f"floor_{name}", type=mujoco.mjtTexture.mjTEXTURE_2D)
-        texture.height, texture.width, texture.nchannel = rows, columns, channels
-        texture.data = image.tobytes()
+        added = spec.add_texture(name=f"floor_{name}", type=mujoco.mjtTexture.mjTEXTURE_2D)
+        added.height, added.width, added.nchannel = rows, columns, channels
+        added.data = image.tobytes()
     floor = spec.material("floor")
     floor.texrepeat = (1.0, 1.0)
     if scene.floor_texture != "plain":

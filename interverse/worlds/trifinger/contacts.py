@@ -4,6 +4,11 @@ The original multiplies the frictions of the two surfaces, MuJoCo takes the larg
 that may touch is written out, with its product. The one exception is finger against wall, found by
 the simulator itself (one body of many boxes, which its bounding-volume tree prunes): there the
 finger's geom carries the product, see `WALL_GEOMS`.
+
+`ActiveEdges` is the local causal graph of a step. The declared graph says what may push what; in
+one step few of these edges act: a finger moves a block only while it touches it. An edge is active
+in a step if its two ends touch at the start of at least one of the step's substeps, for these
+contacts make the forces of the substep.
 """
 
 from __future__ import annotations
@@ -12,14 +17,18 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, final
+from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm import Binding
 from interverse.sim import Engine, coulomb
 from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene, ContactMode
+from interverse.worlds.world import Index
 
-Array = Any  # a NumPy array or a Torch tensor
 _LEAST_FRICTION = 1e-5  # MuJoCo's least
 
 # As in the original, a contact takes away the approaching speed within one 4 ms substep (250/s) and
@@ -228,3 +237,46 @@ def _sensor(scene: ArenaScene, kind: str, a: str, b: str) -> str:
             return f"{kind}:{one}:{other}"
     known = (f"{one}, {other}" for one, other in pairs)
     raise UnknownNameError(unknown("pair of objects", f"{a}, {b}", known))
+
+
+Edge = tuple[str, str]  # cause, effect
+
+
+def contact_edges(scene: ArenaScene) -> tuple[Edge, ...]:
+    """Returns every edge that a contact can make active, (cause, effect).
+
+    Fingers and blocks act on each other; the floor, the stage and the obstacles act on both and
+    are moved by neither.
+    """
+    moving = {*FINGERS, *(f"block_{i}" for i in range(scene.block_count))}
+    pairs = touch_sensors(scene)
+    back = [(b, a) for a, b in pairs if a in moving]
+    return (*pairs, *back)
+
+
+@final
+class ActiveEdges:
+    """Which edges were active in the last step of each of N worlds.
+
+    Attributes:
+        edges: the edges, in the order of the columns.
+        active: (N, edges).
+    """
+
+    def __init__(self, engine: Engine, scene: ArenaScene) -> None:
+        self.edges = contact_edges(scene)
+        self.active: NDArray[np.bool_] = np.zeros((engine.num_worlds, len(self.edges)), dtype=bool)
+        self._engine, self._scene = engine, scene
+        pairs = touch_sensors(scene)
+        column = {pair: k for k, pair in enumerate(pairs)}
+        self._pairs = pairs
+        self._columns = [column.get(e, column.get((e[1], e[0]), 0)) for e in self.edges]
+
+    def clear(self, worlds: Index) -> None:
+        """Forgets the last step of some worlds, before the next or after a change of state."""
+        self.active[worlds] = False
+
+    def sample(self, worlds: Index) -> None:
+        """Adds the present contacts of the worlds that are in a step."""
+        now = [np.asarray(touching(self._engine, self._scene, a, b)) for a, b in self._pairs]
+        self.active[worlds] |= np.stack(now, axis=1)[worlds][:, self._columns]

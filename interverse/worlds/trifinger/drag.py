@@ -21,10 +21,9 @@ from typing import Any, Literal, final
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from interverse.core.arrays import matrix, namespace
+from interverse.core.arrays import Array, matrix, namespace
 from interverse.worlds.trifinger.robot import LINKS, Link
 
-Array = Any  # a NumPy array or a Torch tensor
 Number = Any  # a Python number or an array
 Drag = Literal["exact", "joint_damping"]
 """`exact` is the law above, applied in every substep. `joint_damping` is a fast stand-in: constant

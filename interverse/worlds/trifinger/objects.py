@@ -1,25 +1,31 @@
-"""The variables of blocks, goals and walls, and the bounds that follow their sizes.
+"""The variables of blocks, goals and walls with their bounds, and the causal graph of all.
 
 Positions are measured from the datum; bindings add it. A block that is not in use is parked.
+The graph is declared once for any number of blocks and goals. Velocities of the next moment follow
+from everything physical now (contact lets anything push anything), positions from positions and the
+new velocities, the score from where blocks and goals are. Looks cause nothing.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from interverse.core.arrays import inverse, like, namespace, rotate, to_mujoco
-from interverse.scm import Binding, Box, UnitQuaternion, Variable
+from interverse.core.arrays import Array, inverse, like, namespace, rotate, to_mujoco
+from interverse.scm import Binding, Box, CausalGraph, UnitQuaternion, Variable
 from interverse.scm.variable import Bounds, Kind, Values
 from interverse.worlds.trifinger.contacts import friction_bindings
 from interverse.worlds.trifinger.robot import DATUM
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle, parking_position
 from interverse.worlds.trifinger.variables import (
+    ARENA_CAUSES,
     MASS_DOMAIN,
     MASSES,
+    ROBOT_CAUSES,
     SHADES,
     UNBOUNDED,
     Spaces,
@@ -28,7 +34,6 @@ from interverse.worlds.trifinger.variables import (
     friction,
 )
 
-Array = Any  # a NumPy array or a Torch tensor
 Heights = Literal["free", "pinned"] | tuple[tuple[float, float], tuple[float, float]]
 
 SIZES = (Box(0.055, 0.075, (3,)), Box(0.075, 0.095, (3,), open_low=True))
@@ -283,3 +288,89 @@ def to_cartesian(position: Array) -> Array:
     xp = namespace(position)
     radius, angle, z = position[..., 0], position[..., 1], position[..., 2]
     return xp.stack([radius * xp.cos(angle), radius * xp.sin(angle), z], axis=-1)
+
+
+Edge = tuple[str, str]
+
+_BLOCK = (
+    "mass",
+    "size",
+    "friction",
+    "cartesian_position",
+    "orientation",
+    "linear_velocity",
+    "angular_velocity",
+)
+
+
+@functools.lru_cache(maxsize=32)  # of hundreds of variables: built once, never changed
+def causal_graph(
+    names: tuple[str, ...],
+    *,
+    blocks: int,
+    goals: int,
+    tip_commands: bool = False,
+    edges: tuple[Edge, ...] = (),
+    constraints: tuple[Edge, ...] = (),
+) -> CausalGraph:
+    """Returns the graph over a world's variables.
+
+    Args:
+        names: the variables.
+        blocks: how many blocks there are.
+        goals: how many goals.
+        tip_commands: whether actions say where fingertips go: joint angles follow from that.
+        edges: what the task adds within a moment; they hold in the next one too.
+        constraints: pairs of variables that describe one thing.
+    """
+    block_names, goal_names = (
+        [f"block_{i}" for i in range(blocks)],
+        [f"goal_{i}" for i in range(goals)],
+    )
+    obstacle = [n for n in names if n in ("obstacle/size", "obstacles/count")]
+    causes = [
+        *ARENA_CAUSES,
+        *ROBOT_CAUSES,
+        *(f"{b}/{q}" for b in block_names for q in _BLOCK),
+        *obstacle,
+    ]
+    out = [(cause, "joint_velocities'") for cause in causes]
+    out += _command_edges(tip_commands=tip_commands)
+    out += [("joint_positions", "joint_positions'"), ("joint_velocities'", "joint_positions'")]
+    for block in block_names:
+        for turn, place in (("linear", "cartesian_position"), ("angular", "orientation")):
+            out += [(cause, f"{block}/{turn}_velocity'") for cause in causes]
+            out += [(f"{block}/{turn}_velocity'", f"{block}/{place}'")]
+            out += [(f"{block}/{place}", f"{block}/{place}'")]
+        out.append((f"{block}/cartesian_position'", f"{block}/cylindrical_position'"))
+    out += [*_score_edges(block_names, goal_names), *edges]
+    twins = [
+        (f"{o}/cartesian_position", f"{o}/cylindrical_position")
+        for o in (*block_names, *goal_names)
+    ]
+    return CausalGraph.build(names, out, [*twins, *constraints])
+
+
+def _command_edges(*, tip_commands: bool) -> list[Edge]:
+    """Returns what commands follow from: a robot that is placed holds still."""
+    kinematics = ("joint_positions", "robot/height") if tip_commands else ()
+    causes = ("robot/commands", "robot/control_period", *kinematics)
+    placed = ("joint_positions", "robot/commands")
+    return [placed, *((cause, "robot/commands'") for cause in causes)]
+
+
+def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:
+    """Returns what fingertips and score follow from, now and in the next moment."""
+    out = []
+    for mark in ("", "'"):
+        out.append((f"joint_positions{mark}", f"end_effector_positions{mark}"))
+        out.append(("robot/height", f"end_effector_positions{mark}"))
+        score = f"fractional_success{mark}"
+        if not blocks:
+            out.append((f"end_effector_positions{mark}", score))
+        for block in blocks:
+            out += [(f"{block}/{q}{mark}", score) for q in ("cartesian_position", "orientation")]
+            out.append((f"{block}/size", score))
+        for goal in goals:
+            out += [(f"{goal}/{q}", score) for q in ("cartesian_position", "orientation", "size")]
+    return out

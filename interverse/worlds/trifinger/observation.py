@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import namespace
+from interverse.core.arrays import Array, namespace
 from interverse.scm.store import Store
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.pictures import (
@@ -26,7 +26,6 @@ from interverse.worlds.trifinger.store import ADDRESS, CLOCK, noise_of
 if TYPE_CHECKING:
     from interverse.worlds.trifinger.tasks.task import Task
 
-Array = Any  # a NumPy array or a Torch tensor
 FloatArray = NDArray[np.float64]
 
 # Type numbers of objects, as the original observes them.

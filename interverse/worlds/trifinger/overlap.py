@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from interverse.core.arrays import matrix, namespace
+from interverse.core.arrays import Array, matrix, namespace
 from interverse.worlds.trifinger.rewards import bounds, filled_share, product, sum_last
-
-Array = Any  # a NumPy array or a Torch tensor
 
 _PARALLEL = 1e-9  # sine of an angle below which directions count as parallel
 _TOUCHING = 1e-12  # m

@@ -12,12 +12,11 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.core.arrays import inverse, like, matrix, namespace, rotate
+from interverse.core.arrays import Array, inverse, like, matrix, namespace, rotate
 from interverse.worlds.trifinger.rewards import bounds
 from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, HEIGHT, LINKS, hinge_origins
 from interverse.worlds.trifinger.scene import WALL_BOX, WALL_HEIGHT, WALL_RADIUS
 
-Array = Any  # a NumPy array or a Torch tensor
 Pairs = list[tuple[str, str]]
 
 STAGE_DEPTH = 0.030  # how far blocks may stand in each other, the floor, the wall or an obstacle, m

@@ -14,12 +14,13 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.core.arrays import from_mujoco, host_view, like, namespace, rotate
+from interverse.core.arrays import Array, from_mujoco, host_view, like, namespace, rotate
 from interverse.scm.store import Index, Rows, Store
 from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
 from interverse.worlds.trifinger.contacts import FINGERS
 from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import (
     DATUM,
@@ -32,7 +33,6 @@ from interverse.worlds.trifinger.robot import (
 from interverse.worlds.trifinger.scene import ArenaScene, Block, box_inertia, parking_position
 from interverse.worlds.trifinger.variables import JOINTS
 
-Array = Any
 PHYSICAL = ("latent", "robot", "state")  # kinds of variable that the engine follows
 _XYZW = [4, 5, 6, 3]  # of the columns of a free body's pose, which has w first
 _MASSES = ("link/mass", "block/mass", "block/size")
@@ -53,14 +53,19 @@ class _Parked:
 class Physics:
     """N worlds of a scene in an engine, and the drag law that acts on them."""
 
-    def __init__(self, scene: ArenaScene, *, num_worlds: int, device: str, threads: int) -> None:
+    def __init__(self, scene: ArenaScene, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.scene = scene
         self.model = _compiled(scene)
         self.engine: Engine = make_engine(
-            Scene(model=self.model, inertia=_inertia_rules(scene)),
+            Scene(
+                model=self.model,
+                inertia=_inertia_rules(scene),
+                contacts=options.contacts,
+                constraints=options.constraints,
+            ),
             num_worlds=num_worlds,
-            device=device,
-            threads=threads,
+            device=options.device,
+            threads=options.threads,
         )
         live = self.engine.live
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits

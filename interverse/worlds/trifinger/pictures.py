@@ -24,7 +24,6 @@ from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.robot import action_bounds
 from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene
 
-Array = Any
 _ONE = np.arange(1)
 _GOAL_ALPHA = 0.3
 _QUICK_SHADOWS = 512  # texels along an edge: enough for pictures of 128 pixels

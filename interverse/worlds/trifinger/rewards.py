@@ -14,9 +14,7 @@ from typing import Any, final
 
 from array_api_compat import device
 
-from interverse.core.arrays import matrix, namespace
-
-Array = Any  # a NumPy array or a Torch tensor
+from interverse.core.arrays import Array, matrix, namespace
 
 PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
 ALIGNED = 0.005  # stacking2: the upper block needs no lift within this horizontal distance, m

@@ -13,11 +13,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from interverse.core.arrays import like, namespace
+from interverse.core.arrays import Array, like, namespace
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.sim.inertia import ScaledInertia
 
-Array = Any  # a NumPy array or a Torch tensor
 Mode = Literal[
     "joint_positions",
     "joint_torques",

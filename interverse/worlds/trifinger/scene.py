@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from interverse.core.arrays import Array
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -25,7 +26,6 @@ from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
 from interverse.worlds.trifinger.robot import HEIGHT, HINGED
 
-Array = Any  # a NumPy array or a Torch tensor
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 

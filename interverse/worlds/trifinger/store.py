@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
+from interverse.core.arrays import Array
 from interverse.core.rng import Noise
 from interverse.scm.store import Rows, StoreSlot
 from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene, Obstacle
 from interverse.worlds.trifinger.variables import DELAY_LIMIT, FINGERS, LINK_NAMES
-
-Array = Any
 
 ADDRESS = "address"  # (N, 3): seed, episode and step of the noise in force
 CLOCK = "clock"  # (N,): steps since the reset

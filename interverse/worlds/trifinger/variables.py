@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from interverse.core.arrays import from_rotation_vector, like, multiply, to_mujoco
+from interverse.core.arrays import Array, from_rotation_vector, like, multiply, to_mujoco
 from interverse.scm import Binding, Box, Integers, Space, Variable
 from interverse.scm.variable import Bounds, Kind
 from interverse.worlds.trifinger.contacts import friction_bindings
@@ -26,8 +26,6 @@ from interverse.worlds.trifinger.scene import (
     ArenaScene,
     camera_orientation,
 )
-
-Array = Any  # a NumPy array or a Torch tensor
 
 FINGERS = ("finger_0", "finger_1", "finger_2")
 LINK_NAMES = tuple(link.name for link in HINGED)

@@ -22,12 +22,9 @@ from interverse.scm import Variable, table
 from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.shapes import Shape
-from interverse.worlds.trifinger.active_edges import ActiveEdges, contact_edges
-from interverse.worlds.trifinger.contacts import force_between, touching
+from interverse.worlds.trifinger.contacts import ActiveEdges, contact_edges, force_between, touching
 from interverse.worlds.trifinger.editing import Editor, settle
-from interverse.worlds.trifinger.goals import ActiveSpaces, ValuesOf
-from interverse.worlds.trifinger.graph import causal_graph
-from interverse.worlds.trifinger.objects import to_cartesian, to_cylindrical
+from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_cylindrical
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
@@ -36,6 +33,7 @@ from interverse.worlds.trifinger.rewards import Instant, Targets, bounds, sparse
 from interverse.worlds.trifinger.robot import RobotControl, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.scripted import scripted_policy
+from interverse.worlds.trifinger.situations import situations
 from interverse.worlds.trifinger.store import (
     ADDRESS,
     CLOCK,
@@ -46,13 +44,13 @@ from interverse.worlds.trifinger.store import (
     starting_rows,
 )
 from interverse.worlds.trifinger.tasks import load_task
-from interverse.worlds.trifinger.tasks.task import Task
+from interverse.worlds.trifinger.tasks.task import ActiveSpaces, Task, ValuesOf
 from interverse.worlds.trifinger.variables import (
     arena_variables,
     robot_variables,
     success_variable,
 )
-from interverse.worlds.world import Array, Index, Refusals, Score, State, World
+from interverse.worlds.world import Array, Index, Refusals, Scenario, Score, State, World
 
 _GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
 _SIZES = ("block/size", "block/used")
@@ -82,9 +80,7 @@ class TriFinger(World):
         self.scene = scene_of(self.task, options, self._control)
         self.options = replace(options, contact=self.scene.contact)
         self._set_up_rewards()
-        self._physics = Physics(
-            self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
-        )
+        self._physics = Physics(self.scene, num_worlds=num_worlds, options=options)
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
         self._edges: ActiveEdges | None = None
@@ -126,6 +122,7 @@ class TriFinger(World):
             tuple(declared),
             blocks=scene.block_count,
             goals=scene.goal_count,
+            tip_commands="end_effector" in options.action_mode,
             edges=tuple(task.edges(scene)),
             constraints=tuple(task.constraints(scene)),
         )
@@ -398,6 +395,10 @@ class TriFinger(World):
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the hand-written baseline of five of the tasks."""
         return scripted_policy(self._observer.layout, self.options)
+
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns piles of blocks with fingers on them, and whatever else lets causes act."""
+        return situations(self.options)
 
     # ------------------------------------------------------------ saving, looking
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interverse.core.errors import InvalidValueError
-from interverse.worlds.trifinger import shapes
+from interverse.worlds.trifinger.tasks import building as shapes
 
 RECORDED = json.loads(
     (Path(__file__).parents[2] / "parity" / "data" / "trifinger.json").read_text()

@@ -11,9 +11,8 @@ from typing import Any
 from interverse.core.errors import InvalidValueError, explain
 from interverse.worlds.trifinger.observation import ObservationLayout
 from interverse.worlds.trifinger.options import TriFingerOptions
-from interverse.worlds.trifinger.scripted.carrier import Carrier
-from interverse.worlds.trifinger.scripted.reacher import Reacher
-from interverse.worlds.trifinger.scripted.senses import ObservationReader
+from interverse.worlds.trifinger.scripted.observer import ObservationReader
+from interverse.worlds.trifinger.scripted.policies import Carrier, Reacher
 
 CARRYING = {"pushing": 1, "picking": 1, "pick_and_place": 1, "stacking2": 2}  # blocks to carry
 

@@ -23,7 +23,7 @@ from interverse.worlds.trifinger.robot import (
     inverse_kinematics,
     tip_positions,
 )
-from interverse.worlds.trifinger.scripted.senses import Boxes, Floats, Sight
+from interverse.worlds.trifinger.scripted.observer import Boxes, Floats, Sight
 
 TIP = 0.0105  # m from a tip's centre to what it touches
 GRIP = 0.008  # m above the block's centre at which it is held: a held block hangs, not topples

@@ -1,4 +1,4 @@
-"""The TriFinger tasks, one file each. A row here is all that a new one needs."""
+"""The TriFinger tasks. A row here is all that a new one needs beside its class."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ TASKS = Registry(
     "task",
     {
         "creative_stacked_blocks": Entry(
-            "interverse.worlds.trifinger.tasks.creative_stacked_blocks:CreativeStackedBlocks"
+            "interverse.worlds.trifinger.tasks.stacked_blocks:CreativeStackedBlocks"
         ),
         "general": Entry("interverse.worlds.trifinger.tasks.general:General"),
-        "pick_and_place": Entry("interverse.worlds.trifinger.tasks.pick_and_place:PickAndPlace"),
-        "picking": Entry("interverse.worlds.trifinger.tasks.picking:Picking"),
-        "pushing": Entry("interverse.worlds.trifinger.tasks.pushing:Pushing"),
+        "pick_and_place": Entry("interverse.worlds.trifinger.tasks.one_block:PickAndPlace"),
+        "picking": Entry("interverse.worlds.trifinger.tasks.one_block:Picking"),
+        "pushing": Entry("interverse.worlds.trifinger.tasks.one_block:Pushing"),
         "reaching": Entry("interverse.worlds.trifinger.tasks.reaching:Reaching"),
         "stacked_blocks": Entry("interverse.worlds.trifinger.tasks.stacked_blocks:StackedBlocks"),
         "stacking2": Entry("interverse.worlds.trifinger.tasks.stacking2:Stacking2"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
+from interverse.core.arrays import Array
 from interverse.core.rng import Noise
 from interverse.scm import Box, Space, UnitQuaternion, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
-from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.objects import (
     YAWS,
     block_variables,
@@ -21,10 +21,9 @@ from interverse.worlds.trifinger.objects import (
     to_cylindrical,
 )
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
-from interverse.worlds.trifinger.tasks.task import Edge, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task, draw
 from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 
-Array = Any
 _PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"
 _BLOCK_HEIGHT = 0.065
 

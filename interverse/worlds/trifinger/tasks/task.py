@@ -1,21 +1,25 @@
-"""The base class of TriFinger tasks: a scene, its variables, what follows, rewards, goals.
+"""The base class of TriFinger tasks, and draws of new goals.
 
 A task of your own is a short subclass: give it a `scene`, and where needed its own variables,
-propagation (`settle`), dense reward (`terms`) and goals (`sample_goal`).
+propagation (`settle`), dense reward (`terms`) and goals (`sample_goal`). Draws are uniform numbers
+with addresses, mapped into the active spaces.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import ClassVar, final
 
 import numpy as np
 
-from interverse.core.arrays import copy_of
+from interverse.core.arrays import Array, copy_of
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
 from interverse.scm import Space, Variable
 from interverse.scm.store import Rows
+from interverse.scm.variable import SpaceName
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.observation import (
     CUBE,
@@ -33,8 +37,74 @@ from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
 from interverse.worlds.trifinger.rewards import Instant, Targets, aabb_score
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
+from interverse.worlds.world import Index, World
 
-Array = Any  # a NumPy array or a Torch tensor
+NAME = "sample_goal/"  # start of the noise addresses of goal draws
+
+
+def draw(name: str, space: Space, noise: Noise) -> Array:
+    """Returns one value per world, uniform in the space, (N, *shape)."""
+    return space.from_uniform(noise.uniform(NAME + name, (space.draws,)))
+
+
+def draw_on_disc(name: str, space: Space, noise: Noise) -> Array:
+    """Returns cylindrical positions, (N, 3), uniform over the ring's area, angle and height."""
+    u = noise.uniform(NAME + name, (3,))
+    low, high = np.broadcast_to(space.low, u.shape), np.broadcast_to(space.high, u.shape)
+    area = low[:, 0] ** 2 + u[:, 0] * (high[:, 0] ** 2 - low[:, 0] ** 2)
+    rest = low[:, 1:] + u[:, 1:] * (high[:, 1:] - low[:, 1:])
+    return np.concatenate([np.sqrt(area)[:, None], rest], axis=1)
+
+
+def draw_side(name: str, noise: Noise) -> Array:
+    """Returns a fair coin per world, (N,): -1.0 or 1.0."""
+    return np.where(noise.uniform(NAME + name) < 0.5, -1.0, 1.0)
+
+
+def quarter_turn(side: Array) -> Array:
+    """Returns the angle of the middle of a side (1: y > 0, -1: y < 0), rad."""
+    return side * (math.pi / 2)
+
+
+@final
+class ValuesOf(Mapping[str, Array]):
+    """Present values of some worlds, read when asked for."""
+
+    def __init__(self, world: World, worlds: Index | slice) -> None:
+        self._world, self._worlds = world, worlds
+
+    def __getitem__(self, name: str) -> Array:
+        return self._world.read(name)[self._worlds]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._world.variables)
+
+    def __len__(self) -> int:
+        return len(self._world.variables)
+
+
+@final
+class ActiveSpaces(Mapping[str, Space]):
+    """The active space of each variable at the present values."""
+
+    def __init__(
+        self, variables: Mapping[str, Variable], values: Mapping[str, Array], name: SpaceName
+    ) -> None:
+        self._variables, self._values, self._name = variables, values, name
+
+    def __getitem__(self, name: str) -> Space:
+        space = self._variables[name].resolve(self._values).region(self._name)
+        if space is None:
+            raise InvalidValueError(explain(f"{name} has no space to draw from"))
+        return space
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+
 Edge = tuple[str, str]
 
 SUCCESS = 0.9  # fractional success above which a task is solved

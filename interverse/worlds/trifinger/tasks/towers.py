@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
+from interverse.core.arrays import Array
 from interverse.core.rng import Noise
 from interverse.scm import Box, Integers, Space, Variable
 from interverse.scm.store import Rows
-from interverse.worlds.trifinger.goals import draw
 from interverse.worlds.trifinger.robot import RAISED
 from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene
-from interverse.worlds.trifinger.shapes import Construction, tower
 from interverse.worlds.trifinger.tasks.building import (
     MASS,
+    Construction,
     building_edges,
     changed_generators,
     fill,
     follow,
     piece_variables,
     scene_of,
+    tower,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Task
+from interverse.worlds.trifinger.tasks.task import Edge, Task, draw
 from interverse.worlds.trifinger.variables import declare
 
-Array = Any
 _COUNTS, _DIMS, _CENTER = "tower/counts", "tower/dims", "tower/center"
 _CAUSES = (_COUNTS, _DIMS, _CENTER)
 _CORNER, _GAP = 0.12, 0.005  # m

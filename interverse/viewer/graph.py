@@ -1,0 +1,275 @@
+"""A drawing of a causal graph as SVG: causes above their effects, variables by their object.
+
+Large graphs are drawn around one variable: its causes, its effects at once and in the next step.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+import networkx as nx
+
+from interverse.scm import CausalGraph, Variable
+from interverse.scm.graph import NEXT, layered_positions, now
+
+Light = Literal["do", "changed", "follows", "refused"]
+Band = tuple[str, list[str]]  # a title and the variables under it
+
+_WIDTH, _ROW, _PILL, _GAP, _BAND = 400.0, 22.0, 17.0, 5.0, 24.0
+_LETTER, _BOLD = 5.4, 6.2  # width of a letter on average
+_MOST = 60  # variables of a band; the rest are counted
+_FILL = {"do": "#e8590c", "changed": "#2f9e44", "follows": "#d3f9d8", "refused": "#ffc9c9"}
+_INK = {"do": "#ffffff", "changed": "#ffffff", "refused": "#c92a2a"}
+_LINES = {"lit": "#e8590c", "constraint": "#868e96", "inert": "#ced4da", "plain": "#ced4da"}
+LEGEND = (
+    ("do", "do"),
+    ("changed", "changed at once"),
+    ("follows", "can follow"),
+    ("refused", "refused"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphMarks:
+    """Marks on a drawn graph.
+
+    Attributes:
+        chosen: the variable that is looked at.
+        lights: what a `do` lit up, by variable.
+        differing: variables that differ between fact and counterfactual.
+    """
+
+    chosen: str
+    lights: Mapping[str, Light]
+    differing: frozenset[str] = frozenset()
+
+
+def lights_of(graph: CausalGraph, done: Iterable[str], changed: Iterable[str]) -> dict[str, Light]:
+    """Returns what a `do` lights up: itself, what changed at once, what can follow later.
+
+    >>> graph = CausalGraph.build(["a", "b", "c"], [("a", "b"), ("b", "c'")])
+    >>> lights_of(graph, ["a"], ["a", "b"])
+    {'c': 'follows', 'b': 'changed', 'a': 'do'}
+    """
+    names = list(done)
+    later = {effect for name in names for effect in graph.effects_later(name)}
+    order: list[tuple[Iterable[str], Light]] = [
+        (sorted(later), "follows"),
+        (sorted(changed), "changed"),
+        (names, "do"),
+    ]
+    out: dict[str, Light] = {}
+    for group, light in order:
+        for name in group:
+            out.pop(name, None)
+            out[name] = light
+    return out
+
+
+def graph_svg(
+    graph: CausalGraph, variables: Mapping[str, Variable], marks: GraphMarks, *, whole: bool
+) -> str:
+    """Returns the drawing.
+
+    Args:
+        graph: the world's.
+        variables: by name; of these the inert and the read-only ones are marked.
+        marks: what is chosen and lit.
+        whole: everything, or the chosen variable's neighbourhood alone.
+    """
+    edges = _edges(graph)
+    bands = _layers(variables, edges) if whole else _around(graph, marks.chosen)
+    places, texts, bottom = _placed(bands)
+    shown = {pair: kind for pair, kind in edges.items() if set(pair) <= places.keys()}
+    if not whole:
+        shown = {pair: kind for pair, kind in shown.items() if marks.chosen in pair}
+    lines = [_line(pair, kind, places, marks) for pair, kind in shown.items()]
+    lines.sort(key=lambda line: 'data-kind="lit"' in line)  # lit ones on top
+    pills = [_pill(variables[name], *place, marks) for name, place in places.items()]
+    return (
+        f'<svg id="graph" viewBox="0 0 {_WIDTH:g} {bottom:g}" width="100%"'
+        ' font-family="system-ui, sans-serif" font-size="10">'
+        '<defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5"'
+        ' markerHeight="5" orient="auto"><path d="M0 0 L6 3 L0 6 z" fill="context-stroke"/>'
+        f"</marker></defs>{''.join([*lines, *texts, *pills])}</svg>"
+    )
+
+
+# --------------------------------------------------------------------------- choice
+
+
+def _edges(graph: CausalGraph) -> dict[tuple[str, str], str]:
+    """Returns the edges between variables, whichever slice, with what kind each is."""
+    out: dict[tuple[str, str], str] = {}
+    for a, b, data in graph.edges(data=True):
+        kind = "inert" if data.get("inert") else "constraint" if data.get("constraint") else "plain"
+        if now(a) != now(b) and out.get((now(a), now(b)), "inert") == "inert":
+            out[now(a), now(b)] = kind
+    return out
+
+
+def _layers(variables: Mapping[str, Variable], edges: Iterable[tuple[str, str]]) -> list[Band]:
+    linked = nx.DiGraph(list(edges))
+    layers: dict[float, list[str]] = {}
+    for name, (layer, _) in layered_positions(linked).items():
+        layers.setdefault(layer, []).append(name)
+    last = max(layers, default=0.0)
+    titles = {0.0: "causes", last: "effects"}
+    bands = [(titles.get(layer, ""), layers[layer]) for layer in sorted(layers)]
+    alone = [name for name in variables if name not in linked]
+    return [*bands, *([("no links to other variables", alone)] if alone else [])]
+
+
+def _around(graph: CausalGraph, name: str) -> list[Band]:
+    at_once = graph.effects_now(name) - {name}
+    later = effects_next(graph, name) - at_once - {name}
+    before = causes_of(graph, name) - at_once - later - {name}
+    bands = [
+        ("it follows from", sorted(before)),
+        ("chosen", [name]),
+        ("changes at once with it", sorted(at_once)),
+        ("changes in the next step", sorted(later)),
+    ]
+    return [(title, names) for title, names in bands if names]
+
+
+def causes_of(graph: CausalGraph, name: str) -> set[str]:
+    """Returns the variables that a variable follows from, in this step or in the next."""
+    nodes = {name, name + NEXT} & set(graph)
+    return {now(parent) for node in nodes for parent in graph.parents(node)} - {name}
+
+
+def effects_next(graph: CausalGraph, name: str) -> set[str]:
+    """Returns the variables that change in the next step with a variable or its effects now."""
+    nodes = {name + NEXT} & set(graph) | {name} | graph.effects_now(name)
+    children = {child for node in nodes for child in graph.children(node)}
+    return {now(child) for child in children if child.endswith(NEXT)}
+
+
+# ---------------------------------------------------------------------------- layout
+
+
+def _placed(bands: Sequence[Band]) -> tuple[dict[str, tuple[float, float]], list[str], float]:
+    """Returns the middle of every pill, the texts between them, and the height of it all."""
+    places: dict[str, tuple[float, float]] = {}
+    texts: list[str] = []
+    y = 0.0
+    for number, (title, names) in enumerate(bands):
+        hidden = f", {len(names) - _MOST} more" if len(names) > _MOST else ""
+        texts.append(_text(2.0, y + _BAND - 4.0, title + hidden, "#868e96"))
+        y += _BAND
+        for row in _rows(names[:_MOST]):
+            free = _WIDTH - sum(width for _, _, width in row)
+            shift = (0.5, 0.32, 0.68)[number % 3]  # or arrows between single pills would coincide
+            x = free * shift
+            for name, text, width in row:
+                if name:
+                    places[name] = (x + (width - _GAP) / 2, y + _ROW / 2)
+                else:
+                    texts.append(_text(x + 2.0, y + _ROW / 2 + 3.5, text, "#343a40", bold=True))
+                x += width
+            y += _ROW
+    return places, texts, y + 4.0
+
+
+def _rows(names: Iterable[str]) -> Iterator[list[tuple[str, str, float]]]:
+    """Returns rows of (variable or nothing, text, width); an object's stay together if they can."""
+    row: list[tuple[str, str, float]] = []
+    used = 0.0
+    for group, members in _grouped(names):
+        items = [("", group, _BOLD * len(group) + 8.0)] if group else []
+        items += [(name, "", _width(name) + _GAP) for name in members]
+        whole = sum(width for _, _, width in items)
+        if row and used + min(whole, _WIDTH) > _WIDTH and group:
+            yield row
+            row, used = [], 0.0
+        for item in items:
+            if row and used + item[2] > _WIDTH:
+                yield row
+                row, used = [], 0.0
+            row.append(item)
+            used += item[2]
+    yield row
+
+
+def _grouped(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: ("/" in name, name)):  # what has no object first
+        groups.setdefault(name.rpartition("/")[0], []).append(name)
+    yield from groups.items()
+
+
+def _label(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _width(name: str) -> float:
+    return _LETTER * len(_label(name)) + 12.0
+
+
+# --------------------------------------------------------------------------- drawing
+
+
+def _text(x: float, y: float, text: str, color: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"'  # over the arrows
+    return f'<text x="{x:g}" y="{y:g}" fill="{color}"{weight}{halo}>{html.escape(text)}</text>'
+
+
+def _line(
+    pair: tuple[str, str], kind: str, places: Mapping[str, tuple[float, float]], marks: GraphMarks
+) -> str:
+    (x1, y1), (x2, y2) = places[pair[0]], places[pair[1]]
+    lit = kind != "inert" and marks.lights.get(pair[0], "refused") != "refused"
+    lit = lit and pair[1] in marks.lights
+    down = 1 if y2 >= y1 else -1
+    y1, y2 = y1 + down * _PILL / 2, y2 - down * (_PILL / 2 + 1.0)
+    bend = max(12.0, abs(y2 - y1) / 2) * down
+    dash = {"constraint": ' stroke-dasharray="4 3"', "inert": ' stroke-dasharray="1 3"'}
+    tip = "" if kind == "constraint" else ' marker-end="url(#tip)"'
+    shown = "lit" if lit else kind
+    return (
+        f'<path data-kind="{shown}" d="M{x1:.1f} {y1:.1f} C{x1:.1f} {y1 + bend:.1f}'
+        f' {x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}" fill="none" stroke="{_LINES[shown]}"'
+        f' stroke-width="{1.2 if lit else 0.7}"{dash.get(kind, "")}{tip}/>'
+    )
+
+
+def _pill(variable: Variable, x: float, y: float, marks: GraphMarks) -> str:
+    name = variable.name
+    light, width = marks.lights.get(name, ""), _width(name)
+    chosen, differs = name == marks.chosen, name in marks.differing
+    edge = "#7048e8" if differs else "#1c7ed6" if chosen else "#adb5bd"
+    dash = ' stroke-dasharray="2 2"' if variable.inert else ""
+    style = ' font-style="italic"' if variable.read_only else ""
+    ink = _INK.get(light, "#868e96" if variable.read_only or variable.inert else "#212529")
+    told = [name, variable.doc, f"Inert: {variable.inert}" if variable.inert else ""]
+    told += ["differs in the counterfactual"] if differs else []
+    title = html.escape(". ".join(filter(None, told)))
+    return (
+        f'<g class="node" data-name="{html.escape(name)}" data-state="{light}"'
+        f' data-differs="{int(differs)}"><title>{title}</title>'
+        f'<rect x="{x - width / 2:.1f}" y="{y - _PILL / 2:.1f}" width="{width:.1f}"'
+        f' height="{_PILL:g}" rx="6" fill="{_FILL.get(light, "#f8f9fa")}" stroke="{edge}"'
+        f' stroke-width="{2.0 if chosen or differs else 0.8}"{dash}/>'
+        f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle" fill="{ink}"{style}>'
+        f"{html.escape(_label(name))}</text></g>"
+    )
+
+
+def legend_html() -> str:
+    """Returns one line that explains the colours."""
+    dots = [
+        f'<span style="display:inline-block;width:9px;height:9px;border-radius:3px;'
+        f'background:{_FILL[light]};margin:0 3px 0 8px"></span>{word}'
+        for light, word in LEGEND
+    ]
+    ring = (
+        '<span style="display:inline-block;width:7px;height:7px;border-radius:3px;'
+        'border:2px solid #7048e8;margin:0 3px 0 8px"></span>differs in ghost'
+    )
+    return f'<div style="font-size:11px;color:#495057">{"".join([*dots, ring])}</div>'
