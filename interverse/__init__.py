@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
     from interverse.reports.attribution import attribute
+    from interverse.reports.export import export
     from interverse.reports.page import report
     from interverse.results import Results
     from interverse.rollouts import Episode, rollout
@@ -43,6 +44,7 @@ _LAZY = {
     "attribute": "interverse.reports.attribution",
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
+    "export": "interverse.reports.export",
     "report": "interverse.reports.page",
     "load_dataset": "interverse.data",
     "make": "interverse.envs",
@@ -69,6 +71,7 @@ __all__ = [
     "attribute",
     "counterfactual",
     "evaluate",
+    "export",
     "load_dataset",
     "make",
     "make_vec",

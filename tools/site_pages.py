@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import notebooks
 import numpy as np
 from mkdocs.structure.files import File, Files
 from PIL import Image
@@ -37,6 +38,9 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, name, content=content))
     for name, picture in pictures.items():
         files.append(File.generated(config, name, content=picture))
+    for path in sorted((_ROOT / "docs" / "tutorials").glob("*.ipynb")):
+        page = f"tutorials/{path.stem}.md"
+        files.append(File.generated(config, page, content=notebooks.markdown(path)))
     return files
 
 

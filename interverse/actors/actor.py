@@ -69,7 +69,7 @@ class Moment:
             if name not in regions or graph.twins(name) & given.keys():
                 continue
             asked = regions[name]
-            region = asked if isinstance(asked, Space) else declared.resolve(now).space(asked)
+            region = asked if isinstance(asked, Space) else declared.resolve(now).region(asked)
             if region is not None:
                 uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
                 given[name] = region.from_uniform(to_numpy(uniform))
@@ -100,6 +100,31 @@ class Actor(ABC):
 
     def set_memory(self, held: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
         """Takes back what `memory` returned."""
+
+
+def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
+    """Returns what an actor sets, or raises naming the actor and its mistake."""
+    given, name = actor.act(moment), type(actor).__name__
+    rows = len(moment.worlds)
+    if not isinstance(given, Mapping):
+        raise InvalidValueError(
+            explain(
+                f"{name}.act returned a {type(given).__name__}",
+                allowed="a mapping of variables to rows of values; {} leaves the worlds alone",
+            )
+        )
+    for key, value in given.items():
+        if key not in moment.variables:
+            raise UnknownNameError(unknown(f"variable from {name}.act", key, moment.variables))
+        wanted, found = (rows, *moment.variables[key].shape), np.shape(value)
+        if found != wanted or np.asarray(value).dtype.kind not in "biuf":
+            raise InvalidValueError(
+                explain(
+                    f"{name}.act returned {key} as {np.asarray(value).dtype} of shape {found}",
+                    allowed=f"numbers of shape {wanted}: one row for each of {rows} worlds",
+                )
+            )
+    return dict(given)
 
 
 def apply(

@@ -67,4 +67,4 @@ class AgentDriven(Actor):
         region = self.space or moment.space
         now = Overlay(moment.driver.host_values, {}, moment.worlds)
         names = drawable(moment.variables, self.patterns)
-        return [(name, moment.variables[name].resolve(now).space(region)) for name in names]
+        return [(name, moment.variables[name].resolve(now).region(region)) for name in names]

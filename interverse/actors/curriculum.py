@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Moment, apply
+from interverse.actors.actor import Actor, Moment, apply, choose
 from interverse.actors.goals import Goals
 from interverse.actors.uniform import Everything
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
@@ -120,7 +120,7 @@ class Curriculum:
         noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
         tag = f"curriculum/{number}/{attempt}"
         moment = Moment(driver, index, noise, self.region(driver), tag)
-        return dict(self.stages[number].actor.act(moment))
+        return choose(self.stages[number].actor, moment)
 
     def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
         """Informs every actor how episodes ended."""

@@ -36,10 +36,22 @@ class GridPlanning:
 
     def reset(self, episodes: int, *, target_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Returns first and target images of new episodes."""
-        options = {**self.options, "target_steps": target_steps, "max_steps": target_steps + 1}
-        self.env = make_vec(self.id, num_envs=episodes, **options)
+        self._target_steps = target_steps
+        return self._reset([self.seed + i for i in range(episodes)])
+
+    def twins(self, episodes: int, count: int) -> GridPlanning:
+        """Returns `count` worlds for each of the first episodes, as they were at the reset."""
+        other = GridPlanning(self.id, seed=self.seed, **self.options)
+        other._target_steps = self._target_steps
+        other._reset([self.seed + i for i in range(episodes) for _ in range(count)])
+        return other
+
+    def _reset(self, seeds: list[int]) -> tuple[NDArray[Any], NDArray[Any]]:
+        steps = self._target_steps
+        options = {**self.options, "target_steps": steps, "max_steps": steps + 1}
+        self.env = make_vec(self.id, num_envs=len(seeds), **options)
         self.num_actions = int(cast("gym.spaces.Discrete", self.env.single_action_space).n)
-        observation, self.info = self.env.reset(seed=self.seed)
+        observation, self.info = self.env.reset(seed=seeds)
         self.step_count = 0
         self._images = np.asarray(observation["image"])
         return self._images, np.asarray(observation["target"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 import torch
@@ -41,6 +41,22 @@ class PlanningWorld(Protocol):
 
     def images(self) -> np.ndarray:
         """Returns the present images."""
+        ...
+
+
+@runtime_checkable
+class ImagePolicy(Protocol):
+    """A policy that sees images alone."""
+
+    closed_loop: bool
+    """Whether it looks at the true image at every step."""
+
+    def begin(self, images: np.ndarray, targets: np.ndarray) -> None:
+        """Takes the first and target images of a batch of episodes."""
+        ...
+
+    def act(self, images: np.ndarray | None) -> np.ndarray:
+        """Returns an action for every episode; images are given in closed loop only."""
         ...
 
 
@@ -87,15 +103,15 @@ class ModelPolicy:
 
     def begin(self, images: np.ndarray, targets: np.ndarray) -> None:
         """Takes the first and target images of a batch of episodes."""
-        self._target = self._encode(targets)
-        self._state = self._encode(images)
+        self._target = encode_scenes(self.model, targets)
+        self._state = encode_scenes(self.model, images)
         self._memory = self.model.start(len(images))
 
     @torch.no_grad()
     def act(self, images: np.ndarray | None) -> np.ndarray:
         """Returns the best action of every episode; images are read in closed loop only."""
         if self.closed_loop and images is not None:
-            self._state = self._encode(images)
+            self._state = encode_scenes(self.model, images)
         actions = torch.arange(self.model.config.actions, device=self._device)
         chosen, states, memories = [], [], []
         size = max(1, _PAIRS // len(actions))
@@ -126,14 +142,16 @@ class ModelPolicy:
         picked = torch.arange(episodes, device=best.device) * choices + best
         return best, following[picked], tuple(part[picked] for part in memory)
 
-    def _encode(self, images: np.ndarray) -> Tensor:
-        vision = self.model.config.vision
-        flat = encode_images(self.model, torch.as_tensor(images).to(self._device))
-        return flat.unflatten(1, (vision.slots, vision.slot_width))
+
+def encode_scenes(model: WorldModel, images: np.ndarray) -> Tensor:
+    """Returns the states (N, slots, width) of uint8 images, on the model's device."""
+    vision, device = model.config.vision, next(model.parameters()).device
+    flat = encode_images(model, torch.as_tensor(images).to(device))
+    return flat.unflatten(1, (vision.slots, vision.slot_width))
 
 
 def plan(
-    policy: ModelPolicy | Chooser, world: PlanningWorld, *, horizon: int, episodes: int = 1000
+    policy: ImagePolicy | Chooser, world: PlanningWorld, *, horizon: int, episodes: int = 1000
 ) -> PlanningScore:
     """Returns how well a policy reaches targets that are `horizon` random actions away.
 
@@ -148,7 +166,7 @@ def plan(
             explain(f"horizon and episodes must be at least 1, got {horizon} and {episodes}")
         )
     images, targets = world.reset(episodes, target_steps=horizon)
-    if isinstance(policy, ModelPolicy):
+    if isinstance(policy, ImagePolicy):
         policy.begin(images, targets)
     rewards = np.zeros(episodes)
     for step in range(horizon):
@@ -163,8 +181,8 @@ def plan(
     )
 
 
-def _chosen(policy: ModelPolicy | Chooser, world: PlanningWorld, *, first: bool) -> np.ndarray:
-    if not isinstance(policy, ModelPolicy):
+def _chosen(policy: ImagePolicy | Chooser, world: PlanningWorld, *, first: bool) -> np.ndarray:
+    if not isinstance(policy, ImagePolicy):
         return policy(world)
     look = policy.closed_loop and not first
     with matmul_precision("float32", tune=False):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import gymnasium as gym
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum, paper_curriculum
 from interverse.actors.words import curriculum_from_words
-from interverse.agents import presets, training_state
-from interverse.agents.presets import Algorithm, Preset, preset
+from interverse.agents import presets
+from interverse.agents.presets import Algorithm, Hyper, Preset, preset, tracked
 from interverse.agents.sb3 import WorldVecEnv, export
+from interverse.core.code import claim_run
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
@@ -25,10 +28,10 @@ from interverse.core.errors import (
     missing_extra,
     unknown,
 )
-from interverse.core.files.atomic import storage, write_json
-from interverse.core.files.json_text import read_json_object
+from interverse.core.files.atomic import quiet_threads, storage
 from interverse.core.files.lock import alone_in
 from interverse.core.rng import check_seed
+from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
@@ -40,10 +43,19 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.logger import configure
     from stable_baselines3.common.noise import NormalActionNoise
+
+    from interverse.agents.loop import Learning, Watcher
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
 ALGORITHMS = {"ppo": PPO, "sac": SAC, "td3": TD3}
+# Arguments of the SB3 classes that are the run's own, or no plain values.
+_OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorboard_log"} | {
+    "action_noise",
+    "replay_buffer_class",
+    "rollout_buffer_class",
+    "_init_setup_model",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +90,18 @@ class Train:
     """Options of the world, as for make."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
+    device: str = "cpu"
+    """Where the networks are: cpu or cuda. The worlds stay on the CPU."""
+    hyper: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """Other arguments of the SB3 class than the preset's, by name; net and tanh make networks."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        check_device(self.device)
         for name in ("steps", "checkpoint_every", "threads"):
             if getattr(self, name) < 1:
                 raise InvalidValueError(
@@ -102,16 +123,6 @@ class Train:
             )
 
 
-class Watcher(Protocol):
-    """Something that looks at a run when it starts and before each checkpoint is written."""
-
-    def started(self, steps: int) -> None:
-        """Hears after how many steps the run begins or goes on."""
-
-    def reached(self, policy: ExportedPolicy, steps: int) -> None:
-        """Hears of the policy after so many steps."""
-
-
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
     if config.space != "A":
@@ -121,21 +132,27 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     env = make_env(config)
     try:
         model = make_model(config, env)
-        with alone_in(config.out), storage(config.out):
-            _claim(config)
-            logger = configure(str(config.out / "tensorboard"), ["tensorboard"])
-            model.set_logger(logger)
-            try:
-                held = training_state.find(config.out / "checkpoint")
-                if held is not None:
-                    training_state.load(model, env, held)
-                _learn(config, model, env, watcher, show=progress)
+        with alone_in(config.out), storage(config.out), quiet_threads():
+            claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
+            with tracked(config.wandb, config.out, _record(config)), _logged(model, config.out):
+                learning = Learning(model, env, config.out, config.checkpoint_every)
+                title = f"{config.algorithm} {config.task}" if progress else None
+                learning.run(config.steps, lambda: _policy(config, model), watcher, title)
                 return _policy(config, model).save(config.out / "policy")
-            finally:
-                logger.close()  # its writer is a thread
     finally:
         env.close()
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def _logged(model: BaseAlgorithm, folder: Path) -> Iterator[None]:
+    """Writes what a model logs for TensorBoard."""
+    logger = configure(str(folder / "tensorboard"), ["tensorboard"])
+    model.set_logger(logger)
+    try:
+        yield
+    finally:
+        logger.close()  # its writer is a thread
 
 
 def world_options(config: Train) -> dict[str, Any]:
@@ -150,26 +167,9 @@ def _policy(config: Train, model: BaseAlgorithm) -> ExportedPolicy:
 
 def _record(config: Train) -> dict[str, Any]:
     record = asdict(config) | {"options": world_options(config)}
-    del record["out"]
+    for name in ("out", "allow_other_code", "wandb"):
+        del record[name]
     return json.loads(json.dumps(record, default=str))
-
-
-def _claim(config: Train) -> None:
-    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    file = config.out / "train.json"
-    mine = _record(config)
-    if file.exists():
-        held = read_json_object(file)
-        if {**held, "steps": 0} != {**mine, "steps": 0}:
-            different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
-            raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another run: {', '.join(different)} differ",
-                    fix="Choose another folder, or delete that one",
-                )
-            )
-    write_json(file, mine)
 
 
 def make_env(config: Train) -> WorldVecEnv:
@@ -204,7 +204,7 @@ def _curriculum(config: Train) -> Curriculum | None:
 
 def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
     """Returns the untrained model of a run."""
-    hyper = preset(config.algorithm, config.preset)
+    hyper = _hyper(config)
     network = {
         "net_arch": list(hyper.net),
         "activation_fn": torch.nn.Tanh if hyper.tanh else torch.nn.ReLU,
@@ -218,28 +218,26 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
         # A goal can be relabelled once an episode has ended, in every world at about the same time.
         whole = (env.venv.unwrapped.world.max_steps + 1) * env.num_envs
         settings["learning_starts"] = max(settings.get("learning_starts", 100), whole)
+    settings |= {"seed": config.seed, "policy_kwargs": network, "device": config.device}
     kind = ALGORITHMS[config.algorithm]
-    seen = "MultiInputPolicy" if config.her else "MlpPolicy"
-    model = kind(seen, env, seed=config.seed, policy_kwargs=network, device="cpu", **settings)
+    try:
+        model = kind("MultiInputPolicy" if config.her else "MlpPolicy", env, **settings)
+    except (TypeError, ValueError, AssertionError) as error:
+        if not config.hyper:
+            raise
+        given = ", ".join(f"{name}={value!r}" for name, value in config.hyper.items())
+        raise InvalidValueError(explain(f"{kind.__name__} refuses {given}: {error}")) from error
     env.seed(config.seed)
     return model
 
 
-def _learn(
-    config: Train, model: BaseAlgorithm, env: WorldVecEnv, watcher: Watcher | None, *, show: bool
-) -> None:
-    """Learns in equal pieces with a checkpoint after each, broken run or not."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"))
-    bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not show)
-    if watcher is not None:
-        watcher.started(model.num_timesteps)
-    with bar:
-        task = bar.add_task(f"{config.algorithm} {config.task}", total=config.steps)
-        bar.update(task, completed=model.num_timesteps)
-        while model.num_timesteps < config.steps:
-            piece = min(config.checkpoint_every, config.steps - model.num_timesteps)
-            model.learn(piece, reset_num_timesteps=model.num_timesteps == 0)
-            if watcher is not None:  # before the checkpoint: a kill in between repeats the piece
-                watcher.reached(_policy(config, model), model.num_timesteps)
-            training_state.save(model, env, config.out / "checkpoint")
-            bar.update(task, completed=model.num_timesteps)
+def _hyper(config: Train) -> Hyper:
+    """Returns the preset's hyper-parameters with those that were given instead."""
+    hyper = preset(config.algorithm, config.preset)
+    known = {*inspect.signature(ALGORITHMS[config.algorithm]).parameters, "net", "tanh"} - _OURS
+    for name in config.hyper:
+        if name not in known:
+            raise UnknownNameError(unknown("hyper-parameter", name, known))
+    given = dict(config.hyper)
+    made = {name: given.pop(name) for name in ("net", "tanh") if name in given}
+    return replace(hyper, settings={**hyper.settings, **given}, **made)

@@ -34,17 +34,24 @@ _LOOSE = "loose|"
 _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
 
-def save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
-    """Writes a checkpoint beside the old one, then puts it in its place."""
+def save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path, until: int | None) -> None:
+    """Writes a checkpoint beside the old one, then puts it in its place.
+
+    Args:
+        model: what learns.
+        env: its worlds.
+        folder: of the checkpoint.
+        until: the step of the next regular checkpoint, where this one stands in between.
+    """
     partial = folder.with_name(folder.name + ".partial")
     try:
         with storage(folder):
-            _save(model, env, folder)
+            _save(model, env, folder, until)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
+def _save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path, until: int | None) -> None:
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -55,7 +62,8 @@ def _save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
     (partial / "worlds.npz").write_bytes(env.venv.unwrapped.snapshot().to_bytes())
     np.savez(partial / "arrays.npz", allow_pickle=False, **_arrays(model, env))
     counters = {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)}
-    state = {"counters": counters, "plain": plain, "random": _random_states(model)}
+    state: dict[str, Any] = {"counters": counters, "plain": plain, "random": _random_states(model)}
+    state["until"] = until
     (partial / "state.json").write_text(json.dumps(state))
     old = folder.with_name(folder.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
@@ -73,8 +81,8 @@ def find(folder: Path) -> Path | None:
     return None
 
 
-def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
-    """Puts a checkpoint into a freshly made model and its worlds."""
+def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> int | None:
+    """Puts a checkpoint into a freshly made model and its worlds; returns its `until`."""
     try:
         tensors = read_safetensors(folder / "model.safetensors")
         state = read_json_object(folder / "state.json")
@@ -97,6 +105,8 @@ def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> None:
     model.__dict__.update(state["counters"])
     torch.set_rng_state(rng)
     _restore_random(model, state["random"])
+    until = state.get("until")
+    return until if isinstance(until, int) else None
 
 
 def _loose_tensors(model: Any) -> dict[str, torch.Tensor]:

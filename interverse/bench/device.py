@@ -1,18 +1,22 @@
-"""TriFinger on a device: steps a second of thousands of worlds, beside MuJoCo Warp stepping alone.
+"""Worlds on a device: steps a second of thousands, TriFinger beside MuJoCo Warp stepping alone.
 
 The bare rate is that of the same model in the same process: MuJoCo Warp's own step, recorded once,
-with neither drag nor commands nor observations.
+with neither drag nor commands nor observations. Rows of `make_vec` are what a user's loop gets,
+observations, rewards and all.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import torch
 
 from interverse.actors.curriculum import paper_curriculum
 from interverse.bench.measure import Row
+from interverse.envs import make_vec
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import curriculum_starts, make_arena
 from interverse.worlds.trifinger import device as device_worlds
@@ -20,13 +24,19 @@ from interverse.worlds.trifinger import device as device_worlds
 _TARGETS = {"pushing": 350_000, "stacking2": 150_000}
 _WORLDS = {"pushing": 16_384, "stacking2": 8_192}
 _LEARNERS = 8_192
+_VECTORS = {  # worlds and targets of `make_vec`
+    "trifinger/pushing-v1": (16_384, ""),
+    "trifinger/towers-v1": (4_096, "80,000"),
+}
+_GRIDS = ("blocks/observed-3-v1", "chemistry/chain-v1")
+_GRID_WORLDS = 65_536
 _TIMED = 20  # steps of every world
 
 
 def device_rows(
     device: str = "cuda", *, tasks: tuple[str, ...] = ("pushing", "stacking2"), scale: int = 1
 ) -> list[Row]:
-    """Returns steps a second on a device, beside bare stepping, and those of PPO.
+    """Returns steps a second on a device, beside bare stepping, those of PPO and of `make_vec`.
 
     Args:
         device: "cuda", or "warp" to try it out on the CPU.
@@ -37,6 +47,10 @@ def device_rows(
     for task in tasks:
         rows += _steps(task, device, max(_WORLDS[task] // scale, 2))
     rows.append(_learning(device, max(_LEARNERS // scale, 2)))
+    for name, (worlds, target) in _VECTORS.items():
+        rows.append(_vector(name, device, max(worlds // scale, 2), target))
+    for name in _GRIDS:
+        rows += _grid(name, device, max(_GRID_WORLDS // scale, 2))
     return rows
 
 
@@ -61,9 +75,9 @@ def _steps(task: str, device: str, worlds: int) -> list[Row]:
             arena.engine.bare_step()
 
     whole()
-    mine = _rate(whole, worlds * _TIMED, arena)
-    theirs = _rate(bare, worlds * _TIMED, arena)
-    fresh = _rate(arena.restart, worlds, arena)
+    mine = _rate(whole, worlds * _TIMED)
+    theirs = _rate(bare, worlds * _TIMED)
+    fresh = _rate(arena.restart, worlds)
     arena.close()
     name, target = f"{task} on {device}, {worlds:,} worlds, skip 10", f"{_TARGETS[task]:,}"
     return [
@@ -90,7 +104,7 @@ def _learning(device: str, worlds: int) -> Row:
         learner.update(0.0)
 
     update()
-    rate = _rate(update, worlds * learner.settings.horizon, arena)
+    rate = _rate(update, worlds * learner.settings.horizon)
     arena.close()
     return Row(
         name=f"PPO on pushing, {device}, {worlds:,} worlds, skip 3",
@@ -101,20 +115,65 @@ def _learning(device: str, worlds: int) -> Row:
     )
 
 
-def _rate(
-    call: Callable[[], None], count: int, arena: device_worlds.DeviceArena, repeats: int = 3
-) -> float:
+def _vector(name: str, device: str, worlds: int, target: str) -> Row:
+    """Returns the rate of TriFinger's vector environment, ten substeps a step."""
+    env: Any = make_vec(name, num_envs=worlds, device=device, skip_frame=10)
+    seen, _ = env.reset(seed=0)
+    noise = torch.rand(_TIMED, worlds, 9, device=seen.device) * 0.4 - 0.2
+
+    def steps() -> None:
+        for action in noise:
+            env.step(action)
+
+    steps()
+    rate = _rate(steps, worlds * _TIMED)
+    env.close()
+    title = f"make_vec of {name} on {device}, {worlds:,} worlds, skip 10"
+    return Row(name=title, metric="steps", value=rate, unit="1/s", target=target)
+
+
+def _grid(name: str, device: str, worlds: int) -> list[Row]:
+    """Returns the rates of a grid world with its pictures and without."""
+    where = "torch" if device == "warp" else device
+    env: Any = make_vec(name, num_envs=worlds, device=where, max_steps=10**6)
+    env.reset(seed=0)
+    driver, everyone = env.unwrapped.driver, np.arange(worlds)
+    place = "cpu" if where == "torch" else where
+    moves = torch.randint(int(env.single_action_space.n), (_TIMED, worlds), device=place)
+
+    def drawn() -> None:
+        for action in moves:
+            env.step(action)
+
+    def alone() -> None:
+        for action in moves:
+            driver.steps[driver._advance(action, everyone)] += 1
+
+    drawn()
+    rates = {
+        "frames": (_rate(drawn, worlds * _TIMED), "3,000,000"),
+        "steps without pictures": (_rate(alone, worlds * _TIMED), "20,000,000"),
+    }
+    env.close()
+    title = f"make_vec of {name} on {where}, {worlds:,} worlds"
+    return [
+        Row(name=title, metric=metric, value=rate, unit="1/s", target=target)
+        for metric, (rate, target) in rates.items()
+    ]
+
+
+def _rate(call: Callable[[], None], count: int, repeats: int = 3) -> float:
     """Returns things a second in the fastest of some calls, by the wall clock."""
     best = float("inf")
     for _ in range(repeats):
-        _wait(arena)
+        _wait()
         begun = time.perf_counter()
         call()
-        _wait(arena)
+        _wait()
         best = min(best, time.perf_counter() - begun)
     return count / best
 
 
-def _wait(arena: device_worlds.DeviceArena) -> None:
-    if arena.device.type == "cuda":
-        torch.cuda.synchronize(arena.device)
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

@@ -1,38 +1,52 @@
-"""Updates of SAC+AUG on a device: plain, graphed, and graphed in lower precisions."""
+"""SAC+AUG on a GPU: updates in several precisions, and decisions with acting and drawing."""
 
 from __future__ import annotations
+
+import functools
+import tempfile
+import time
+from pathlib import Path
 
 import torch
 
 from interverse.agents.pixel.agent import PixelBatch
+from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
+from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.sac_aug import SacAug
 from interverse.bench.measure import WALL, Row, best_seconds
+from interverse.envs import make
 from interverse.models.steps import Precision, autocast, matmul_precision
 
 _UPDATES, _WARM = 40, 12
+_TASK, _ACTORS = "control/cartpole_balance-v1", 4
+_DECISIONS = 2_000  # measured ones, after the warm-up and the recording of the graphs
 _SIZES = PixelSizes(pictures=(9, 84), actions=1, filters=32, layers=4, features=50, hidden=1024)
 
 
 def pixel_updates() -> list[Row]:
-    """Returns milliseconds of an update (84 pixels, batch 256) of synthetic data; none on a CPU."""
+    """Returns milliseconds of updates of synthetic data and of decisions; none on a CPU."""
     if not torch.cuda.is_available():
         return []
     plain = _milliseconds("float32", graphed=False)
-    rows = [_row("plain, float32", plain, plain)]
+    rows = [_row("update, plain, float32", plain, plain)]
     precisions: tuple[Precision, ...] = ("float32", "tf32", "bf16")
     for precision in precisions:
         taken = _milliseconds(precision, graphed=True)
-        rows.append(_row(f"graphed, {precision}", taken, plain))
+        rows.append(_row(f"update, graphed, {precision}", taken, plain))
+    taken = _milliseconds("bf16", graphed=True, compiled=True)
+    rows.append(_row("update, graphed, bf16, compiled", taken, plain))
+    with tempfile.TemporaryDirectory() as folder:
+        rows.append(_row("decision, bf16, drawing beside learning", decision(folder), plain))
     return rows
 
 
 def _row(name: str, taken: float, plain: float) -> Row:
     return Row(
-        name=f"SAC+AUG update, {name}",
-        metric="time of an update, batch 256 of 84 pixels",
+        name=f"SAC+AUG {name}",
+        metric="wall-clock time, batch 256 of 84 pixels",
         value=taken,
         unit="ms",
         ratio=taken / plain,
@@ -41,9 +55,55 @@ def _row(name: str, taken: float, plain: float) -> Row:
     )
 
 
-def _milliseconds(precision: Precision, *, graphed: bool) -> float:
+def decision(
+    folder: str,
+    device: str = "cuda",
+    *,
+    decisions: int = _DECISIONS,
+    actors: int = _ACTORS,
+    **more: int,
+) -> float:
+    """Returns milliseconds of a decision in training: act, step, draw, and one update.
+
+    Args:
+        folder: for the run.
+        device: where it learns.
+        decisions: how many are measured.
+        actors: worlds that are stepped and drawn side by side.
+        **more: hyper-parameters other than the paper's.
+    """
+    config = PixelTrain(
+        task=_TASK,
+        out=Path(folder),
+        preset="paper",
+        actors=actors,
+        device=device,
+        precision="bf16",
+        overlap=True,
+        hyper={"capacity": 20_000, **more},
+    )
+    planned = plan(config)
+    with matmul_precision("bf16"):
+        run = PixelRun(config, planned, functools.partial(make, _TASK, **planned.training_options))
+        try:
+            run.start()
+            while run.step < planned.hyper.warm_up + decisions // 5:
+                run.advance()
+            before, start = run.step, time.perf_counter()
+            while run.step < before + decisions:
+                run.advance()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            return 1000.0 * (time.perf_counter() - start) / (run.step - before)
+        finally:
+            run.close()
+
+
+def _milliseconds(precision: Precision, *, graphed: bool, compiled: bool = False) -> float:
     hyper = PixelHyper()
     agent = SacAug(hyper, _SIZES, 0, "cuda")
+    if compiled:
+        agent.compile()
     update = GraphedUpdate(agent) if graphed else agent.update
     batch = _batch(hyper.batch)
 

@@ -11,6 +11,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import InterverseError, unknown
@@ -47,6 +48,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "explain",
         "what each factor costs a policy",
     ),
+    "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
     "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
@@ -55,6 +57,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "Reproduce",
         "reproduce",
         "published tables, made again",
+    ),
+    "sweep": (
+        "interverse.cli.sweep",
+        "SweepCommand",
+        "sweep_command",
+        "tasks x algorithms x curricula x seeds",
     ),
     "train": (
         "interverse.cli.train",
@@ -126,15 +134,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(verb: str, args: list[str]) -> int:
     """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
-        config, function = _load(verb, args)
-        function(config)
+        from interverse.cli.config_file import kept
+
+        config, function, folder = _load(verb, args)
+        with kept(config, verb, folder):
+            function(config)
     except BrokenPipeError:
         sys.stdout = None  # the reader has seen enough
         return 0
     except KeyboardInterrupt:
         _say(f"interverse {verb}: stopped", sys.stderr)
         return 130
-    except (_UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
+    except (UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
         told = _told(error, verb)
         if told is None:
             raise
@@ -145,7 +156,7 @@ def _run(verb: str, args: list[str]) -> int:
 
 def _told(error: Exception, verb: str) -> str | None:
     """Returns the line that tells a user's mistake; None for a defect of ours."""
-    if isinstance(error, _UsageError):
+    if isinstance(error, UsageError):
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
         extra = _extra_of(error.name or "")
@@ -162,14 +173,27 @@ def _extra_of(module: str) -> str | None:
     return next((extra for extra, names in EXTRAS.items() if root in names), None)
 
 
-class _UsageError(Exception):
+class UsageError(Exception):
     """Flags that do not parse."""
 
 
-def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object]]:
-    module_name, config_name, function_name = _row(verb, args)
+def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Path | None]:
+    """Returns a verb's config, its function, and the folder or file that it writes, if any."""
+    from interverse.cli.config_file import config_words, split_config
+    from interverse.cli.flags import flag_words
+
+    rest, held = split_config(verb, args)
+    flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""
+    module_name, config_name, function_name = _row(
+        verb, [*rest, *flag_words({n: v for n, v in held.items() if n == flag})]
+    )
     module = importlib.import_module(module_name)
-    return _parse(getattr(module, config_name), verb, args), getattr(module, function_name)
+    kind = getattr(module, config_name)
+    config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
+    chosen = getattr(config, "out", None)
+    if chosen is None and hasattr(module, "out_folder"):
+        chosen = module.out_folder(config)
+    return config, getattr(module, function_name), chosen
 
 
 def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
@@ -186,7 +210,8 @@ def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
     return VERBS[verb][:3]
 
 
-def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
+def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
+    """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
     complaint = io.StringIO()
@@ -198,7 +223,7 @@ def _parse(config: type[Any], verb: str, args: list[str]) -> Any:
             raise
         words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
         words = _TAIL.sub("", _HEADING.sub("", words))
-        raise _UsageError(words[:500].rstrip(".") + ".") from None
+        raise UsageError(words[:500].rstrip(".") + ".") from None
 
 
 _LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--twin")
@@ -233,6 +258,7 @@ def _help() -> str:
             "interverse: worlds you can intervene on",
             "",
             "usage: interverse VERB [flags]        interverse VERB --help teaches the flags",
+            "       interverse VERB --config FILE  flags from a YAML file, NAME: VALUE",
             "",
             *lines,
             "",

@@ -27,8 +27,20 @@ class Check:
     """The seed of the episodes and of the values tried."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    witnesses: bool = False
+    """Also list every edge of the causal graph with the intervention that showed it."""
     json: bool = False
     """Write one JSON document to standard output."""
+
+
+def _witness_table(rows: list[LawResult]) -> Table:
+    """Returns the edges of the causal graph, each with what showed it."""
+    table = Table(box=None, header_style="bold", title="Witnesses", title_justify="left")
+    for column in ("edge", "seen by"):
+        table.add_column(column, overflow="fold")
+    for edge, how in sorted(item for row in rows for item in row.witnesses.items()):
+        table.add_row(Text(edge, style="green"), Text(how))
+    return table
 
 
 def check(config: Check) -> list[LawResult]:
@@ -45,12 +57,14 @@ def check(config: Check) -> list[LawResult]:
             mark = Text("ok", style="green") if row.passed else Text("!!", style="red")
             table.add_row(mark, Text(row.law), Text(row.detail))
         Console().print(table)
+        if config.witnesses:
+            Console().print(_witness_table(rows))
     broken = [row.law for row in rows if not row.passed]
     if broken:
         raise InvalidValueError(
             explain(
                 f"{config.id} breaks {len(broken)} of {len(rows)} laws: {'; '.join(broken)}",
-                fix="See docs/causal_core.md for what each law asks",
+                fix="See CONTRIBUTING.md for what each law asks",
             )
         )
     return rows

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -27,6 +28,7 @@ from interverse.scm.variable import Bounds
 
 _NUMBER = re.compile(r"\d+")
 _MOST_PAIRS = 10
+_WIDE = 120  # columns of a terminal that a table of variables needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +136,7 @@ def page(env: Any) -> Group:
     variables = env.unwrapped.variables
     return Group(
         Panel(head, expand=False),
-        _variable_table(variables),
+        _VariableTable(variables),
         Text(""),
         _graph_text(env.unwrapped.graph),
         Text(""),
@@ -149,20 +151,43 @@ def _brief(space: Any) -> str:
     return ", ".join(f"{key} {part.dtype}{list(part.shape)}" for key, part in parts.items())
 
 
-def _variable_table(variables: Mapping[str, Variable]) -> Table:
-    table = Table(title="Variables", title_justify="left", header_style="bold", box=None)
-    for column in ("name", "kind", "unit", "default", "space A", "space B", "what it is"):
-        table.add_column(column, overflow="fold")
-    for group in _alike(variables.values()):
-        v = group[0]
-        name = Text(_joint_name([g.name for g in group]), style="dim" if v.read_only else "green")
-        defaults = {_number(g.default) for g in group}
-        default = defaults.pop() if len(defaults) == 1 else "varies"
-        doc = v.doc + (" (read only)" if v.read_only else "")
-        doc += f" (inert: {v.inert})" if v.inert else ""
-        cells = (v.kind, v.unit, default, _range(v.space_a), _range(v.space_b), doc)
-        table.add_row(name, *(Text(cell) for cell in cells))
-    return table
+class _VariableTable:
+    """The variables as a table, or as a list where a table would break their names."""
+
+    def __init__(self, variables: Mapping[str, Variable]) -> None:
+        self._rows = [_variable_row(group) for group in _alike(variables.values())]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= _WIDE:
+            yield self._table()
+            return
+        yield Text("Variables", style="italic")
+        for name, *cells in self._rows:
+            kind, unit, default, a, b, doc = cells
+            spaces = [f"{mark} {text}" for mark, text in (("A", a), ("B", b)) if text]
+            facts = [kind, f"default {default} {unit}".strip(), *spaces]
+            yield Text(" ").append_text(name)
+            yield Padding(Text("   ".join(facts)), (0, 0, 0, 4))
+            yield Padding(Text(doc, style="dim"), (0, 0, 0, 4))
+
+    def _table(self) -> Table:
+        table = Table(title="Variables", title_justify="left", header_style="bold", box=None)
+        for column in ("name", "kind", "unit", "default", "space A", "space B", "what it is"):
+            table.add_column(column, overflow="fold", no_wrap=column == "name")
+        for name, *cells in self._rows:
+            table.add_row(name, *map(Text, cells))
+        return table
+
+
+def _variable_row(group: list[Variable]) -> tuple[Text, str, str, str, str, str, str]:
+    """Returns the name of variables that are alike, and what there is to say of them."""
+    v = group[0]
+    name = Text(_joint_name([g.name for g in group]), style="dim" if v.read_only else "green")
+    defaults = {_number(g.default) for g in group}
+    default = defaults.pop() if len(defaults) == 1 else "varies"
+    doc = v.doc + (" (read only)" if v.read_only else "")
+    doc += f" (inert: {v.inert})" if v.inert else ""
+    return name, v.kind, v.unit, default, _range(v.space_a), _range(v.space_b), doc
 
 
 def _alike(variables: Iterable[Variable]) -> list[list[Variable]]:
@@ -210,13 +235,15 @@ def _graph_text(graph: CausalGraph) -> Text:
     text = Text("Causal graph", style="italic")
     text.append(f"  {graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges; ")
     text.append("name' is the next step, i the same number on both sides\n", style="dim")
-    patterns: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for parent, child in graph.edges:
-        patterns.setdefault(_edge_pattern(parent, child), []).append((parent, child))
-    for (parent, child), edges in patterns.items():
+    idle, patterns = graph.inert, dict[tuple[str, str, str], list[tuple[str, str]]]()
+    for edge in graph.edges:
+        key = (*_edge_pattern(*edge), idle.get(edge, ""))
+        patterns.setdefault(key, []).append(edge)
+    for (parent, child, inert), edges in patterns.items():
         text.append(f"  {parent}", style="cyan" if parent.endswith(NEXT) else "green")
         text.append(f" -> {child}", style="default")
-        text.append(f"{_which(parent, child, edges)}\n", style="dim")
+        text.append(_which(parent, child, edges), style="dim")
+        text.append(f"   (inert: {inert})\n" if inert else "\n", style="yellow")
     return text
 
 
@@ -243,7 +270,7 @@ def _which(parent: str, child: str, edges: list[tuple[str, str]]) -> str:
 def _option_table(kind: type[Any]) -> Table:
     table = Table(title="Options of make", title_justify="left", header_style="bold", box=None)
     for column in ("name", "default", "what it does"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
     for row in option_rows(kind):
         cells = (Text(str(row["default"])), Text(row["doc"]))
         table.add_row(Text(row["name"], style="green"), *cells)

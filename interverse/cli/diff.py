@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.cli.report import read_folder
+from interverse.reports.runs import read_folder
 from interverse.results.difference import made_by, scored
 
 

@@ -27,12 +27,14 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "discovery": ("causallearn",),
     "gpu": ("warp", "mujoco_warp", "rsl_rl"),
     "minari": ("minari",),
+    "onnx": ("onnx",),
     "ray": ("ray",),
     "report": ("matplotlib", "jinja2", "pandas", "imageio"),
     "rl": ("stable_baselines3",),
     "rooms": ("transformers", "sklearn", "PIL"),
     "torch": ("torch", "safetensors", "tensorboard"),
     "view": ("viser",),
+    "wandb": ("wandb",),
 }
 _BASE = ("numpy", "gymnasium", "mujoco", "networkx", "scipy", "h5py", "pyarrow")
 _PROGRAMS = {"chromium": "chromium", "ffmpeg": "ffmpeg"}

@@ -42,7 +42,7 @@ class Explain:
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values); those of the training hold besides."""
     out: Path | None = None
-    """Where attribution.json and attribution.svg go; by default a folder `explain` in the run."""
+    """Where attribution.json, .md and .svg go; by default a folder `explain` in the run."""
     json: bool = False
     """Write the whole attribution as one JSON document to standard output."""
 
@@ -61,9 +61,7 @@ def explain(config: Explain) -> Attribution:
             metric=config.metric,
             **known.with_options(parse_pairs(config.option)),
         )
-    out = config.out
-    if out is None and Path(config.run).is_dir():
-        out = Path(config.run) / "explain"
+    out = out_folder(config) if config.out is None else config.out
     files = [] if out is None else _write(found, out)
     if config.json:
         sys.stdout.write(json.dumps(found.to_json(), indent=1) + "\n")
@@ -76,6 +74,11 @@ def explain(config: Explain) -> Attribution:
     return found
 
 
+def out_folder(config: Explain) -> Path | None:
+    """Returns where files go if no folder is given: into the run's, where there is one."""
+    return Path(config.run) / "explain" if Path(config.run).is_dir() else None
+
+
 def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:
     """Returns factors from NAME=PATTERN,PATTERN words; a bare pattern is its own name."""
     out: dict[str, list[str]] = {}
@@ -86,7 +89,8 @@ def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:
 
 
 def _write(found: Attribution, out: Path) -> list[Path]:
-    files = [found.save(out / "attribution.json")]
+    files = [found.save(out / "attribution.json"), out / "attribution.md"]
+    files[1].write_text(found.page())
     try:
         from interverse.reports.plots import style
     except ImportError:

@@ -55,12 +55,20 @@ FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
 
 def fit(config: FitCommand) -> dict[str, Any]:
     """Fits; the log goes to standard error, the summary's text to standard output."""
-    given = {
-        f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("option", "json")
-    }
-    found = fit_world(FitWorld(**given, options=parse_pairs(config.option)))
+    found = fit_world(_settings(config))
     if config.json:
         sys.stdout.write(json_module.dumps(found, indent=1) + "\n")
     elif found["complete"]:
         sys.stdout.write((Path(found["folder"]) / "summary.md").read_text())
     return found
+
+
+def out_folder(config: FitCommand) -> Path:
+    """Returns where everything goes if no folder is given."""
+    return _settings(config).folder
+
+
+def _settings(config: FitCommand) -> FitWorld:
+    skipped = ("option", "json")
+    given = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in skipped}
+    return FitWorld(**given, options=parse_pairs(config.option))

@@ -63,7 +63,9 @@ _NEXT = {
 def _world(target: Path, name: str) -> None:
     """Copies the tutorial's world and registers it in the copy's own package file."""
     with as_file(files("interverse.worlds.tutorial")) as source:
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source, target, ignore=shutil.ignore_patterns("__pycache__", "witnesses.json")
+        )
     (target / "__init__.py").write_text(
         f'"""lab/{name}-v1: a world of one\'s own, begun as a box on a table."""\n\n'
         "import interverse as iv\n\n"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
-from interverse.core.files.json_text import read_json_object
-from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, RESULT_FILE
+from interverse.core.errors import InvalidValueError, explain
+from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.page import report as write_page
+from interverse.reports.runs import read_folder
 from interverse.results import Results
-from interverse.results.training import CURVES_FILE, from_curves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,38 +43,16 @@ def report(config: Report) -> Path:
         if (folder / EVALUATION_FILE).exists():  # a training's folder holds its own policy
             policies |= dict.fromkeys(part.experiments, folder / "policy")
     policies |= _named_policies(config.policy)
-    target = config.folders[0] / "report" if config.out is None else config.out
+    target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
     page = write_page(Results.concat(parts), target, metric=config.metric, episodes=shown)
     Console().print(f"{page}", soft_wrap=True)
     return page
 
 
-def read_folder(folder: Path) -> Results:
-    """Returns the results of an evaluation's or a training's folder, with their command."""
-    if (folder / EVALUATION_FILE).exists():
-        results = _of_training(folder)
-    elif (folder / CURVES_FILE).exists():
-        results = from_curves(folder)
-    else:
-        results = Results.from_parquet(folder / RESULT_FILE)
-    file = folder / COMMAND_FILE
-    if file.exists():
-        told = read_json_object(file).get("command")
-        if not isinstance(told, str):
-            raise FileFormatError(explain(f"{file} holds no command", fix="Delete it"))
-        results = replace(results, provenance={**results.provenance, "command": told})
-    return results
-
-
-def _of_training(folder: Path) -> Results:
-    """Returns the scores of a run's checkpoints; its policy is the exported one."""
-    results = Results.from_parquet(folder / EVALUATION_FILE)
-    runs = results.provenance.get("runs")
-    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
-        raise FileFormatError(explain(f"{folder / EVALUATION_FILE} does not say how it was made"))
-    runs = [{**run, "source": str(folder / "policy")} for run in runs]
-    return replace(results, provenance={**results.provenance, "runs": runs})
+def out_folder(config: Report) -> Path | None:
+    """Returns where the page goes if no folder is given."""
+    return config.folders[0] / "report" if config.folders else None
 
 
 def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:

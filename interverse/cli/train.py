@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rich.console import Console
 
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import SpaceName
+
+if TYPE_CHECKING:
+    from interverse.learning.train import DeviceTrain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ class TrainCommand:
     """Steps between checkpoints; what a kill can cost at most."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
     curriculum: int | None = None
@@ -49,8 +55,8 @@ class TrainCommand:
     num_envs: int | None = None
     """ppo, sac, td3: worlds in the batch; the preset's by default."""
     device: str | None = None
-    """Pictures: where networks and replay buffer live: cpu or cuda. ppo on a TriFinger task: cuda
-    trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
+    """Where the networks are, with pictures the replay buffer too: cpu or cuda. ppo on a TriFinger
+    task: cuda trains thousands of worlds on a GPU, torch the same on the CPU, slowly."""
     actors: int | None = None
     """Pictures: environments that act together, in processes of their own."""
     precision: Literal["float32", "tf32", "bf16"] | None = None
@@ -64,24 +70,17 @@ class TrainCommand:
     evaluate_protocols: str | None = None
     """ppo, sac, td3: protocols of an evaluation; P0 by default, train in control."""
     hyper: tuple[str, ...] = ()
-    """Pictures: other hyper-parameters, as NAME=VALUE, such as beta=1.0 augmentation=rotate."""
+    """Other hyper-parameters than the preset's, as NAME=VALUE, such as learning_rate=1e-4
+    net=[64,64]; with pictures, such as beta=1.0 augmentation=rotate; ppo on a device: such as
+    privileged=true (the critic sees masses and friction) or placed=0.5."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
 
 def train(config: TrainCommand) -> Path:
     """Trains and says where the policy is."""
-    if config.task.startswith(("blocks/", "chemistry/")):
-        raise InvalidValueError(
-            explain(
-                f"{config.task} has discrete actions on pictures, which no agent here learns",
-                fix=f"interverse fit {config.task} learns a world model and plans with it",
-            )
-        )
-    pixels = config.algorithm in get_args(PixelAlgorithm)
-    on_device = not pixels and config.device not in (None, "cpu")
-    if on_device:
-        folder = _train_on_device(config)
-    else:
-        folder = _train_pixels(config) if pixels else _train_sb3(config)
+    settings, run = training(config)
+    folder = run(settings, progress=True)
     console = Console()
     console.print(str(folder), soft_wrap=True)
     hint = f"Next: interverse evaluate {config.out}"
@@ -89,47 +88,89 @@ def train(config: TrainCommand) -> Path:
     return folder
 
 
-def _train_pixels(config: TrainCommand) -> Path:
-    from interverse.agents.pixel.config import PixelTrain  # loads Torch
-    from interverse.agents.pixel.train import train as run
+def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
+    """Returns the settings of the run that is asked for, and the function that trains with them.
 
-    given = _given(config, PixelTrain)
-    return run(PixelTrain(**given | {"hyper": parse_pairs(config.hyper)}), progress=True)
+    Flags that do not go together raise here, before anything is begun.
+    """
+    if config.task.startswith(("blocks/", "chemistry/")):
+        raise InvalidValueError(
+            explain(
+                f"{config.task} has discrete actions on pictures, which no agent here learns",
+                fix=f"interverse fit {config.task} learns a world model and plans with it",
+            )
+        )
+    if config.algorithm in get_args(PixelAlgorithm):
+        from interverse.agents.pixel.config import PixelTrain  # loads Torch
+        from interverse.agents.pixel.train import train as train_pixels
+
+        return PixelTrain(**_given(config, PixelTrain)), train_pixels
+    if _is_on_device(config):
+        return _device_settings(config), _train_on_device
+    from interverse.protocols.learning import (  # loads Torch, Stable-Baselines3
+        TrainAndEvaluate,
+        train_and_evaluate,
+    )
+
+    return TrainAndEvaluate(**_given(config, TrainAndEvaluate)), train_and_evaluate
 
 
-_DEVICE_FLAGS = ("task", "out", "seed", "option", "curriculum", "num_envs", "device", "steps")
+def _is_on_device(config: TrainCommand) -> bool:
+    """Returns whether the worlds themselves run on a device: PPO on TriFinger."""
+    on_worlds = config.algorithm == "ppo" and config.task.startswith("trifinger/")
+    return on_worlds and config.device not in (None, "cpu")
 
 
-def _train_on_device(config: TrainCommand) -> Path:
-    """Trains PPO on thousands of worlds of a device, with a line of progress now and then."""
-    from interverse.learning.train import DeviceTrain, train_on_device  # loads Torch
+def _train_on_device(settings: DeviceTrain, *, progress: bool) -> Path:
+    """Trains on a device, with a line of progress now and then."""
+    from interverse.learning.train import train_on_device
 
+    log = Console(stderr=True, quiet=not progress)
+    return train_on_device(settings, report=lambda row: log.print(json.dumps(row)))
+
+
+_DEVICE_FLAGS = (
+    "task",
+    "out",
+    "seed",
+    "curriculum",
+    "num_envs",
+    "device",
+    "steps",
+    "allow_other_code",
+)
+_DEVICE_PAIRS = ("option", "hyper")
+_DEVICE_HYPER = ("brief", "placed", "starts")  # of the run; the others are PPO's
+
+
+def _device_settings(config: TrainCommand) -> DeviceTrain:
+    """Returns the settings of PPO on thousands of worlds of a device."""
+    from interverse.learning.ppo import PpoSettings
+    from interverse.learning.train import DeviceTrain  # loads Torch
+
+    known = (*_DEVICE_FLAGS, *_DEVICE_PAIRS)
     for item in fields(config):
         given = getattr(config, item.name)
-        if item.name not in _DEVICE_FLAGS and given != item.default:
+        if item.name not in known and given != item.default:
             raise InvalidValueError(
                 explain(
                     f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
-                    allowed=", ".join(_DEVICE_FLAGS),
+                    allowed=", ".join(known),
                 )
             )
     values = {
         "num_worlds" if name == "num_envs" else name: getattr(config, name)
         for name in _DEVICE_FLAGS
-        if name != "option" and getattr(config, name) is not None
+        if getattr(config, name) is not None
     }
+    hyper = parse_pairs(config.hyper)
+    values |= {name: hyper.pop(name) for name in _DEVICE_HYPER if name in hyper}
+    for name in hyper.keys() - {item.name for item in fields(PpoSettings)}:
+        allowed = [*_DEVICE_HYPER, *(item.name for item in fields(PpoSettings))]
+        raise UnknownNameError(unknown("hyper-parameter", name, allowed))
+    hyper |= {name: tuple(v) for name, v in hyper.items() if isinstance(v, list)}
     options = {"skip_frame": 3, **parse_pairs(config.option)}
-    log = Console(stderr=True)
-    return train_on_device(
-        DeviceTrain(**values, options=options), report=lambda row: log.print(json.dumps(row))
-    )
-
-
-def _train_sb3(config: TrainCommand) -> Path:
-    from interverse.protocols.learning import TrainAndEvaluate  # loads Torch, Stable-Baselines3
-    from interverse.protocols.learning import train_and_evaluate as run
-
-    return run(TrainAndEvaluate(**_given(config, TrainAndEvaluate)), progress=True)
+    return DeviceTrain(**values, options=options, settings=PpoSettings(**hyper))
 
 
 def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
@@ -146,5 +187,5 @@ def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
                 )
             )
     given.pop("option", None)
-    given.pop("hyper", None)
-    return given | {"options": parse_pairs(config.option)}
+    pairs = {"options": parse_pairs(config.option), "hyper": parse_pairs(config.hyper)}
+    return given | pairs

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.hdf5 import new_hdf5
 from interverse.data.dataset import Dataset
 from interverse.data.generate import Collect, header_of
 from interverse.data.schema import Header
-from interverse.data.store import atomic, opened, write_dataset, write_part
+from interverse.data.store import opened, write_dataset, write_part
 
 Order = Literal["number", "text"]
 _EPISODES_AT_ONCE = 64
@@ -31,7 +32,7 @@ _MEMBERS = ("obs", "action", "next_obs", "reward", "target")
 def export_original(data: Dataset, path: str | os.PathLike[str]) -> Path:
     """Writes a data set in the original's layout (60 kB a transition); returns the path."""
     target = Path(path)
-    with atomic(target) as partial, h5py.File(partial, "w") as file:
+    with new_hdf5(target) as file:
         for start in range(0, len(data), _EPISODES_AT_ONCE):
             rows = np.arange(start, min(start + _EPISODES_AT_ONCE, len(data)))
             frames, goals = data.images(rows), data.target_images(rows)

@@ -27,7 +27,7 @@ from interverse.core.files.atomic import (
     storage,
     write_bytes,
 )
-from interverse.core.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
 
 __all__ = ["PIXELS", "atomic", "file_bytes", "locked", "opened", "write_bytes"]
@@ -35,6 +35,7 @@ __all__ = ["PIXELS", "atomic", "file_bytes", "locked", "opened", "write_bytes"]
 PIXELS = ("images", "target_images")
 _LEVEL = 1  # pixels are mostly black: more effort gains little and costs much
 _HASH = "hash"
+_CHECKS = "checks"  # of the pictures, one an episode
 
 
 def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
@@ -64,7 +65,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def write_part(path: Path, arrays: Mapping[str, NDArray[Any] | Drawn]) -> None:
     """Writes the arrays of some episodes; pixels may be drawn while they are written."""
-    with atomic(path) as partial, h5py.File(partial, "w") as file:
+    with new_hdf5(path) as file:
         small, pixels = {}, 0
         for name, array in arrays.items():
             if name in PIXELS:
@@ -90,20 +91,25 @@ def is_whole_part(path: Path) -> bool:
 
 def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
     """Writes a data set from its parts, in order."""
-    with atomic(path) as partial, h5py.File(partial, "w") as file:
+    with new_hdf5(path) as file:
         file.attrs["format"] = FORMAT
         file.attrs["header"] = header.to_json()
         small = _join_small(parts)
         for name, array in small.items():
             _write_small(file, name, array)
         file.attrs["fingerprint"] = fingerprint(header, small)
+        checks: dict[str, NDArray[np.uint32]] = {}
         start = 0
         for part in parts:
             with open_hdf5(part, lazy=PIXELS) as source:
-                for name in PIXELS:
-                    if name in source:
-                        _copy_pixels(source[name], file, name, header.episodes, start)
+                for name in (name for name in PIXELS if name in source):
+                    table = checks.setdefault(name, np.zeros(header.episodes, np.uint32))
+                    _copy_pixels(source[name], file, name, table, start)
                 start += len(source["actions"])
+        for name, table in checks.items():
+            _write_small(file, f"{_CHECKS}/{name}", table)
+        if checks:
+            file.attrs[_CHECKS] = arrays_hash(checks)
 
 
 def _join_small(parts: Sequence[Path]) -> dict[str, NDArray[Any]]:
@@ -151,14 +157,16 @@ def _packed_row(pixels: h5py.Dataset, row: int) -> tuple[int, bytes]:
 
 
 def _copy_pixels(
-    source: h5py.Dataset, file: h5py.File, name: str, episodes: int, start: int
+    source: h5py.Dataset, file: h5py.File, name: str, checks: NDArray[np.uint32], start: int
 ) -> None:
+    """Copies packed rows, from a row on, and writes down the checksum of each."""
     if name not in file:
-        _create_pixels(file, name, (episodes, *source.shape[1:]))
+        _create_pixels(file, name, (len(checks), *source.shape[1:]))
     origin, out = (0,) * (source.ndim - 1), file[name].id
     for i in range(len(source)):
         mask, data = _packed_row(source, i)
         out.write_direct_chunk((start + i, *origin), data, mask)
+        checks[start + i] = zlib.crc32(data)
 
 
 def read_small(file: h5py.File, without: str = "\0") -> dict[str, NDArray[Any]]:
@@ -166,7 +174,8 @@ def read_small(file: h5py.File, without: str = "\0") -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and name not in PIXELS and not name.startswith(without):
+        left_out = name in PIXELS or name.startswith((f"{_CHECKS}/", without))
+        if isinstance(item, h5py.Dataset) and not left_out:
             arrays[name] = item[()]
 
     file.visititems(visit)
@@ -191,11 +200,23 @@ def read_dataset(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
 def read_pixels(path: Path, name: str, episodes: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Returns the pixels of some episodes, in the order asked."""
     with opened(path) as file:
-        pixels = file[name]
+        pixels, checks = file[name], _checks(file)
         out = np.empty((len(episodes), *pixels.shape[1:]), dtype=np.uint8)
         for row, episode in enumerate(episodes.tolist()):
+            if checks and zlib.crc32(_packed_row(pixels, episode)[1]) != checks[name][episode]:
+                raise ValueError(f"the pictures of episode {episode} were changed")
             pixels.read_direct(out, np.s_[episode], np.s_[row])
         return out
+
+
+def _checks(file: h5py.File) -> dict[str, NDArray[np.uint32]]:
+    """Returns the checksum of each episode's pictures; none in a file of an earlier version."""
+    if _CHECKS not in file.attrs:
+        return {}
+    checks = {name: table[()] for name, table in file[_CHECKS].items()}
+    if arrays_hash(checks) != file.attrs[_CHECKS]:
+        raise ValueError("the checksums of the pictures were changed")
+    return checks
 
 
 def _header(file: h5py.File) -> Header:

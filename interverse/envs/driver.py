@@ -25,7 +25,7 @@ from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Array, Index, Observation, World, changed_options
 
-_NOT_SHAPING = ("threads", "device")  # options that change no result
+_NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 
 
 @final

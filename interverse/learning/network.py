@@ -22,7 +22,11 @@ _PLACE = "cartesian_position"
 
 
 def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
-    """Returns the matrix that adds differences to an observation, (width, width + k)."""
+    """Returns the matrix that turns an observation into features, (width, k).
+
+    Differences of places are added. A goal's own place is left out, since it is the block's plus
+    their difference: a policy that sees goals from the block reaches some that it never saw.
+    """
     blocks = sorted(n for n in layout if n.startswith("block_") and n.endswith(_PLACE))
     goals = sorted(n for n in layout if n.startswith("goal_") and n.endswith(_PLACE))
     tips = layout["end_effector_positions"].start if "end_effector_positions" in layout else None
@@ -36,33 +40,52 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
             column = torch.zeros(width)
             column[one + axis], column[other + axis] = 1.0, -1.0
             columns.append(column)
-    return torch.cat([torch.eye(width), *(c[:, None] for c in columns)], dim=1)
+    seen = torch.ones(width, dtype=torch.bool)
+    for goal in goals[: len(blocks)]:
+        seen[layout[goal]] = False
+    return torch.cat([torch.eye(width)[:, seen], *(c[:, None] for c in columns)], dim=1)
 
 
 @final
 class ActorCritic(torch.nn.Module):
-    """A Gaussian policy and a value, on normalised features of an observation."""
+    """A Gaussian policy and a value, on normalised features of an observation.
+
+    The critic may see `hidden` numbers more, which follow the features: what is known in training
+    alone.
+    """
 
     features: Tensor
     mean: Tensor
     variance: Tensor
     seen: Tensor
 
-    def __init__(self, features: Tensor, actions: int, hidden: tuple[int, ...]) -> None:
+    def __init__(
+        self, features: Tensor, actions: int, widths: tuple[int, ...], hidden: int = 0
+    ) -> None:
         super().__init__()
-        count = features.shape[1]
-        self.actor = _perceptron(count, hidden, actions)
-        self.critic = _perceptron(count, hidden, 1)
+        self.seen_width = count = features.shape[1]
+        self.hidden = hidden
+        self.actor = _perceptron(count, widths, actions)
+        self.critic = _perceptron(count + hidden, widths, 1)
         self.log_std = torch.nn.Parameter(torch.full((actions,), -0.7))
         self.register_buffer("features", features)
         self.register_buffer("mean", torch.zeros(count))
         self.register_buffer("variance", torch.ones(count))
         self.register_buffer("seen", torch.tensor(1e-4))
 
-    def prepare(self, observation: Tensor) -> Tensor:
-        """Returns the normalised features of observations."""
-        raw = self.raw(observation)
-        return (raw - self.mean) * self.scale()
+    def prepare(self, observation: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Returns the normalised features of observations, and what the critic sees beside them."""
+        return self.normal(self.raw(observation), hidden)
+
+    def normal(self, raw: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Returns features normalised, and what the critic sees beside them."""
+        x = (raw - self.mean) * self.scale()
+        return torch.cat([x, hidden], dim=1) if self.hidden and hidden is not None else x
+
+    def mean_action(self, x: Tensor) -> Tensor:
+        """Returns the policy's mean action; it sees the features alone."""
+        out: Tensor = self.actor(x[:, : self.seen_width])
+        return out
 
     def scale(self) -> Tensor:
         """Returns the factors of features; one that never varied is not looked at."""
@@ -76,7 +99,7 @@ class ActorCritic(torch.nn.Module):
 
     def log_probability(self, x: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log density of actions, without its constant, and the mean action."""
-        mean = self.actor(x)
+        mean = self.mean_action(x)
         scaled = (action - mean) / self.log_std.exp()
         return (-0.5 * scaled**2 - self.log_std).sum(-1), mean
 
@@ -116,9 +139,9 @@ class ActorCritic(torch.nn.Module):
         return ExportedPolicy(card, {k: v.detach().cpu().clone() for k, v in weights.items()})
 
 
-def _perceptron(inputs: int, hidden: tuple[int, ...], outputs: int) -> torch.nn.Sequential:
+def _perceptron(inputs: int, widths: tuple[int, ...], outputs: int) -> torch.nn.Sequential:
     layers: list[torch.nn.Module] = []
-    for width in hidden:
+    for width in widths:
         layers += [torch.nn.Linear(inputs, width), torch.nn.ELU()]
         inputs = width
     return torch.nn.Sequential(*layers, torch.nn.Linear(inputs, outputs))

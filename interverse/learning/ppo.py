@@ -33,6 +33,8 @@ class PpoSettings:
         rate: first learning rate; `rates`: its limits. kl: range in which the rate stays.
         least_std: least standard deviation of an action, as a logarithm.
         hidden: widths of the hidden layers.
+        privileged: whether the critic also sees masses, friction and gravity, which the policy
+            does not.
     """
 
     horizon: int = 24
@@ -48,6 +50,7 @@ class PpoSettings:
     kl: tuple[float, float] = (0.006, 0.015)
     least_std: float = -3.0
     hidden: tuple[int, ...] = (256, 256)
+    privileged: bool = False
 
 
 @final
@@ -73,7 +76,8 @@ class DevicePpo:
         torch.manual_seed(seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
-        self.network = ActorCritic(features, 9, settings.hidden).to(arena.device)
+        more = arena.view().hidden.shape[1] if settings.privileged else 0
+        self.network = ActorCritic(features, 9, settings.hidden, more).to(arena.device)
         self._rest()
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
@@ -91,7 +95,7 @@ class DevicePpo:
 
     def _empty(self) -> Rollout:
         t, n, where = self.settings.horizon, self.arena.num_worlds, self.arena.device
-        width = self.network.features.shape[1]
+        width = self.network.seen_width + self.network.hidden
 
         def empty(*shape: int) -> Tensor:
             return torch.zeros(shape, device=where)
@@ -115,8 +119,8 @@ class DevicePpo:
         view = self.arena.view()
         for t in range(self.settings.horizon):
             raw = network.raw(view.observation)
-            x = (raw - network.mean) * network.scale()
-            mean = network.actor(x)
+            x = network.normal(raw, view.hidden)
+            mean = network.mean_action(x)
             action = mean + std * torch.randn_like(mean)
             buffer.features[t], buffer.actions[t] = x, action
             buffer.log_probs[t] = (-0.5 * ((action - mean) / std) ** 2 - network.log_std).sum(-1)
@@ -124,7 +128,7 @@ class DevicePpo:
             if t % 6 == 0:
                 seen.append(raw)
             view = self._advance(t, view, action)
-        last = network.prepare(view.observation)
+        last = network.prepare(view.observation, view.hidden)
         buffer.values[self.settings.horizon] = network.critic(last)[:, 0]
         self.steps += self.settings.horizon * self.arena.num_worlds
         return torch.cat(seen)
@@ -141,9 +145,17 @@ class DevicePpo:
         buffer.rewards[t] = reward * settings.reward_scale
         buffer.ended[t] = 0.0
         ended = arena.ended
-        if ended is None:
+        for part in ended:
+            self._close(t, part, now)
+        if not ended:
             return now
-        final = self.network.prepare(now.observation[ended])
+        arena.begin_ended()
+        return arena.view()
+
+    def _close(self, t: int, ended: slice, now: device_worlds.ArenaView) -> None:
+        """Adds what an episode cut by time would still have earned, and counts how it ended."""
+        arena, buffer, settings = self.arena, self._buffer, self.settings
+        final = self.network.prepare(now.observation[ended], now.hidden[ended])
         buffer.rewards[t, ended] += settings.gamma * self.network.critic(final)[:, 0]
         buffer.ended[t, ended] = 1.0
         fraction, count = now.fraction[ended], float(ended.stop - ended.start)
@@ -152,8 +164,6 @@ class DevicePpo:
             [fraction.sum(), solved, self._returns[ended].sum(), torch.full_like(solved, count)]
         )
         self._returns[ended] = 0.0
-        arena.begin_ended()
-        return arena.view()
 
     # ----------------------------------------------------------------- learning
 

@@ -48,7 +48,13 @@ class Starts:
 
 
 def curriculum_starts(
-    task: str, curriculum: Curriculum, count: int, *, seed: int, options: Mapping[str, Any]
+    task: str,
+    curriculum: Curriculum,
+    count: int,
+    *,
+    seed: int,
+    options: Mapping[str, Any],
+    placed: float = 0.0,
 ) -> Starts:
     """Returns the first episodes of `count` worlds under a curriculum.
 
@@ -58,6 +64,7 @@ def curriculum_starts(
         count: how many.
         seed: of the first; start i has seed + i.
         options: of the world; its space is A unless it says otherwise.
+        placed: share of the starts at which the first block stands in its goal already.
     """
     settings = {"space": "A", "contact": "convex", **options}
     parts = []
@@ -67,10 +74,19 @@ def curriculum_starts(
             venv.reset(seed=seed + first)
             everyone = np.arange(size)
             curriculum.intervene(venv.unwrapped.driver, everyone)
+            if placed:
+                _place_first(venv, everyone[: round(placed * size)])
             parts.append(_plain(venv.unwrapped.world.save(everyone)))
         finally:
             venv.close()
     return _merged(parts, task, settings)
+
+
+def _place_first(venv: Any, worlds: NDArray[np.int64]) -> None:
+    """Puts the first block into its goal; worlds where something is in the way stay as they are."""
+    values = venv.unwrapped.values
+    names = ("cartesian_position", "orientation")
+    venv.do({f"block_0/{n}": values[f"goal_0/{n}"] for n in names}, worlds=worlds)
 
 
 def protocol_starts(
@@ -114,7 +130,7 @@ def make_arena(
     *,
     num_worlds: int,
     device: str,
-    groups: int = 16,
+    groups: int | Sequence[float] = 16,
     options: Mapping[str, Any] | None = None,
 ) -> device_worlds.DeviceArena:
     """Returns worlds of a task on a device.
@@ -124,7 +140,8 @@ def make_arena(
         starts: where episodes begin.
         num_worlds: how many.
         device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
-        groups: how many groups of worlds start one after the other.
+        groups: how many groups of worlds start one after the other, or what share of a whole
+            episode each plays.
         options: of the world, as for `make`.
     """
     env: Any = make(task, **{"contact": "convex", **(options or {})})

@@ -12,14 +12,18 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
+from interverse.core.code import claim_run
 from interverse.core.errors import InvalidValueError, explain
-from interverse.core.files.atomic import write_json
+from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.json_text import read_json, read_json_object
+from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, curriculum_starts, make_arena
 
+_GROUPS = 8  # groups of worlds that start at different times
+_BRIEF = 0.2  # of a whole episode
 _WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
 
 
@@ -35,7 +39,10 @@ class DeviceTrain:
         num_worlds: side by side. starts: how many different episode starts are drawn.
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
         checkpoint_every: updates between checkpoints. settings: of PPO.
+        brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
+        placed: share of the starts at which the first block stands in its goal already.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
+        allow_other_code: go on with a folder that other code or libraries began.
     """
 
     task: str
@@ -50,6 +57,9 @@ class DeviceTrain:
     options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
     checkpoint_every: int = 50
     shaping: str = "progress"
+    allow_other_code: bool = False
+    brief: float = 0.75
+    placed: float = 0.0
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -58,6 +68,11 @@ class DeviceTrain:
             if getattr(self, name) < 1:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
+                )
+        for name in ("brief", "placed"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise InvalidValueError(
+                    explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
                 )
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
@@ -83,16 +98,20 @@ def train_on_device(
             1 if config.curriculum == 0 else config.starts,
             seed=config.seed << 32,
             options=config.options,
+            placed=config.placed,
         )
+    short = round(config.brief * _GROUPS)
     arena = make_arena(
         config.task,
         starts,
         num_worlds=config.num_worlds,
         device=config.device,
+        groups=[1.0] * (_GROUPS - short) + [_BRIEF] * short,
         options=config.options,
     )
     try:
-        return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)
+        with alone_in(config.out), storage(config.out):
+            return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)
     finally:
         arena.close()
 
@@ -101,7 +120,7 @@ def learn(
     config: DeviceTrain, learner: DevicePpo, report: Callable[[dict[str, Any]], None] | None
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
-    _claim(config)
+    claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
     rounds = 0
 
@@ -132,26 +151,9 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
 
 def _record(config: DeviceTrain) -> dict[str, Any]:
     record = asdict(config)
-    del record["out"], record["seconds"]
+    del record["out"], record["seconds"], record["allow_other_code"]
     plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return plain
-
-
-def _claim(config: DeviceTrain) -> None:
-    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    file, mine = config.out / "train.json", _record(config)
-    if file.exists():
-        held = read_json_object(file)
-        different = sorted(k for k in mine if k != "steps" and mine[k] != held.get(k))
-        if different:
-            raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another run: {', '.join(different)} differ",
-                    fix="Choose another folder, or delete that one",
-                )
-            )
-    write_json(file, mine)
 
 
 def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:

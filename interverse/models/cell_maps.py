@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.models.cells import CellConv2d
-from interverse.models.norm_statistics import norm_statistics
+from interverse.models.norm_statistics import norm_statistics, track
 
 _ALIGNED = 8  # bf16 values whose rows the matrix units load without a detour
 
@@ -66,11 +66,12 @@ def _patches(
 
 def _normed_kernel(patches: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d, edge: int) -> Tensor:
     """Returns (inputs + 2 + padding, edge^2 * channels): kernel and norm as one matrix."""
-    kernel, bias = _written_out(first.weight, edge), first.bias
+    kernel, bias = written_out(first.weight, edge), first.bias
     assert bias is not None
     if norm.training:
         mean, variance = _moments(patches, kernel, edge)
-        _track(norm, mean + bias, variance, len(patches) * edge**2)
+        count = len(patches) * edge**2
+        track(norm, mean + bias, variance * (count / (count - 1)))
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
         shift = norm.bias - scale * mean  # the norm takes the convolution's bias out again
     else:
@@ -96,16 +97,7 @@ def _moments(patches: Tensor, kernel: Tensor, edge: int) -> tuple[Tensor, Tensor
     return means.mean(0), variances.mean(0) + means.var(0, unbiased=False)
 
 
-@torch.no_grad()
-def _track(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor, count: int) -> None:
-    """Moves the running statistics as batch norm does."""
-    own = norm_statistics(norm)
-    own.mean.lerp_(mean, own.rate)
-    own.variance.lerp_(variance * (count / (count - 1)), own.rate)
-    own.batches.add_(1)
-
-
-def _written_out(weight: Tensor, edge: int) -> Tensor:
+def written_out(weight: Tensor, edge: int) -> Tensor:
     """Returns (span * span * inputs, edge * edge * outputs): the kernel at every place of a cell.
 
     Args:

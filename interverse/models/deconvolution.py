@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.models.norm_statistics import norm_statistics
+from interverse.models.norm_statistics import norm_statistics, track
 
 _CPU_CHUNK = 4  # images whose features fit in cache together
 
@@ -95,23 +95,14 @@ class PatchDecoder(nn.Module):
         if self.training:
             with full_precision(maps):
                 moments = _feature_moments(maps.to(weight.dtype), weight)
-            self._track(moments, count=25 * maps.numel() // maps.shape[1])
+            count = 25 * maps.numel() // maps.shape[1]
+            track(self.norm, moments.mean + bias, moments.variance * (count / (count - 1)))
             mean, variance = moments.mean, moments.variance
         else:
             own = norm_statistics(self.norm)
             mean, variance = own.mean - bias, own.variance
         scale = self.norm.weight * torch.rsqrt(variance + self.norm.eps)
         return weight * scale[None, :, None, None], self.norm.bias - mean * scale
-
-    @torch.no_grad()
-    def _track(self, moments: Moments, *, count: int) -> None:
-        """Moves the running statistics as nn.BatchNorm2d does."""
-        own, bias = norm_statistics(self.norm), self.cells.bias
-        assert bias is not None
-        unbiased = moments.variance * (count / (count - 1))
-        own.mean.mul_(1 - own.rate).add_((moments.mean + bias) * own.rate)
-        own.variance.mul_(1 - own.rate).add_(unbiased * own.rate)
-        own.batches.add_(1)
 
 
 class Moments(NamedTuple):

@@ -17,6 +17,7 @@ from interverse.models.cell_maps import cell_maps, suits
 from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder, full_precision
 from interverse.models.mlp import MLP
+from interverse.models.patches import Patches, Seen, patch_maps
 
 Size = Literal["small", "medium", "large"]
 
@@ -85,13 +86,22 @@ class Encoder(nn.Module):
         )
         _draw_convolutions(self)
 
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, images: Seen) -> Tensor:
         """Returns (B, slots, parts * slot_width) for images (B, 3, 50, 50) in [0, 1]."""
-        fast = suits(images, self.maps, self.vision.size)
-        maps = cell_maps(images, self.maps) if fast else self.maps(images)
-        maps = maps.contiguous().reshape(len(images), self.vision.slots, -1)
-        with full_precision(images):
+        if isinstance(images, Patches):
+            maps = patch_maps(images, self.maps)
+        elif suits(images, self.maps, self.vision.size):
+            maps = cell_maps(images, self.maps)
+        else:
+            maps = self.maps(images)
+        maps = maps.contiguous().reshape(len(maps), self.vision.slots, -1)
+        with full_precision(maps):
             return self.mlp(maps.float())
+
+    @property
+    def patchable(self) -> bool:
+        """Whether it can look at distinct windows instead of whole frames."""
+        return self.vision.size == "medium" and self.vision.norm_first
 
 
 @final

@@ -29,12 +29,14 @@ class Fit:
     """One model per seed. A seed decides weights, noise and the order of the samples."""
     order_seed: int | None = None
     """None: each seed visits the samples in an order of its own. A number: all seeds share the
-    order that it gives, and only then can they share batches and train at once."""
+    order that it gives."""
     episodes_per_batch: int = 5
     """Recurrent models train on whole episodes after pretraining."""
     validation_order: Literal["file", "shuffled"] = "file"
     """In file order, a validation batch holds few episodes and its negatives are hard: the
     contrastive loss is then several times the training loss. The reference does so."""
+    finetune: bool = True
+    """nll: whether the third stage follows, which trains encoder, decoder and transition on."""
     sample_latents: bool = False
     """vae, transition stage: train on sampled states as the reference does, not on means."""
     device: str = "cpu"
@@ -45,8 +47,8 @@ class Fit:
     cuda_graphs: bool = True
     """On a GPU, records an update once and replays it; turn it off to find a failing kernel."""
     at_once: Literal["auto", "always", "never"] = "auto"
-    """Whether seeds that share an order train together as stacked weights; auto: on a GPU, but
-    not in bf16, where one seed fills it."""
+    """Whether seeds train together as stacked weights; auto: on a GPU, but not with a decoder in
+    bf16, where one seed fills it."""
     out: Path | None = None
     """Folder for progress and results; without it nothing is written and nothing resumed."""
     checkpoint_every: int = 1
@@ -80,6 +82,7 @@ class Fit:
             "order_seed",
             "episodes_per_batch",
             "validation_order",
+            "finetune",
             "sample_latents",
             "precision",
         )

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from interverse.models.deconvolution import PatchDecoder
-from interverse.models.norm_statistics import norm_statistics
+from interverse.models.norm_statistics import norm_statistics, track
 
 
 @final
@@ -95,20 +95,14 @@ class _PlainNorm(nn.BatchNorm2d):
             wide = maps.float()
             mean = wide.mean((0, 2, 3))
             variance = (wide - mean[:, None, None]).square().mean((0, 2, 3))
-            self._track(mean, variance, maps.numel() // maps.shape[1])
+            count = maps.numel() // maps.shape[1]
+            track(self, mean, variance * (count / (count - 1)))
         else:
             own = norm_statistics(self)
             mean, variance = own.mean, own.variance
         scale = self.weight * torch.rsqrt(variance + self.eps)
         shift = self.bias - mean * scale
         return maps * scale[:, None, None].to(maps.dtype) + shift[:, None, None].to(maps.dtype)
-
-    @torch.no_grad()
-    def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        own = norm_statistics(self)
-        own.mean.mul_(1 - own.rate).add_(mean * own.rate)
-        own.variance.mul_(1 - own.rate).add_(variance * (own.rate * count / (count - 1)))
-        own.batches.add_(1)
 
 
 def member(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 
@@ -24,3 +25,12 @@ def norm_statistics(norm: nn.BatchNorm2d) -> NormStatistics:
     assert batches is not None
     assert norm.momentum is not None
     return NormStatistics(mean, variance, batches, norm.momentum)
+
+
+@torch.no_grad()
+def track(norm: nn.BatchNorm2d, mean: Tensor, unbiased: Tensor) -> None:
+    """Moves the running mean and variance as batch norm does in training."""
+    own = norm_statistics(norm)
+    own.mean.mul_(1 - own.rate).add_(mean * own.rate)
+    own.variance.mul_(1 - own.rate).add_(unbiased * own.rate)
+    own.batches.add_(1)

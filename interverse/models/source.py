@@ -18,11 +18,14 @@ from interverse.core.errors import InvalidValueError, explain
 
 
 class ModelBatch(NamedTuple):
-    """Transitions, channel-first and in [0, 1], on the source's device."""
+    """Transitions, channel-first and in [0, 1], on the source's device.
 
-    obs: Tensor  # (B, 3, H, W) float32
+    Frames are (B, 3, H, W) float32, or `patches.Patches` of them.
+    """
+
+    obs: Any
     action: Tensor  # (B,) int64
-    next_obs: Tensor  # (B, 3, H, W) float32
+    next_obs: Any
 
 
 class Places(NamedTuple):

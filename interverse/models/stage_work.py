@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -70,14 +71,16 @@ class StageWork:
         )
 
     def _train(self) -> tuple[float, ...]:
-        order = batch_order(
-            self.train_feed.count,
-            seed=self.seeds[0] if self.how.order_seed is None else self.how.order_seed,
-            stage=self.stage.name,
-            epoch=self.epoch,
-        )
+        seeds = self.seeds if self.how.order_seed is None else (self.how.order_seed,)
+        orders = [
+            batch_order(self.train_feed.count, seed=seed, stage=self.stage.name, epoch=self.epoch)
+            for seed in seeds
+        ]
+        order = torch.as_tensor(np.stack(orders) if len(orders) > 1 else orders[0])
         self.objective.train()
-        return self._pass(self._train_step, torch.as_tensor(order), epoch=self.epoch)
+        mean = self._pass(self._train_step, order, epoch=self.epoch)
+        self.train_feed.check()
+        return mean
 
     def _validate(self) -> tuple[float, ...]:
         """Returns the mean of batch means, with the same negatives every time."""
@@ -87,15 +90,19 @@ class StageWork:
             order = torch.as_tensor(
                 batch_order(count, seed=self.how.order_seed or 0, stage="validation", epoch=0)
             )
+        if self.how.order_seed is None and self.learner.members > 1:
+            order = order.expand(self.learner.members, -1)
         self.objective.eval()
-        return self._pass(self._valid_step, order, epoch=None)
+        mean = self._pass(self._valid_step, order, epoch=None)
+        self.valid_feed.check()
+        return mean
 
     def _pass(self, step: Step, order: Tensor, *, epoch: int | None) -> tuple[float, ...]:
         """Returns the mean loss per member over all batches; epoch None means validation."""
         name = f"fit/{self.stage.name}/{'valid' if epoch is None else 'train'}"
         at = 0 if epoch is None else epoch
-        batches = order.to(self.device).split(self.stage.batch_size)
-        sizes = [len(chosen) for chosen in batches]
+        batches = order.to(self.device).split(self.stage.batch_size, dim=-1)
+        sizes = [chosen.shape[-1] for chosen in batches]
         numbers = draws(
             self.stage.needs, sizes, seeds=self.seeds, name=name, epoch=at, device=self.device
         )

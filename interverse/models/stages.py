@@ -28,6 +28,7 @@ from interverse.models.losses import (
     kl_loss,
     transition_loss,
 )
+from interverse.models.patches import Seen
 from interverse.models.source import ModelBatch
 from interverse.models.world_model import WorldModel
 
@@ -114,8 +115,8 @@ class Objective(nn.Module):
     def _transition(self, latents: Latents, draw: Draw) -> Tensor:
         state, action, following = latents.state, latents.action, latents.next_state
         if action.ndim == 2:
-            predicted = _along(self.model, state, action)
-            return transition_loss(predicted.flatten(0, 1), following.flatten(0, 1))
+            predicted, surplus = _along(self.model, state, action, following)
+            return transition_loss(predicted.flatten(0, 1), following.flatten(0, 1)) + surplus
         if self.training and latents.spread is not None and latents.next_spread is not None:
             state = state + latents.spread * draw.normal[0]
             following = following + latents.next_spread * draw.normal[1]
@@ -157,17 +158,20 @@ class Objective(nn.Module):
         images = batch.frames.flatten(0, 1)
         states = self.model.encode(images).unflatten(0, batch.frames.shape[:2])
         now, following = states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1)
-        predicted = _along(self.model, states[:, :-1], batch.action).flatten(0, 1)
+        along, surplus = _along(self.model, states[:, :-1], batch.action, states[:, 1:])
+        predicted = along.flatten(0, 1)
         return (
             image_loss(self.model.decode(now), batch.frames[:, :-1].flatten(0, 1))
             + image_loss(self.model.decode(predicted), batch.frames[:, 1:].flatten(0, 1))
             + transition_loss(predicted, following)
+            + surplus
         )
 
-    def _sampled(self, images: Tensor, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
+    def _sampled(self, images: Seen, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
         """Returns states and their divergence: a VAE's sample in training, its mean otherwise."""
         if not self.model.config.entry.samples:
-            return self.model.encode(images), torch.zeros((), device=images.device)
+            state = self.model.encode(images)
+            return state, state.new_zeros(())
         mean, log_variance = self.model.posterior(images)
         state = mean
         if self.training:
@@ -200,10 +204,18 @@ class Objective(nn.Module):
         return structural_loss(transition, graphs, losses, sparsity=self.model.config.sparsity)
 
 
-def _along(model: WorldModel, states: Tensor, actions: Tensor) -> Tensor:
-    """Returns one-step predictions (B, T, slots, width) along true states, memory carried on."""
-    memory, predicted = model.start(len(states)), []
+def _along(
+    model: WorldModel, states: Tensor, actions: Tensor, following: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Returns one-step predictions (B, T, slots, width) along true states, memory carried on.
+
+    And the mean over steps of what the transition's own divergence from the true next states adds.
+    """
+    memory, predicted, surplus = model.start(len(states)), [], states.new_zeros(())
+    divergence = getattr(model.transition, "divergence", None)
     for t in range(actions.shape[1]):
-        following, memory = model.step(states[:, t], actions[:, t], memory)
-        predicted.append(following)
-    return torch.stack(predicted, dim=1)
+        step, memory = model.step(states[:, t], actions[:, t], memory)
+        predicted.append(step)
+        if divergence is not None:
+            surplus = surplus + divergence(memory, following[:, t]) / actions.shape[1]
+    return torch.stack(predicted, dim=1), surplus

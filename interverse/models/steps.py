@@ -9,13 +9,14 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.feeds import Feed
 from interverse.models.learner import Learner
 from interverse.models.stages import Draw
 
 Precision = Literal["float32", "tf32", "bf16"]
 Step = Callable[[Tensor, Draw], Tensor]
-"""Sample numbers (B,) and random numbers to losses (members,)."""
+"""Sample numbers, (B,) or (members, B), and random numbers to losses (members,)."""
 
 _EAGER_STEPS = 3  # real updates run before a graph is recorded: libraries choose kernels in them
 
@@ -111,8 +112,8 @@ class GraphedStep:
     def __call__(self, chosen: Tensor, draw: Draw) -> Tensor:
         """Returns the losses of one batch."""
         if self._size < 0:
-            self._size = len(chosen)
-        if len(chosen) != self._size:
+            self._size = chosen.shape[-1]
+        if chosen.shape[-1] != self._size:
             return self._step(chosen, draw)
         if self._seen < _EAGER_STEPS:
             self._seen += 1
@@ -141,3 +142,22 @@ class GraphedStep:
         with torch.cuda.graph(graph, stream=self._stream):
             self._losses = self._step(self._chosen, self._draw)
         return graph
+
+
+def check_device(device: str) -> None:
+    """Raises for a device that Torch does not know or cannot reach."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise InvalidValueError(
+            explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
+        ) from error
+    if kind not in ("cpu", "cuda"):
+        raise InvalidValueError(explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N"))
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain(
+                f"device is {device!r}, but Torch finds no GPU",
+                fix="Pass --device cpu, or look at `interverse doctor`",
+            )
+        )

@@ -53,6 +53,7 @@ MODELS: dict[str, ModelEntry] = {
     "lstm": ModelEntry(f"{_HERE}recurrent:build", slots=False, memory=True, losses=("nll",)),
     "modular": ModelEntry(f"{_HERE}modular:build", stacks=True),
     "rim": ModelEntry(f"{_HERE}rim:build", slots=False, memory=True, losses=("nll",)),
+    "rssm": ModelEntry(f"{_HERE}rssm:build", slots=False, memory=True, losses=("nll",)),
     "scoff": ModelEntry(f"{_HERE}scoff:build", slots=False, memory=True, losses=("nll",)),
     "transformer": ModelEntry(f"{_HERE}transformer:build"),
     "vae": ModelEntry(

@@ -15,7 +15,7 @@ from torch import Tensor
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models import checkpoint
 from interverse.models.draws import Needs
-from interverse.models.feeds import Feed, feed
+from interverse.models.feeds import Feed, FeedSettings, feed
 from interverse.models.fit import Fit, Listener, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.run import ProgressFolder, Run
@@ -23,8 +23,6 @@ from interverse.models.source import TransitionSource
 from interverse.models.stages import STAGES, TRAINED, Objective
 from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
-
-_SHARE = "Pass order_seed=0, which all seeds then share, or at_once='auto'"
 
 
 @final
@@ -117,7 +115,8 @@ def _fit_together(
 ) -> Iterator[Fitted]:
     """Yields the results of seeds trained at once."""
     models = [WorldModel.seeded(config, seed) for seed in seeds]
-    stages = [_stage(name, config, how, sources) for name in STAGES[config.loss]]
+    names = [name for name in STAGES[config.loss] if how.finetune or name != "finetune"]
+    stages = [_stage(name, config, how, sources) for name in names]
     name = "training-" + "-".join(str(seed) for seed in seeds)
     record = {"model": config.to_dict(), "fit": how.decides(), "seeds": list(seeds)}
     with ExitStack() as open_listeners:
@@ -150,8 +149,12 @@ def _stage(
     whole = config.recurrent and name != "pretrain"
 
     def feeds(learner: Learner) -> tuple[Feed, Feed]:
-        make = partial(feed, name, config, learner=learner, sample_latents=how.sample_latents)
-        return make(source=sources[0]), make(source=sources[1])
+        asked = FeedSettings(
+            batch_size=how.batch_size,
+            sample_latents=how.sample_latents,
+            own_orders=how.order_seed is None and learner.members > 1,
+        )
+        return feed(name, sources[0], learner, asked), feed(name, sources[1], learner, asked)
 
     return ModelStage(
         name=name,
@@ -174,12 +177,9 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
                 fix="Pass at_once='auto'",
             )
         )
-    if how.at_once == "always" and how.order_seed is None:
-        raise InvalidValueError(
-            explain("seeds with sample orders of their own cannot train at once", fix=_SHARE)
-        )
-    on_gpu = torch.device(how.device).type == "cuda" and how.order_seed is not None
-    pays = on_gpu and able and how.precision != "bf16"  # its path over cells fills a GPU alone
+    # A decoder in bf16 fills a GPU alone; without one, seeds at once cost little more than one.
+    fills = config.loss == "nll" and how.precision == "bf16"
+    pays = torch.device(how.device).type == "cuda" and able and not fills
     together = how.at_once == "always" or (how.at_once == "auto" and pays)
     return [how.seeds] if together else [(seed,) for seed in how.seeds]
 

@@ -16,6 +16,7 @@ from interverse.models.deconvolution import full_precision
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Size, Vision
 from interverse.models.gnn import ActionInput
 from interverse.models.losses import Reduce
+from interverse.models.patches import Seen
 from interverse.models.recurrent import Memory
 from interverse.models.table import ModelEntry, entry
 
@@ -185,11 +186,11 @@ class WorldModel(nn.Module):
             torch.manual_seed(seed)
             return cls(config)
 
-    def encode(self, images: Tensor) -> Tensor:
+    def encode(self, images: Seen) -> Tensor:
         """Returns the states (B, slots, slot_width) of images (B, 3, 50, 50); a VAE's means."""
         return self.posterior(images)[0] if self.config.entry.samples else self.encoder(images)
 
-    def posterior(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def posterior(self, images: Seen) -> tuple[Tensor, Tensor]:
         """Returns mean and log-variance of a VAE's states."""
         mean, log_variance = self.encoder(images).chunk(2, dim=-1)
         return mean, log_variance

@@ -16,6 +16,7 @@ from typing import Any, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from interverse.core.code import code_identity
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -254,7 +255,7 @@ def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _P
         "episodes": request.episodes,
         "seeds": list(request.seeds),
         "versions": dict(versions()),
-        "code": record.code(),
+        "code": code_identity(),
         "protocols": {p.name: record.describe(p) for p in request.protocols},
         **about,
         "runs": [record.run(request, identity)],

@@ -14,17 +14,16 @@ import sys
 import sysconfig
 import types
 from collections.abc import Callable, Mapping
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from interverse.core.code import files_hash
 from interverse.rollouts.policy import NAMES, PolicyLike, is_path
 
 _DEEPEST = 32
-_PACKAGE = Path(__file__).resolve().parents[1]
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")
 
 
@@ -60,34 +59,16 @@ def function_hash(function: Callable[..., Any]) -> str | None:
     return digest.hexdigest()
 
 
-@cache
-def code_hash() -> str:
-    """Returns a hash of the package's own files: two equal ones compute the same numbers."""
-    return _files_hash(_PACKAGE, (".py", ".csv", ".xml", ".json"))
-
-
 def _policy_hash(policy: PolicyLike) -> str:
     digest = hashlib.blake2b(digest_size=16)
     if isinstance(policy, str) and policy in NAMES:
         digest.update(f"name {policy}".encode())
     elif isinstance(policy, os.PathLike) or (isinstance(policy, str) and is_path(policy)):
-        digest.update(f"files {_files_hash(Path(policy))}".encode())
+        digest.update(f"files {files_hash(Path(policy))}".encode())
     elif isinstance(policy, str):
         raise UnknownContentError(policy)
     else:
         _Content(digest).add_model(policy)
-    return digest.hexdigest()
-
-
-def _files_hash(path: Path, suffixes: tuple[str, ...] = ()) -> str:
-    """Returns a hash of a file's bytes, or of a folder's files with their paths in it."""
-    digest = hashlib.blake2b(digest_size=16)
-    whole = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-    for file in whole:
-        if suffixes and file.suffix not in suffixes:
-            continue
-        held = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
-        digest.update(f"{file.relative_to(path)} {held}\n".encode())
     return digest.hexdigest()
 
 

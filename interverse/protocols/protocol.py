@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Moment, apply, matching
+from interverse.actors.actor import Actor, Moment, apply, choose, matching
 from interverse.actors.uniform import Everything, Regional
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
@@ -131,7 +131,7 @@ class Protocol:
         noise = Noise(driver.seeds[worlds], driver.episodes[worlds], driver.steps[worlds])
         tag = f"protocol/{self.name}/{attempt}"
         moment = Moment(driver, worlds, noise, "A_B", tag)
-        drawn = dict(self.actor.act(moment))
+        drawn = choose(self.actor, moment)
         for pattern, parts in self.ranges.items():
             for name in set(matching(moment.variables, [pattern])) & drawn.keys():
                 for part, (low, high) in parts.items():

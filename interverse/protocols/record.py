@@ -12,14 +12,12 @@ import numpy as np
 
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
-from interverse.protocols.fingerprint import code_hash, fingerprint, function_hash
+from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
-from interverse.results.provenance import versions
 from interverse.rollouts.policy import PolicyLike, training_space
 from interverse.worlds.world import World
 
-_LIBRARIES = ("dm_control", "mujoco", "mujoco-warp", "numpy", "torch")
 _ENGINE = ("engine", "device", "contact", "contacts", "contact_mode")  # options, where they exist
 _SPECIAL = (
     "everything",
@@ -54,12 +52,6 @@ def engine_of(world: World) -> dict[str, str]:
     options = getattr(world, "options", None)
     found = {name: getattr(options, name, None) for name in _ENGINE}
     return {name: str(value) for name, value in found.items() if value is not None}
-
-
-def code() -> dict[str, Any]:
-    """Returns the code that makes the numbers: the package's hash and its libraries' versions."""
-    known = versions()
-    return {"package": code_hash(), **{n: known[n] for n in _LIBRARIES if n in known}}
 
 
 def is_known(known: Mapping[str, Any]) -> bool:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
 from interverse.protocols.protocol import Protocol
 
 DEFAULT_LOOK = 0
@@ -62,9 +65,10 @@ REMASTERED = (
 )
 
 
-def _shifted(name: str, note: str, **more: Any) -> Protocol:
+def _shifted(name: str, note: str, grid: Any = None, **more: Any) -> Protocol:
     """Returns a test in the default look but for one shift, 300 starting states, by name only."""
-    grid = {"visual_seed": (DEFAULT_LOOK,), "dynamics_seed": range(300)}
+    same = {"visual_seed": (DEFAULT_LOOK,), "dynamics_seed": range(300)}
+    grid = same if grid is None else same | grid
     return Protocol(name=name, grid=grid, paired=True, by_name=True, note=note, **more)
 
 
@@ -87,3 +91,61 @@ DISTRACTIONS = (
 )
 CONTROL = (*REMASTERED, *PICTURES, *DISTRACTIONS)
 """Every protocol of a control task; "all" means DMC Remastered's."""
+
+
+# DMC-GB2's geometric tests: a hundred cameras, turned in their own frame. Degrees about the
+# picture's vertical axis (both ways) and about its horizontal one (down, up), for the hard level.
+_EDGES = {
+    "ball_in_cup": (6.0, -6.0, 12.0),
+    "cartpole": (8.0, -10.0, 10.0),
+    "cheetah": (10.0, -10.0, 10.0),
+    "finger": (6.0, -6.0, 12.0),
+    "walker": (10.0, -10.0, 10.0),
+}
+_CAMERAS = 100
+_EASY_SHIFT, _EASY_ROTATION = 1.5, 2.0  # the easy level's angles are smaller by these factors
+# Cameras come in leaps, one for each motion, so that any few of them are spread over all.
+_LEAPS = {"rotate": 37, "shift": 73}
+
+
+def _rotations(domain: str, level: str) -> Any:
+    """Returns angles about the line of sight: a whole turn, or half of it, in even steps."""
+    most = 180.0 / (_EASY_ROTATION if level == "easy" else 1.0)
+    return -most + 2.0 * most * np.arange(_CAMERAS)[:, None] / _CAMERAS
+
+
+def _shifts(domain: str, level: str) -> Any:
+    """Returns the two angles along the edges of the rectangle, a quarter of the cameras each."""
+    side, low, high = _EDGES[domain]
+    corners = np.array([(-side, low), (side, low), (side, high), (-side, high)])
+    ahead = np.arange(_CAMERAS // 4)[:, None] / (_CAMERAS // 4)
+    paths = [
+        one + ahead * (other - one)
+        for one, other in zip(corners, np.roll(corners, -1, 0), strict=True)
+    ]
+    return np.concatenate(paths) / (_EASY_SHIFT if level == "easy" else 1.0)
+
+
+def _turned(domain: str, motion: str, level: str) -> Protocol:
+    """Returns a test with the robot turned in the picture, moved to its edge, or both."""
+    angles = np.zeros((_CAMERAS, 3))  # about the vertical, the horizontal, the line of sight
+    for name, axes, found in (("shift", (0, 1), _shifts), ("rotate", (2,), _rotations)):
+        if name in motion:
+            order = np.arange(_CAMERAS) * _LEAPS[name] % _CAMERAS
+            angles[:, axes] = found(domain, level)[order]
+    turns = Rotation.from_euler("YXZ", angles, degrees=True).as_rotvec()
+    grid = {"camera/rotation": tuple(map(tuple, turns.tolist()))}
+    return _shifted(f"{motion}_{level}", f"DMC-GB2: {motion.replace('_', ' and ')}", grid)
+
+
+def _geometric(domain: str) -> tuple[Protocol, ...]:
+    motions = ("rotate", "shift", "rotate_shift")
+    return tuple(_turned(domain, motion, level) for motion in motions for level in ("easy", "hard"))
+
+
+BALL_IN_CUP = (*CONTROL, *_geometric("ball_in_cup"))
+CARTPOLE = (*CONTROL, *_geometric("cartpole"))
+CHEETAH = (*CONTROL, *_geometric("cheetah"))
+FINGER = (*CONTROL, *_geometric("finger"))
+WALKER = (*CONTROL, *_geometric("walker"))
+"""Domains that DMC-GB2 tests: its six cameras beside the protocols of every control task."""

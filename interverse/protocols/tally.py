@@ -159,7 +159,7 @@ class _Trace:
 
     def add(self, row: int, value: Any) -> None:
         """Takes in something that happened in one episode."""
-        self._words[row].update(np.ascontiguousarray(value).tobytes())
+        self._words[row].update(np.ascontiguousarray(_numpy(value)).tobytes())
 
     def word(self, row: int) -> str:
         """Returns the word of an episode."""

@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from interverse.core.code import code_identity
 from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
@@ -193,7 +194,7 @@ def _notes(root: Path, results: Results) -> tuple[str, ...]:
     """Returns what a reader should know besides: other code than the one that scored."""
     file = root / RUN_FILE
     code = read_json_object(file).get("code", {}) if file.exists() else {}
-    here = record.code()
+    here = code_identity()
     other = sorted(n for n in code.keys() | here.keys() if code.get(n) != here.get(n))
     refused = int(results.refused.sum())
     notes = [f"played with other code than the results: {', '.join(other)}"] if other else []

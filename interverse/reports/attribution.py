@@ -32,6 +32,7 @@ from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.seats import Seated
 
 if TYPE_CHECKING:
@@ -123,6 +124,31 @@ class Attribution:
         key = tuple(name for name in self.factors if name in names)
         return " + ".join(names), known, _mean(self.scores[key]), cost, share, both
 
+    def page(self) -> str:
+        """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
+        cost, base = self.cost(self.worst), _mean(self.scores[()])
+        certain = "" if cost.low > 0 else " That it costs anything is not certain."
+        harmless = [name for name in self.factors if not self.cost(name).high > 0.01 * abs(base)]
+        story = (
+            f"As it is, the policy has a mean {self.metric} of {base:.4g} over "
+            f"{len(self.scores[()])} episodes. **{self.worst}** costs most: {cost.value:.4g} "
+            f"[{cost.low:.4g}, {cost.high:.4g}] of it, {_percent(cost.value, base)}, in the same "
+            f"episodes with nothing else changed.{certain}"
+        )
+        drawn = [
+            f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
+            for name, held in self.factors.items()
+        ]
+        parts = [
+            f"# Why it fails: {self.task}",
+            story,
+            f"No more than one percent is lost to: {', '.join(harmless) or 'none of the factors'}.",
+            str(self.table("markdown")),
+            "What each factor draws, and from which space:",
+            "\n".join(drawn),
+        ]
+        return "\n\n".join(parts) + "\n"
+
     def plot(self) -> Figure:
         """Returns the costs as bars with their intervals, pairs and interactions beneath."""
         from interverse.reports.plots.costs import costs  # brings matplotlib
@@ -171,7 +197,8 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
     """Returns which factor costs a policy how much, on episodes paired by counterfactual replay.
 
     Args:
-        policy: what acts; see `interverse.rollouts.as_policy`.
+        policy: what acts; see `interverse.rollouts.as_policy`. A trained one brings the options of
+            its world.
         task: a world's id.
         factors: factor -> a pattern of variables, patterns, or {pattern: region}; or a list of
             patterns. By default every variable with a published space. Values come from B where
@@ -191,7 +218,9 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
             raise InvalidValueError(
                 explain(f"{name} is {count!r}", allowed=f"a whole number from {least}")
             )
-    stage = _Replays(policy, task, episodes, check_seed(seed), options)
+    trained = policy_world(policy)
+    given = trained.with_options(options)
+    stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
     try:
         chosen = as_factors(factors, stage.variables)
         stage.play(())
@@ -319,6 +348,10 @@ def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_
         if not len(pending):
             break
     return out, accepted
+
+
+def _percent(cost: float, base: float) -> str:
+    return f"{100.0 * cost / base:.0f}%" if base > 0 else "a share that cannot be named"
 
 
 def _mean(values: FloatArray) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from interverse._version import __version__
+from interverse._version import __version__, release
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import atomic
 from interverse.core.files.json_text import parse_json
@@ -68,7 +68,7 @@ def _check_version(path: Path, metadata: Mapping[bytes, bytes], *, any_version: 
         what = f"of the format {given!r}" if given else "a Parquet file, but not one of results"
         raise FileFormatError(explain(f"{path} is {what}", allowed=FORMAT))
     version = metadata.get(_VERSION, b"unknown").decode(errors="replace")
-    if version != __version__ and not any_version:
+    if release(version) != release(__version__) and not any_version:
         raise FileFormatError(
             explain(
                 f"{path} was made by interverse {version}, this is {__version__}, and their "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, final
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
@@ -21,6 +21,7 @@ from interverse.metrics.bootstrap import Interval
 Format = Literal["rich", "markdown", "latex", "csv"]
 MISSING = "\N{EN DASH}"
 _LIFTED = ("experiment", "task")
+_PADDING = 3  # around a column, its share of the frame included
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -33,12 +34,12 @@ _LATEX = {
 class Text(str):
     """A string that a console shows as it prints, line by line."""
 
-    table: RichTable | None = None
+    table: TextTable | None = None
 
     def __repr__(self) -> str:
         return str(self)
 
-    def __rich__(self) -> RichTable | RichText:
+    def __rich__(self) -> TextTable | RichText:
         """Returns what rich prints: the table fitted to the console, or the lines uncoloured."""
         return RichText(str(self)) if self.table is None else self.table
 
@@ -79,6 +80,10 @@ class TextTable:
     caption: str = ""
     title: str = ""
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in self.within(options.max_width):
+            yield _rich_table(part)
+
     def render(self, format: Format) -> Text:
         """Returns the table as text; CSV holds every number in full, each end in its column."""
         if format not in _RENDERERS:
@@ -87,7 +92,7 @@ class TextTable:
             )
         table = self if format == "csv" else self.lifted()
         text = Text(_RENDERERS[format](table))
-        text.table = _rich_table(table) if format == "rich" else None
+        text.table = table if format == "rich" else None
         return text
 
     def lifted(self) -> TextTable:
@@ -105,6 +110,36 @@ class TextTable:
             title=", ".join(
                 [self.title] * bool(self.title) + [str(self.rows[0][i]) for i in alike]
             ),
+        )
+
+    def within(self, width: int) -> list[TextTable]:
+        """Returns the table in parts that are no wider than a console.
+
+        Columns of text stand in every part, those of numbers in one; a part has one at least.
+        """
+        texts = self.texts()
+        widths = [
+            max([len(name), *(len(row[i]) for row in texts)]) + _PADDING
+            for i, name in enumerate(self.header)
+        ]
+        keys = [i for i in range(len(self.header)) if not self.is_number(i)]
+        parts: list[list[int]] = [[]]
+        for i in (i for i in range(len(self.header)) if i not in keys):
+            if parts[-1] and sum(widths[j] for j in (*keys, *parts[-1], i)) > width:
+                parts.append([])
+            parts[-1].append(i)
+        return [
+            self._columns([*keys, *part], first=n == 0, last=n == len(parts) - 1)
+            for n, part in enumerate(parts)
+        ]
+
+    def _columns(self, kept: list[int], *, first: bool, last: bool) -> TextTable:
+        return replace(
+            self,
+            header=tuple(self.header[i] for i in kept),
+            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
+            title=self.title if first else "",
+            caption=self.caption if last else "",
         )
 
     def texts(self) -> list[list[str]]:

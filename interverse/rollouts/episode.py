@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
-from interverse.core.files.atomic import atomic
-from interverse.core.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.core.files.json_text import parse_json
 
 _FORMAT = "interverse-episode-1"
@@ -98,7 +97,7 @@ class Episode:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the episode to an HDF5 file, whole or not at all; returns its path."""
         target = Path(path)
-        with atomic(target) as partial, h5py.File(partial, "w") as file:
+        with new_hdf5(target) as file:
             self.write(file)
         return target
 

@@ -42,6 +42,7 @@ def run_units(
     *,
     workers: int = 1,
     cluster: str | None = None,
+    on_lost: Callable[[UnitT, InterverseError], ResultT] | None = None,
 ) -> Generator[tuple[UnitT, ResultT]]:
     """Yields (unit, `function(unit, shared)`) as units finish; close it to stop early.
 
@@ -54,6 +55,7 @@ def run_units(
         shared: what all units need, such as a policy; sent once.
         workers: how many units run at a time.
         cluster: None for processes of this machine, or a Ray cluster; see `docs/cluster.md`.
+        on_lost: gives the result of a unit whose workers died three times; None raises.
 
     >>> from operator import mul
     >>> list(run_units(mul, [1, 2, 3], 10))
@@ -67,7 +69,7 @@ def run_units(
             yield unit, function(unit, shared)
         return
     with closing(_pool(function, shared, workers, cluster)) as pool:
-        yield from _share(pool, whole)
+        yield from _share(pool, whole, on_lost)
 
 
 def _pool(function: Callable[..., Any], shared: Any, workers: int, cluster: str | None) -> Pool:
@@ -78,7 +80,9 @@ def _pool(function: Callable[..., Any], shared: Any, workers: int, cluster: str 
     return RayPool(function, shared, workers, cluster)
 
 
-def _share(pool: Pool, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+def _share(
+    pool: Pool, units: Iterator[Any], on_lost: Callable[[Any, InterverseError], Any] | None
+) -> Iterator[tuple[Any, Any]]:
     running: dict[Any, tuple[Any, int]] = {}
     for unit in islice(units, pool.at_once):
         running[pool.start(unit)] = (unit, 1)
@@ -88,11 +92,13 @@ def _share(pool: Pool, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         try:
             result = pool.result(ticket)
         except LostError as error:
-            if tries == TRIES:
+            if tries < TRIES:
+                _LOG.warning("a worker was lost, its work is done again (%s)", error)
+                running[pool.start(unit)] = (unit, tries + 1)
+                continue
+            if on_lost is None:
                 raise _given_up(error) from error
-            _LOG.warning("a worker was lost, its work is done again (%s)", error)
-            running[pool.start(unit)] = (unit, tries + 1)
-            continue
+            result = on_lost(unit, _given_up(error))
         for following in islice(units, 1):  # before the yield: nobody idles while a file is written
             running[pool.start(following)] = (following, 1)
         yield unit, result
@@ -113,37 +119,35 @@ def _given_up(error: LostError) -> InterverseError:
 
 @final
 class Processes:
-    """Spawned processes of this machine; they end with this one, however it ends."""
+    """Spawned processes of this machine; they end with this one, however it ends.
+
+    Each is a pool of its own, so that a process that dies takes no other's unit along.
+    """
 
     def __init__(self, function: Callable[..., Any], shared: Any, workers: int) -> None:
-        self.at_once = workers + 1  # one waits, so that nobody does
-        self._workers = workers
+        self.at_once = workers
         self._work = sendable((function, shared), "this work")
         self._context = get_context("spawn")  # a forked child would share GL contexts and threads
-        self._running: set[Future[Any]] = set()
-        self._open()
-
-    def _open(self) -> None:
         self._held, self._leash = self._context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(
-            self._workers,
-            mp_context=self._context,
-            initializer=_begin,
-            initargs=(self._held, self._work),
-        )
+        self._idle: list[ProcessPoolExecutor] = []
+        self._running: dict[Future[Any], ProcessPoolExecutor] = {}
 
     def start(self, unit: Any) -> Future[Any]:
-        """Starts a unit, in new processes if the old ones are gone."""
+        """Starts a unit in an idle process, or in a new one."""
         work = sendable(unit, "a unit of work")
+        process = self._idle.pop() if self._idle else self._new()
         with _hidden_main():
             try:
-                ticket = self._pool.submit(_call, work)
-            except BrokenProcessPool:
-                self._shut()
-                self._open()
-                ticket = self._pool.submit(_call, work)
-        self._running.add(ticket)
+                ticket = process.submit(_call, work)
+            except BrokenProcessPool:  # it died while it was idle
+                process = self._new()
+                ticket = process.submit(_call, work)
+        self._running[ticket] = process
         return ticket
+
+    def _new(self) -> ProcessPoolExecutor:
+        sent = (self._held, self._work)
+        return ProcessPoolExecutor(1, self._context, initializer=_begin, initargs=sent)
 
     def wait(self, tickets: Collection[Future[Any]]) -> Future[Any]:
         """Returns a ticket whose unit has ended."""
@@ -151,20 +155,24 @@ class Processes:
 
     def result(self, ticket: Future[Any]) -> Any:
         """Returns what the unit gave; `LostError` if its process died."""
-        self._running.discard(ticket)
+        process = self._running.pop(ticket)
         try:
-            return ticket.result()
+            value = ticket.result()
         except BrokenProcessPool as error:
+            process.shutdown()
             raise LostError("a process died") from error
+        except BaseException:
+            self._idle.append(process)
+            raise
+        self._idle.append(process)
+        return value
 
     def close(self) -> None:
         """Ends the processes; those at work are not waited for."""
         if self._running:
             self._leash.close()
-        self._shut()
-
-    def _shut(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for process in (*self._idle, *self._running.values()):
+            process.shutdown(wait=True, cancel_futures=True)
         self._leash.close()
         self._held.close()
 

@@ -6,8 +6,9 @@ conformance suite of the repository tests the same laws harder, over many seeds.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -18,9 +19,13 @@ from interverse.core.rng import generator
 from interverse.envs import Snapshot, WorldEnv, make, make_vec
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.runner import rollout
+from interverse.rollouts.witness_search import search
+from interverse.rollouts.witnesses import WITNESS_LAWS, Evidence, WitnessBench, WitnessTrial, stored
 from interverse.scm import Space
 
 _STEPS = 5
+_TRIES = 40  # situations in which a world without stored witnesses is looked at
+_MOST_LINES = 5
 
 
 @final
@@ -32,11 +37,13 @@ class LawResult:
         law: the law, as a sentence.
         passed: whether it held.
         detail: what was checked, or the first thing that broke it.
+        witnesses: of the law of edges, how each edge was seen to act.
     """
 
     law: str
     passed: bool
     detail: str
+    witnesses: Mapping[str, str] = field(default_factory=dict)
 
 
 class _BrokenLawError(Exception):
@@ -50,6 +57,21 @@ class _Bench:
     def __init__(self, world_id: str, options: Mapping[str, Any], seed: int) -> None:
         self.id, self.options, self.seed = world_id, options, seed
         self.env = make(world_id, **options)
+
+    @functools.cached_property
+    def trials(self) -> WitnessBench:
+        """Worlds on which witnesses were looked for: the stored trials, then a short search."""
+        groups = stored(self.id) or [{"options": {}, "worlds": 8, "trials": []}]
+        evidence, benches = Evidence(), []
+        for group in groups:
+            options = {**group["options"], **self.options}
+            benches.append(WitnessBench(self.id, options, group["worlds"], evidence))
+            for data in group["trials"]:
+                benches[-1].run(WitnessTrial.from_json(data))
+        search(benches[0], _TRIES, start=10**4 * (1 + self.seed))
+        for bench in benches[1:]:
+            bench.close()
+        return benches[0]
 
     def play(self, env: WorldEnv, seed: int, steps: int = _STEPS) -> list[Any]:
         """Returns the observations and rewards of a few random steps."""
@@ -99,7 +121,10 @@ def check_laws(world_id: str, *, seed: int = 0, **options: Any) -> list[LawResul
     """
     bench = _Bench(world_id, options, seed)
     try:
-        return [_judge(bench, sentence, law) for sentence, law in LAWS.items()]
+        rows = [_judge(bench, sentence, law) for sentence, law in LAWS.items()]
+        how = {f"{a} -> {b}": text for (a, b), text in bench.trials.evidence.edges.items()}
+        bench.trials.close()
+        return [replace(r, witnesses=how) if r.law == WITNESS_LAWS[0] else r for r in rows]
     finally:
         bench.env.close()
 
@@ -248,6 +273,18 @@ def _nodes(bench: _Bench) -> str:
     return f"{len(names)} variables"
 
 
+def _witnessed(bench: _Bench, sentence: str) -> str:
+    trials = bench.trials
+    lines = trials.broken()[sentence]
+    if lines:
+        more = len(lines) - _MOST_LINES
+        rest = f" and {more} more" if more > 0 else ""
+        raise _BrokenLawError("; ".join(lines[:_MOST_LINES]) + rest)
+    inert = len(trials.graph.inert) + sum(bool(v.inert) for v in trials.world.variables.values())
+    seen = f"{len(trials.evidence.edges)} edges, {len(trials.evidence.seen)} variables"
+    return seen + (f"; {inert} declared inert" if inert else "")
+
+
 LAWS: dict[str, Callable[[_Bench], str]] = {
     "same seed and actions, same trajectory": _repeats,
     "a batch equals its single worlds": _batch,
@@ -259,6 +296,7 @@ LAWS: dict[str, Callable[[_Bench], str]] = {
     "a counterfactual without change is the fact": _counterfactual,
     "observations and rewards lie in their spaces": _inside,
     "graph and variables name the same things": _nodes,
+    **{name: functools.partial(_witnessed, sentence=name) for name in WITNESS_LAWS},
 }
 
 

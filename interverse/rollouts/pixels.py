@@ -89,7 +89,8 @@ class PixelPolicy:
         x = self.maps(pictures)[-1].flatten(1)
         weights = self.weights
         x = functional.linear(x, weights["trunk.weight"], weights["trunk.bias"])
-        x = functional.layer_norm(x, x.shape[1:], weights["norm.weight"], weights["norm.bias"])
+        norm, bias = weights["norm.weight"], weights["norm.bias"]
+        x = functional.layer_norm(x, [len(norm)], norm, bias)  # a constant, as ONNX needs it
         return torch.tanh(x)
 
     def maps(self, pictures: Any) -> list[Any]:
@@ -130,7 +131,8 @@ class PixelPolicy:
         source = Path(folder)
         try:
             card = PixelCard(**read_json_object(source / CARD))
-            weights = read_safetensors(source / WEIGHTS)
+            held = read_safetensors(source / WEIGHTS)
+            weights = {name: value.float() for name, value in held.items()}  # shipped ones are half
             _check(card, weights)
         except (ValueError, TypeError, OSError) as error:
             raise FileFormatError(

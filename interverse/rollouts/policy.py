@@ -109,7 +109,7 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
         world: the world it will act in.
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
-        given = _saved(Path(given))
+        given = load_policy(Path(given))
         _compare_rates(given, world)
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return CallablePolicy(_with_goals(given, world))
@@ -176,7 +176,7 @@ def is_path(given: str) -> bool:
 def training_space(given: PolicyLike) -> str:
     """Returns the space that a policy's training drew from; A where nothing else is recorded."""
     if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
-        given = _saved(Path(given))
+        given = load_policy(Path(given))
     trained = getattr(getattr(given, "card", None), "trained", None)
     config = trained.get("config", {}) if isinstance(trained, Mapping) else {}
     return str(config.get("space", "A")) if isinstance(config, Mapping) else "A"
@@ -201,7 +201,8 @@ def _compare_rates(policy: Any, world: World) -> None:
             )
 
 
-def _saved(path: Path) -> Any:
+def load_policy(path: Path) -> Any:
+    """Returns the policy of a folder that training wrote, or of a zip of Stable-Baselines."""
     if path.is_file():
         return load_archive(path)
     from interverse.rollouts.exported import ExportedPolicy  # loads Torch

@@ -78,5 +78,7 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     config = trained.get("config")
     config = config if isinstance(config, Mapping) else {}
     options = trained.get("options") or config.get("options") or {}
+    if "skip_frame" in config:  # cards of the first policies trained on a GPU
+        options = {"skip_frame": config["skip_frame"], **options}
     known = {name: value for name, value in options.items() if name not in _OF_THE_RUN}
     return PolicyWorld(policy, config.get("task"), known)

@@ -13,8 +13,7 @@ import gymnasium as gym
 import h5py
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
-from interverse.core.files.atomic import atomic
-from interverse.core.files.hdf5 import HDF5_ERRORS, open_hdf5
+from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.runner import Recorder, world_env
 
@@ -68,7 +67,7 @@ class EpisodeWriter:
             return
         last = self._next + len(self._pending) - 1
         target = self.folder / _NAME.format(self._next, last)
-        with atomic(target) as partial, h5py.File(partial, "w") as file:
+        with new_hdf5(target) as file:
             for i, episode in enumerate(self._pending):
                 episode.write(file.create_group(str(self._next + i)))
         self._next, self._pending = last + 1, []

@@ -12,6 +12,7 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
+from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.scm import Outcome
@@ -79,7 +80,7 @@ def world_env(env: gym.Env[Any, Any]) -> WorldEnv:
 def _lead(observation: Any) -> Any:
     if isinstance(observation, Mapping):
         return {name: _lead(value) for name, value in observation.items()}
-    return np.asarray(observation)[None]
+    return to_numpy(observation)[None]
 
 
 @final
@@ -120,7 +121,7 @@ class Recorder:
 
     def on_step(self, actions: Any, moment: Transition) -> None:
         """Records an action and what it gave."""
-        self._actions.append(np.array(actions[0]))
+        self._actions.append(to_numpy(actions[0]))
         self._observations.append(first(moment.observation))
         ends = bool(moment.terminated[0]), bool(moment.truncated[0])
         self._rows.append((float(moment.reward[0]), *ends))
@@ -164,7 +165,7 @@ class Recorder:
 def _stack(items: list[Any]) -> Any:
     if isinstance(items[0], Mapping):
         return {name: _stack([item[name] for item in items]) for name in items[0]}
-    return np.stack([np.asarray(item) for item in items])
+    return np.stack([to_numpy(item) for item in items])
 
 
 def _applied(log: Iterable[LogEntry]) -> Iterable[AppliedDo]:

@@ -66,4 +66,5 @@ def one_torch_thread() -> Iterator[None]:
 def _rows(observations: Any, index: NDArray[np.int64]) -> Any:
     if isinstance(observations, dict):
         return {name: _rows(part, index) for name, part in observations.items()}
-    return observations[index]
+    seen = observations if isinstance(observations, np.ndarray) else to_numpy(observations)
+    return seen[index]  # a policy sees NumPy arrays, wherever the world lives

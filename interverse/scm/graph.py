@@ -72,6 +72,11 @@ class CausalGraph(nx.DiGraph):
             graph.add_edge(parent, child, constraint=False, inert=reason)
         return graph
 
+    @property
+    def inert(self) -> dict[Edge, str]:
+        """The edges that never act, with the reason."""
+        return {(a, b): d["inert"] for a, b, d in self.edges(data=True) if d.get("inert")}
+
     def parents(self, name: str) -> set[str]:
         """Returns the direct causes of a node."""
         return set(self.predecessors(name))
@@ -135,7 +140,10 @@ class CausalGraph(nx.DiGraph):
     def to_json(self) -> str:
         """Returns nodes and edges as JSON, for `from_json`."""
         edges = [[a, b, bool(d.get("constraint"))] for a, b, d in self.edges(data=True)]
-        return json.dumps({"nodes": list(self.nodes), "edges": edges})
+        inert = [[a, b, reason] for (a, b), reason in self.inert.items()]
+        return json.dumps(
+            {"nodes": list(self.nodes), "edges": edges, **({"inert": inert} if inert else {})}
+        )
 
     @classmethod
     def from_json(cls, text: str) -> CausalGraph:
@@ -146,6 +154,8 @@ class CausalGraph(nx.DiGraph):
             graph.add_nodes_from(data["nodes"])
             for parent, child, constraint in data["edges"]:
                 graph.add_edge(parent, child, constraint=constraint)
+            for parent, child, reason in data.get("inert", ()):
+                graph.edges[parent, child]["inert"] = reason
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 explain(f"not a causal graph in JSON: {error}", fix="Write it with to_json")

@@ -98,7 +98,7 @@ class Variable:
         return replace(self, space_a=a, space_b=b)
 
     def space(self, name: SpaceName) -> Space | None:
-        """Returns space A, B or their hull A_B; None where no space is published.
+        """Returns space A, B or their hull A_B, which is A without a B; None where there is none.
 
         Call `resolve` first when the bounds depend on other variables.
         """
@@ -108,11 +108,14 @@ class Variable:
             raise InvalidValueError(
                 explain(f"the spaces of {self.name} depend on other variables", fix="resolve first")
             )
-        if self.space_a is None:
-            return None
-        if name == "A" or self.space_b is None:
-            return self.space_a
-        return self.space_b if name == "B" else hull(self.space_a, self.space_b)
+        if name == "A_B" and self.space_a is not None and self.space_b is not None:
+            return hull(self.space_a, self.space_b)
+        return self.space_b if name == "B" else self.space_a
+
+    def region(self, name: SpaceName) -> Space | None:
+        """Returns where values of a world in this space lie: A for a variable that has no B."""
+        space = self.space(name)
+        return self.space("A") if space is None else space
 
     def to_json(self) -> dict[str, Any]:
         """Returns everything declared, JSON-ready."""

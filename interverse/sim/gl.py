@@ -23,6 +23,19 @@ from interverse.core.errors import RenderError, explain
 _LOG = logging.getLogger(__name__)
 _PACKAGES = {"egl": "libegl1 libgl1-mesa-dri", "osmesa": "libosmesa6"}  # of Debian
 _WISH, _PLATFORM = "MUJOCO_GL", "PYOPENGL_PLATFORM"  # MuJoCo's and PyOpenGL's variables
+# The process that loaded GL, if one has: MuJoCo does so when it is imported under a wish.
+_LOADED_IN = [os.getpid()] if os.environ.get(_WISH) else []
+
+
+def check_process() -> None:
+    """Raises in a process that was forked from one that had loaded GL: drawing would hang."""
+    if _LOADED_IN and [os.getpid()] != _LOADED_IN:
+        raise RenderError(
+            explain(
+                "this process was forked from one that had loaded GL, which cannot be shared",
+                fix='Start workers by spawning, as AsyncVectorEnv(..., context="spawn") does',
+            )
+        )
 
 
 @functools.cache
@@ -44,6 +57,7 @@ def backend() -> str:
             problems.append(f"{name}: {str(error) or type(error).__name__}".splitlines()[0])
         else:
             _LOG.info("drawing with %s", name)
+            _LOADED_IN[:] = [os.getpid()]
             return name
     raise RenderError(
         explain(

@@ -1,6 +1,7 @@
 """Pictures of one world of a batch: colour, depth, segmentation, drawn off screen.
 
-GL contexts are costly to make, so a `Camera` keeps one per picture size for as long as it lives.
+GL contexts are costly to make, so a `Camera` keeps one per picture size for as long as it lives. A
+context belongs to one thread: all cameras of a process draw in one, and may be used from any.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.sim import gl
+from interverse.sim.threads import drawing_thread
 
 _KINDS = ("rgb", "depth", "segmentation")
+_THREAD = -1  # apart from those whose libraries keep a context current
 
 
 @final
@@ -32,6 +35,9 @@ class Camera:
         """Returns what a camera sees now; size is (rows, columns)."""
         if kind not in _KINDS:
             raise UnknownNameError(unknown("kind of picture", kind, _KINDS))
+        return drawing_thread(_THREAD).run_apart(self._drawn, camera, size, kind)
+
+    def _drawn(self, camera: str, size: tuple[int, int], kind: str) -> NDArray[Any]:
         renderer = self._renderer(size)
         mujoco.mj_forward(self.model, self.data)
         renderer.disable_depth_rendering()

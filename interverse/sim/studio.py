@@ -8,7 +8,6 @@ them, for a GL context belongs to one thread; stages may be used from any.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import (
     InvalidValueError,
-    RenderError,
     UnknownNameError,
     explain,
     unknown,
@@ -120,7 +118,7 @@ class DrawingStage:
             parts: which of rgb, geoms and depth to draw.
             fast: whether MuJoCo's own renderer draws the colours even of a high stage.
         """
-        _check_process()
+        gl.check_process()
         painted = self._high and not fast and "rgb" in parts
         rest = [part for part in parts if not (painted and part == "rgb")]
         drawn = studio().run(self, lambda: self._draw(edits, qpos, size, rest))
@@ -263,19 +261,8 @@ def studio() -> Studio:
 
 def reserve(count: int) -> None:
     """Keeps at least so many stages of this process on the card: those drawn in turn."""
-    _check_process()
+    gl.check_process()
     studio().reserve(count)
 
 
-def _check_process() -> None:
-    if os.getpid() != _LOADED_IN:
-        raise RenderError(
-            explain(
-                "this process was forked from one that had loaded GL, which cannot be shared",
-                fix='Start workers with the method "spawn"',
-            )
-        )
-
-
-_LOADED_IN = os.getpid()
 _CAPACITY = 8  # models on the card; one takes some ten megabytes

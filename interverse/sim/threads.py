@@ -17,11 +17,9 @@ from typing import Any, TypeVar, final
 
 from mujoco.rendering.classic import gl_context
 
-from interverse.core.errors import RenderError, explain
 from interverse.sim import gl
 
 T = TypeVar("T")
-_LOADED_IN = os.getpid()
 _STARTING = threading.Lock()
 _THREADS: dict[int, DrawingThread] = {}
 
@@ -51,6 +49,20 @@ class DrawingThread:
         gl.backend()  # raises here, with its own text, where nothing can draw
         return self._pool.submit(call, *arguments)
 
+    def run_apart(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Returns what a call gives that makes contexts of its own; none of them stays current.
+
+        A context that is current here could not be freed by another thread.
+        """
+
+        def apart() -> T:
+            try:
+                return call(*arguments)
+            finally:
+                self._context.make_current()
+
+        return self.run(apart)
+
     def later(self, call: Callable[[], object]) -> None:
         """Leaves a call to this thread; nobody waits, for the thread itself may be asking."""
         with contextlib.suppress(RuntimeError):  # the interpreter is about to end
@@ -59,13 +71,7 @@ class DrawingThread:
 
 def drawing_thread(number: int = 0) -> DrawingThread:
     """Returns one of the threads of this process, started when first used."""
-    if os.getpid() != _LOADED_IN:
-        raise RenderError(
-            explain(
-                "this process was forked from one that had loaded GL, which cannot be shared",
-                fix='Start workers by spawning, as AsyncVectorEnv(..., context="spawn") does',
-            )
-        )
+    gl.check_process()
     with _STARTING:
         if number not in _THREADS:
             _THREADS[number] = DrawingThread(number)

@@ -8,7 +8,7 @@ index arrays, and arrays given with them have one row per index.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
@@ -29,6 +29,10 @@ Index = NDArray[np.int64]
 Refusals = Mapping[int, str]  # world index -> why its intervention was refused
 State = dict[str, Array]  # everything that makes later steps what they are, by name, (n, ...)
 Observation = Any  # an array (N, ...) or a dict of them
+
+# Brings one world about, given its values now: yields ("do", values), ("try", values of which the
+# first possible ones are set), ("play", steps), ("scripted", steps), ("action", the next action).
+Scenario = Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Iterator[tuple[str, Any]]]
 
 NONE_REFUSED: Refusals = {}
 DEVICES = ("cpu", "torch", "cuda", "warp")
@@ -202,6 +206,10 @@ class World(ABC):
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the world's hand-written baseline policy, where it has one."""
         return None
+
+    def scenarios(self) -> Sequence[Scenario]:
+        """Returns situations in which causes act that seldom do, for the search of witnesses."""
+        return ()
 
     def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
         """Returns names of what can be chosen now, for each part of a discrete action.

@@ -127,7 +127,7 @@ def test_ppo_learns_the_slider(tmp_path):
 def test_a_folder_of_another_run_is_not_touched(tmp_path):
     train(config(tmp_path, steps=512))
     before = (tmp_path / "policy" / "policy.safetensors").read_bytes()
-    with pytest.raises(InvalidValueError, match="holds another run: seed differ"):
+    with pytest.raises(InvalidValueError, match="holds another run: seed"):
         train(config(tmp_path, steps=512, seed=1))
     assert (tmp_path / "policy" / "policy.safetensors").read_bytes() == before
 

@@ -26,6 +26,19 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
         train(config(tmp_path))
 
 
+def test_pixel_and_device_trainings_hold_their_folder_too(tmp_path):
+    from interverse.agents.pixel.config import PixelTrain
+    from interverse.agents.pixel.train import train as train_pixels
+    from interverse.learning.train import DeviceTrain, train_on_device
+
+    pixels = PixelTrain(task="control/cartpole_balance-v1", out=tmp_path)
+    small = dict(num_worlds=2, starts=2, curriculum=0, options={"max_steps": 4})
+    device = DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, device="torch", **small)
+    for start, settings in ((train_pixels, pixels), (train_on_device, device)):
+        with alone_in(tmp_path), pytest.raises(InvalidValueError, match="another process"):
+            start(settings)
+
+
 def test_a_training_leaves_no_thread_and_refuses_a_corrupt_record(tmp_path):
     train(config(tmp_path, algorithm="sac"))
     before = threading.active_count()

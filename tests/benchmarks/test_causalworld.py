@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,35 @@ def test_smoke_writes_tables_and_figures_once(tmp_path: Path) -> None:
     reproduce(settings)
     assert scores.stat().st_mtime_ns == before
     assert (tmp_path / "summary.md").read_text() == text
+
+
+def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
+    runs = [
+        {
+            "task": "trifinger/pushing-v1",
+            "curriculum": number,
+            "seed": 0,
+            "curve": [{"steps": 2_000_000, "fraction": 0.5}],
+            "scores": {"P0": [1.0, 0.9, 0.8], "P5": [0.1 * number, 0.3 * number, 0.5 * number]},
+        }
+        for number in (1, 2)
+    ]
+    file = tmp_path / "runs.json"
+    kept = {"P0": {"last_fractional_success": 0.5, "last_fractional_success_error": 0.1}}
+    kept["P0"]["episodes"] = 4
+    older = {**runs[0], "task": "trifinger/picking-v1", "scores": {}, "protocols": kept}
+    file.write_text(json.dumps({"runs": [*runs, older]}))
+    found = reproduce(CausalWorldSettings(out=tmp_path / "out", stored=(file,)))
+    assert [(run["task"], run["curriculum"]) for run in found["runs"]] == [
+        ("picking", 1),
+        ("pushing", 1),
+        ("pushing", 2),
+    ]
+    text = (tmp_path / "out" / "summary.md").read_text()
+    assert "Curriculum 2 minus 1: P0 +0.00 [-0.16, +0.16], P5 +0.30 [-0.21, +0.81]." in text
+    assert "| 1 | 0.50 ± 0.20 |" in text
+    assert (tmp_path / "out" / "pushing_bars.png").exists()
+    assert not (tmp_path / "out" / "picking_bars.png").exists()
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:

@@ -44,3 +44,17 @@ def test_a_list_given_twice_adds_up(capsys):
     assert main([*words, *more]) == 0
     assert main([*words, "--option", "no_such_option=1"]) == 2
     assert "no_such_option" in capsys.readouterr().err
+
+
+def test_no_name_is_broken_on_a_terminal_of_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["describe", "trifinger/pushing-v1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " block_0/cylindrical_position" in [line.rstrip() for line in lines]
+    words = ["--task", "trifinger/pushing-v1", "--protocols", "P0", "--option", "max_steps=2"]
+    assert main(["evaluate", *words, "--episodes", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    for name in ("protocol", "last_fractional_success", "last20_fractional_success", "success"):
+        assert f" {name} " in shown

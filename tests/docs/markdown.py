@@ -1,9 +1,9 @@
 """Reads Markdown: its code blocks with their expected output, its links and its headings.
 
 What runs is decided by a block's language. `python` runs, and a `text` block right after it is
-what it must print (`...` stands for anything). A `python` block whose first line is a file's name,
-as `# my_task.py`, is saved under that name instead. `bash` runs line by line. Other languages are
-shown only. A block under the comment `<!-- slow -->` runs with the marker `slow`.
+what it must print (`...` stands for anything). A `python` or `yaml` block whose first line is a
+file's name, as `# my_task.py`, is saved under that name instead. `bash` runs line by line. Other
+languages are shown only. A block under the comment `<!-- slow -->` runs with the marker `slow`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 SLOW = [name for name, page in zip(NAMES, PAGES, strict=True) if any(b.slow for b in blocks(page))]
-_FILE = re.compile(r"# (\w+\.py)\n")  # a block that starts so is saved under that name, not run
+_FILE = re.compile(
+    r"# (\w+\.(?:py|yaml))\n"
+)  # a block that starts so is saved under that name, not run
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -44,7 +46,7 @@ def run_page(name: str, *, slow: bool) -> None:
         if block.slow and not slow:
             continue
         file = _FILE.match(block.text)
-        if block.language == "python" and file:
+        if block.language in ("python", "yaml") and file:
             Path(file[1]).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
             run_python(block, name, namespace)

@@ -10,7 +10,8 @@ import pytest
 
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
-from interverse.core.errors import InvalidValueError
+from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.files.safetensors_file import read_safetensors
 from interverse.protocols.select import select_protocols
 
 torch = pytest.importorskip("torch")
@@ -44,6 +45,59 @@ def test_the_arena_is_the_world(task: str) -> None:
     venv.close()
 
 
+def test_short_episodes_lie_in_the_time_of_whole_ones() -> None:
+    name, options = "trifinger/pushing-v1", {**OPTIONS, "max_steps": 10}
+    starts = curriculum_starts(name, paper_curriculum(1), 6, seed=7, options=options)
+    arena = make_arena(
+        name, starts, num_worlds=6, device="torch", groups=[1.0, 0.2, 0.2], options=options
+    )
+    ends = {0: 0, 2: 0, 4: 0}
+    for _ in range(20):
+        arena.step(arena.rest_action().expand(6, -1))
+        for part in arena.ended:
+            assert part.stop - part.start == 2
+            ends[part.start] += 1
+        arena.begin_ended()
+        assert (arena.clock >= 0).all()
+        assert (arena.clock < 10).all()
+    assert ends == {0: 2, 2: 10, 4: 10}
+
+
+def test_some_starts_have_the_first_block_in_its_goal() -> None:
+    starts = curriculum_starts(
+        "trifinger/stacking2-v1",
+        paper_curriculum(1),
+        8,
+        seed=0,
+        options=OPTIONS,
+        placed=0.5,
+    )
+    block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
+    there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
+    assert there[:4].any()
+    assert not there[4:].any()
+
+
+def test_features_tell_everything_and_are_exported() -> None:
+    from interverse.learning.network import ActorCritic, difference_matrix
+
+    layout = {
+        "end_effector_positions": slice(0, 9),
+        "block_0/cartesian_position": slice(9, 12),
+        "goal_0/cartesian_position": slice(12, 15),
+        "goal_0/size": slice(15, 18),
+    }
+    features = difference_matrix(layout, 18)
+    assert torch.linalg.matrix_rank(features) == 18
+    assert not features[12:15, :15].any(), "a goal is seen from the block alone"
+    network = ActorCritic(features, 9, (8,))
+    network.observe(torch.randn(64, features.shape[1]))
+    policy = network.export(([-9.0] * 9, [9.0] * 9), {})
+    seen = torch.randn(5, 18)
+    wanted = network.actor(network.prepare(seen)).detach().numpy()
+    np.testing.assert_allclose(policy(seen.numpy()), wanted, atol=1e-5)
+
+
 def test_starts_of_a_protocol_are_those_of_evaluate() -> None:
     name, (protocol,) = "trifinger/pushing-v1", select_protocols("trifinger/pushing-v1", "P7")
     numbers = np.array([0, 3])
@@ -70,8 +124,7 @@ def run(folder: Path, steps: int, **changes: object) -> Path:
         num_worlds=8,
         starts=8,
         checkpoint_every=1,
-        settings=SMALL,
-        **changes,  # type: ignore[arg-type]
+        **{"settings": SMALL, **changes},  # type: ignore[arg-type]
     )
     return train_on_device(config)
 
@@ -84,12 +137,31 @@ def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     held = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert held["steps"] == 128
     assert ExportedPolicy.load(policy).card.trained["config"]["shaping"] == "progress"
-    with pytest.raises(InvalidValueError, match="seed differ"):
+    with pytest.raises(InvalidValueError, match="holds another run: seed"):
         run(tmp_path / "run", 128, seed=1)
     results = iv.evaluate(
         str(policy), "trifinger/pushing-v1", protocols="P0", episodes=1, max_steps=3, skip_frame=3
     )
     assert len(results.data) == 1
+
+
+def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
+    settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
+    policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
+    held = read_safetensors(tmp_path / "run" / "checkpoint.safetensors")
+    more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
+    assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
+    assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
+
+
+def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:
+    from interverse.cli.train import TrainCommand, train
+
+    wrong = TrainCommand(
+        task="trifinger/pushing-v1", out=tmp_path, device="torch", hyper=("horizn=4",)
+    )
+    with pytest.raises(UnknownNameError, match="Did you mean 'horizon'"):
+        train(wrong)
 
 
 def test_protocols_on_a_device_have_a_row_each() -> None:

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from interverse.cli.report import read_folder
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.learning import TrainAndEvaluate, train_and_evaluate
+from interverse.reports.runs import read_folder
 from interverse.results import Results
 
 SLIDER = "tutorial/slider-v1"

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import interverse as iv
 from interverse.protocols import PROTOCOLS
@@ -29,7 +30,10 @@ FACTORS = ("none", "light", "camera", "body", "floor", "background", "all")
 def test_every_control_task_has_the_table():
     control = [task for task in WORLDS if task.startswith("control/")]
     assert len(control) == 24
-    assert all(PROTOCOLS.load(task) is CONTROL for task in control)
+    assert all(PROTOCOLS.load(task)[: len(CONTROL)] == CONTROL for task in control)
+    turned = [task for task in control if len(PROTOCOLS.load(task)) == len(CONTROL) + 6]
+    assert {task.split("/")[1].rpartition("_")[0] for task in turned} >= {"walker", "cheetah"}
+    assert "control/fish_swim-v1" not in turned, "DMC-GB2 has no fish"
     assert select_protocols(TASK, "all") == REMASTERED, "others are asked for by name"
 
 
@@ -131,3 +135,43 @@ def test_the_generalisation_error_is_in_the_results():
     assert found["light"].value == pytest.approx(0.0)
     assert found["camera"].low < 0.75 < found["camera"].high
     assert tables.generalisation_errors(Results.from_rows(rows), "return", base="none").rows == ()
+
+
+def turn(yaw, pitch, roll):
+    """Returns the product of three plane rotations, as DMC-GB2's code writes them out."""
+    (cy, sy), (cp, sp), (cr, sr) = ((np.cos(a), np.sin(a)) for a in np.radians([yaw, pitch, roll]))
+    about_z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    about_y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+    about_x = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
+    return about_z @ about_y @ about_x
+
+
+def cameras(name, task=TASK):
+    (protocol,) = select_protocols(task, name)
+    return Rotation.from_rotvec(protocol.start(np.arange(100))["camera/rotation"]).as_matrix()
+
+
+def holds(matrices, wanted):
+    return bool((np.abs(matrices - wanted).max(axis=(1, 2)) < 1e-9).any())
+
+
+@pytest.mark.parametrize(("level", "most"), [("easy", 90.0), ("hard", 180.0)])
+def test_dmc_gb2_rotates_about_the_line_of_sight(level, most):
+    seen = cameras(f"rotate_{level}")
+    assert all(holds(seen, turn(-most + 2 * most * k / 100, 0, 0)) for k in range(100))
+
+
+def test_dmc_gb2_shifts_along_four_edges():
+    seen = cameras("shift_hard")
+    assert all(holds(seen, turn(0, *c)) for c in [(-8, -10), (8, -10), (8, 10), (-8, 10)])
+    assert holds(seen, turn(0, 8, -10 + 20 * 7 / 25))
+    easy = cameras("shift_easy", "control/ball_in_cup_catch-v1")
+    assert all(holds(easy, turn(0, *c)) for c in [(-4, -4), (4, -4), (4, 8), (-4, 8)])
+
+
+def test_dmc_gb2_does_both_and_the_state_does_not_notice():
+    both, shifted, rotated = (cameras(f"{n}_hard") for n in ("rotate_shift", "shift", "rotate"))
+    np.testing.assert_allclose(both, shifted @ rotated, atol=1e-12)
+    found = iv.evaluate(still, TASK, "rotate_shift_hard,train", episodes=3, **SMALL)
+    first, second = np.split(found.scores("return"), 2)
+    np.testing.assert_array_equal(np.sort(first), np.sort(second))

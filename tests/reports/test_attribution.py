@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.agents.policies import trained_policy
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.factors import as_factors
@@ -146,3 +147,21 @@ def test_the_command_line(tmp_path, capsys):
     assert (tmp_path / "attribution.svg").stat().st_size > 2000
     assert main(["explain", "random"]) == 2
     assert "--task" in capsys.readouterr().err
+
+
+def test_a_shipped_policy_is_evaluated_explained_and_read_about(tmp_path):
+    """What a researcher does first, with few and short episodes."""
+    policy = trained_policy("cartpole_balance_small")
+    short = {"max_steps": 3, "quality": "fast"}
+    scores = iv.evaluate(policy, CARTPOLE, "train,pictures_b", episodes=2, **short)
+    assert scores.scores("return").shape == (4,)
+    looks = {"pictures": "*/texture", "light": "light/*"}
+    found = iv.attribute(policy, CARTPOLE, looks, episodes=2, **short)
+    page = found.page()
+    assert page.startswith(f"# Why it fails: {CARTPOLE}\n")
+    assert f"**{found.worst}** costs most" in page
+    assert "over 2 episodes" in page
+    assert "- pictures: `background/texture` (B), `floor/texture` (B)" in page
+    words = ["--factors", "pictures=*/texture", "--episodes", "1", "--out", str(tmp_path)]
+    assert main(["explain", str(policy), *words, "--option", "max_steps=2"]) in (0, None)
+    assert (tmp_path / "attribution.md").read_text().startswith("# Why it fails")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from interverse.cli import main
-from interverse.cli.report import read_folder
 from interverse.core.errors import FileFormatError
+from interverse.reports.runs import read_folder
 from interverse.results import Results
 
 CONFIG = {

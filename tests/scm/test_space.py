@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interverse.core.errors import InvalidValueError
-from interverse.scm import Angle, Box, Choice, Integers, UnitQuaternion, boolean, hull
+from interverse.scm import Angle, Box, Choice, Integers, UnitQuaternion, Variable, boolean, hull
 from interverse.scm.space import space_from_json, space_to_json
 
 SPACES = [
@@ -95,3 +96,15 @@ def test_the_hull_spans_both():
 def test_low_above_high_is_refused():
     with pytest.raises(InvalidValueError, match="low <= high"):
         Box(1.0, 0.0)
+
+
+def test_a_variable_without_a_b_has_no_space_b():
+    mass = Variable(
+        name="mass", kind="latent", default=np.array(1.0), domain=Box(0, 9), space_a=Box(1, 2)
+    )
+    assert mass.space("B") is None
+    assert mass.space("A_B") is mass.space("A") is mass.region("B")
+    assert replace(mass, space_a=None).region("B") is None
+    both = replace(mass, space_b=Box(2, 3, open_low=True))
+    assert both.region("B") is both.space("B") is both.space_b
+    assert both.space("A_B").contains(2.5)

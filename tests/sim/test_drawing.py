@@ -6,7 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from interverse.sim import gl, threads
+from interverse.core.errors import RenderError
+from interverse.sim import gl
 from interverse.sim.drawing import QUALITIES, open_drawing
 from interverse.sim.single import load_moment, save_moment
 
@@ -80,8 +81,8 @@ def test_closed_drawings_are_lent_again_to_the_same_key(world):
 
 def test_a_forked_process_is_told_to_spawn(world, monkeypatch):
     model, _ = world
-    monkeypatch.setattr(threads, "_LOADED_IN", -1)  # as it looks to a child
-    with pytest.raises(threads.RenderError, match="spawn"):
+    monkeypatch.setattr(gl, "_LOADED_IN", [-1])  # as it looks to a child
+    with pytest.raises(RenderError, match="spawn"):
         open_drawing(model, size=SIZE, quality=QUALITIES["fast"])
 
 

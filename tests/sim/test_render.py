@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,20 @@ def test_any_size_is_drawn_and_contexts_are_kept(engine: MujocoEngine) -> None:
     assert camera._renderers[90, 120] is kept[90, 120]
     engine.close()
     assert engine.picture(0, camera="above", size=SIZE).shape == (*SIZE, 3)  # opens anew
+
+
+def test_any_thread_may_draw_and_a_forked_process_is_told_to_spawn(
+    engine: MujocoEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw() -> np.ndarray:
+        return engine.picture(0, camera="above", size=SIZE)
+
+    here = draw()
+    with ThreadPoolExecutor(1) as other:  # EGL's own error before
+        assert np.array_equal(other.submit(draw).result(), here)
+    monkeypatch.setattr(gl, "_LOADED_IN", [-1])  # as it looks to a child, which hung before
+    with pytest.raises(RenderError, match="spawn"):
+        draw()
 
 
 def test_wrong_arguments_are_named(engine: MujocoEngine) -> None:

@@ -11,6 +11,7 @@ import pytest
 from interverse.core.errors import InvalidValueError
 from interverse.scm import Binding
 from interverse.sim import CapacityError, Engine, Scene, Solid, make_engine
+from interverse.worlds.trifinger.options import TriFingerOptions
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("mujoco_warp")
@@ -41,6 +42,12 @@ def test_cuda_without_a_gpu_is_one_clear_line() -> None:
     with pytest.raises(InvalidValueError, match="no CUDA device") as caught:
         make_engine(Scene(model=SCENE), num_worlds=2, device="cuda")
     assert "\n" not in str(caught.value)
+
+
+def test_room_for_contacts_is_an_option_of_warp_alone() -> None:
+    with pytest.raises(InvalidValueError, match="room for any number"):
+        TriFingerOptions(contacts=8)
+    assert TriFingerOptions(device="warp", contacts=8, constraints=30).contacts == 8
 
 
 def pair(num_worlds: int = 3, **room: Any) -> tuple[Engine, Engine]:

@@ -14,6 +14,7 @@ AGENTS = Registry(
         "curl": Entry("interverse.agents.pixel.curl:Curl"),
         "dbc": Entry("interverse.agents.pixel.dbc:Dbc"),
         "drq": Entry("interverse.agents.pixel.drq:Drq"),
+        "drq_v2": Entry("interverse.agents.pixel.drq_v2:DrqV2"),
         "rad": Entry("interverse.agents.pixel.rad:Rad"),
         "sac_ae": Entry("interverse.agents.pixel.sac_ae:SacAe"),
         "sac_aug": Entry(_SAC_AUG, {"augmentation": "drq"}),

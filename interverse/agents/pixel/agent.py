@@ -6,7 +6,8 @@ An agent's own file holds its whole `update`, which ends with `follow`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -49,6 +50,7 @@ class Agent(ABC):
         extra: modules that only this kind of agent has, by name.
         optimisers: by what they train; `critic` trains the encoder too.
         updates: how many were made.
+        returns: steps whose rewards a transition adds up, discounted, before its successor.
     """
 
     options_type: ClassVar[type[AgentOptions]] = AgentOptions
@@ -57,12 +59,15 @@ class Agent(ABC):
     def __init__(
         self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
     ) -> None:
-        self.hyper, self.sizes, self.updates = hyper, sizes, 0
+        self.hyper, self.sizes, self.updates, self.returns = hyper, sizes, 0, 1
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         networks = SoftNetworks(sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
         self.networks = networks.to(self.device)
         self.extra = nn.ModuleDict()
+        self._side: torch.cuda.Stream | None = None
+        if self.device.type == "cuda":
+            self._side = torch.cuda.Stream(self.device)
         acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
         self.optimisers = {
             "critic": self.adam(networks.critics, rate=hyper.critic_rate),
@@ -77,6 +82,21 @@ class Agent(ABC):
     @abstractmethod
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; returns the losses, not yet read from the device."""
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Runs what is inside on a second stream of a GPU, until `join`."""
+        if self._side is None:
+            yield
+            return
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            yield
+
+    def join(self) -> None:
+        """Waits for what was done aside."""
+        if self._side is not None:
+            torch.cuda.current_stream().wait_stream(self._side)
 
     def target(self, batch: PixelBatch, successors: Tensor) -> Tensor:
         """Returns reward plus discounted soft value; a time limit is no end."""
@@ -113,10 +133,23 @@ class Agent(ABC):
     def act(self, pictures: NDArray[np.uint8], *, explore: bool) -> NDArray[np.float32]:
         """Returns actions in [-1, 1] for (N, C, S, S): drawn, or the mean action."""
         seen = torch.as_tensor(pictures).to(self.device, non_blocking=True)
-        flat = self.networks.encoder.convolve(centre_crop(seen, self.sizes.pictures[1]))
+        maps = self.networks.encoder.maps(centre_crop(seen, self.sizes.pictures[1]))
+        flat = maps[-1].flatten(1)  # not compiled: the number of pictures changes
         noise = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
         choice = self.networks.actor(self.networks.acting(flat), noise)
         return (choice.actions if explore else choice.mean).cpu().numpy()
+
+    def compile(self) -> None:
+        """Has Torch compile the parts of the networks; they are called the same way afterwards."""
+        nets = self.networks
+        heads = [nets.critics, nets.target_critics, nets.actor, nets.actor_trunk]
+        trunks = [nets.encoder.trunk, nets.target_encoder.trunk]
+        learned = [part for part in self.extra.values() if list(part.parameters())]
+        for part in (*heads, *trunks, *learned):
+            if part is not None:
+                part.compile(dynamic=False)
+        for encoder in (nets.encoder, nets.target_encoder):
+            encoder.convolve = torch.compile(encoder.convolve, dynamic=False)  # type: ignore[method-assign]
 
     def noise(self, count: int) -> Tensor:
         """Returns standard normal numbers for `count` actions."""
@@ -177,8 +210,7 @@ def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.O
 @torch.no_grad()
 def track(target: nn.Module, online: nn.Module, tau: float) -> None:
     """Moves a target network towards the online one by a fraction."""
-    for mine, theirs in zip(target.parameters(), online.parameters(), strict=True):
-        mine.lerp_(theirs, tau)
+    torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), tau)
 
 
 def _parameters(parts: Iterable[nn.Module | Tensor]) -> Iterable[Tensor]:

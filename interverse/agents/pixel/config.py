@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, final
 
-import torch
 import tyro
 
 from interverse.agents.pixel import AGENTS
@@ -23,7 +22,7 @@ from interverse.agents.pixel.presets import (
 )
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.core.rng import check_seed
-from interverse.models.steps import Precision
+from interverse.models.steps import Precision, check_device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ class PixelTrain:
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
     algorithm: PixelAlgorithm = "sac_aug"
-    """curl, dbc, drq, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug, sac_pixels or svea."""
+    """curl, dbc, drq, drq_v2, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug, sac_pixels or svea."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
     steps: int | None = None
@@ -50,8 +49,14 @@ class PixelTrain:
     """float32, tf32 or bf16; the last two are for a GPU."""
     overlap: bool = False
     """Let actors step while the networks learn from what came before; the order is fixed."""
+    compiled: bool = False
+    """Compile the networks: a minute at the start, faster updates on a GPU afterwards."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
+    allow_other_code: bool = False
+    """Go on with a folder that other code or libraries began."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
     checkpoint_every: int = 2_000
     """Decisions between checkpoints; what a kill can cost at most."""
     evaluate_every: int = 5_000
@@ -77,9 +82,11 @@ class PixelTrain:
     def record(self) -> dict[str, Any]:
         """Returns the fields that tell one run from another, JSON-ready."""
         record = asdict(self)
-        del record["out"]
-        if not self.overlap:  # runs from before it existed go on
-            del record["overlap"]
+        for name in ("out", "allow_other_code", "wandb"):
+            del record[name]
+        for name in ("overlap", "compiled"):  # runs from before they existed go on
+            if not record[name]:
+                del record[name]
         return json.loads(json.dumps(record, default=str))
 
 
@@ -132,22 +139,3 @@ def plan(config: PixelTrain) -> PixelPlan:
         training_options={**short, **world},
         steps=length.steps if config.steps is None else config.steps,
     )
-
-
-def check_device(device: str) -> None:
-    """Raises for a device that Torch does not know or cannot reach."""
-    try:
-        kind = torch.device(device).type
-    except RuntimeError as error:
-        raise InvalidValueError(
-            explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
-        ) from error
-    if kind not in ("cpu", "cuda"):
-        raise InvalidValueError(explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N"))
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(
-            explain(
-                f"device is {device!r}, but Torch finds no GPU",
-                fix="Pass --device cpu, or look at `interverse doctor`",
-            )
-        )

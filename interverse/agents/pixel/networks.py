@@ -81,9 +81,12 @@ class PixelEncoder(nn.Module):
 
     def maps(self, pictures: Tensor) -> list[Tensor]:
         """Returns the activations of every convolution, (N, filters, h, w) each."""
-        x, maps = pictures / 255.0, []
+        x, maps = scaled(pictures), []
         for layer in self.convolutions:
-            x = functional.relu(layer(x))
+            assert isinstance(layer, nn.Conv2d)
+            spare = x.shape[1] - layer.in_channels
+            weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight
+            x = functional.relu(functional.conv2d(x, weight, layer.bias, layer.stride))
             maps.append(x)
         return maps
 
@@ -120,7 +123,8 @@ class PixelActor(nn.Module):
 
     def forward(self, features: Tensor, noise: Tensor) -> PixelChoice:
         """Returns the actions that standard normal noise (N, A) picks."""
-        mean, raw = self.layers(features).float().chunk(2, dim=1)
+        with full_precision(features):
+            mean, raw = self.layers(features.float()).chunk(2, dim=1)
         low, high = LOG_STD
         log_std = low + 0.5 * (high - low) * (torch.tanh(raw) + 1.0)
         x = mean + noise * log_std.exp()
@@ -142,8 +146,27 @@ class Critics(nn.Module):
 
     def forward(self, features: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Returns both values, (N, 1) each."""
-        x = torch.cat([features, actions], dim=1)
-        return self.first(x).float(), self.second(x).float()
+        with full_precision(features):
+            x = torch.cat([features.float(), actions], dim=1)
+            return self.first(x), self.second(x)
+
+
+def scaled(pictures: Tensor) -> Tensor:
+    """Returns pictures on 0..1.
+
+    In half precision on a GPU they lie colour by colour, in a multiple of eight channels (the last
+    ones black): other layouts keep convolutions from the tensor cores.
+    """
+    if not (pictures.is_cuda and torch.is_autocast_enabled("cuda")):
+        return pictures / 255.0
+    x = pictures.to(torch.get_autocast_dtype("cuda")) / 255.0
+    x = functional.pad(x, (0, 0, 0, 0, 0, -x.shape[1] % 8))
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+def full_precision(like: Tensor) -> torch.autocast:
+    """Returns a context in which small layers are not cast: that costs more than it saves."""
+    return torch.autocast(like.device.type, enabled=False)
 
 
 def perceptron(given: int, made: int, hidden: int, generator: torch.Generator) -> nn.Sequential:

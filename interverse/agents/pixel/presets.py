@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, final, get_args
+from typing import Any, Literal, final, get_args
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 
@@ -13,6 +13,7 @@ PixelAlgorithm = Literal[
     "curl",
     "dbc",
     "drq",
+    "drq_v2",
     "rad",
     "sac_ae",
     "sac_aug",
@@ -124,6 +125,15 @@ _SMALL = PixelHyper(
     alpha=0.01,
     alpha_rate=1e-3,
 )
+# DrQ-v2's own: every second decision both networks learn, with one rate and one smoothing.
+_DRQ_V2: Mapping[str, Any] = {
+    "encoder_rate": 1e-4,
+    "critic_rate": 1e-4,
+    "actor_rate": 1e-4,
+    "critic_tau": 0.01,
+    "update_rate": 0.5,
+    "actor_every": 1,
+}
 
 
 def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
@@ -135,6 +145,10 @@ def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
     hyper = _PAPER if name == "paper" else _SMALL
     if algorithm in CROPPED:
         hyper = replace(hyper, render_size=round(hyper.image_size * 100 / 84))
+    if algorithm == "drq_v2":
+        hyper = replace(hyper, **_DRQ_V2)
+    if name == "paper" and algorithm == "drq_v2":
+        hyper = replace(hyper, warm_up=2000)
     if name == "paper" and algorithm == "sac_ae":
         hyper = replace(hyper, batch=128)
     if name == "paper" and algorithm == "curl" and "cheetah" in task:

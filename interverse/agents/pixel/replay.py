@@ -38,6 +38,17 @@ class PixelMoment(NamedTuple):
     ends: NDArray[np.bool_]  # (lanes,): terminated by the action
 
 
+class PixelDraw(NamedTuple):
+    """Transitions by number: frames of (N, stack + steps), and actions, reward and end in a row."""
+
+    rows: torch.Tensor  # int64
+    numbers: torch.Tensor  # float32, (N, A + 2)
+
+    def to(self, device: torch.device) -> PixelDraw:
+        """Returns the draw on a device, without waiting for the copy."""
+        return PixelDraw(*(part.to(device, non_blocking=True) for part in self))
+
+
 @final
 class Replay:
     """Keeps the last `capacity` frames of some lanes.
@@ -49,9 +60,10 @@ class Replay:
         actions: numbers of an action.
         stack: frames of an observation, oldest first; the first one is repeated at the start.
         device: where frames live. On a GPU, stacks are gathered there and nothing is uploaded.
+        discounts: of the rewards that a transition adds up; its successor is as many steps later.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords, each of them said above
         self,
         *,
         capacity: int,
@@ -60,16 +72,19 @@ class Replay:
         actions: int,
         stack: int,
         device: str = "cpu",
+        discounts: tuple[float, ...] = (1.0,),
     ) -> None:
         self.slots = capacity // lanes
-        if self.slots < stack + 2:
+        ahead = len(discounts)
+        if self.slots < stack + 1 + ahead:
             raise InvalidValueError(
                 explain(
                     f"a replay buffer of {capacity} frames for {lanes} actors",
-                    allowed=f"{lanes * (stack + 2)} frames or more",
+                    allowed=f"{lanes * (stack + 1 + ahead)} frames or more",
                 )
             )
         self.lanes, self.stack, self.time = lanes, stack, 0
+        self._discounts = np.array(discounts, dtype=np.float32)
         # NumPy's zeros cost no memory until they are written; Torch's do.
         frames = torch.from_numpy(np.zeros((self.slots, lanes, *frame), dtype=np.uint8))
         self._frames = frames.to(device)
@@ -104,43 +119,47 @@ class Replay:
 
     def sample(self, count: int, rng: np.random.Generator) -> PixelBatch:
         """Returns transitions drawn evenly, on the frames' device."""
+        return self.gather(self.draw(count, rng).to(self._frames.device))
+
+    def draw(self, count: int, rng: np.random.Generator) -> PixelDraw:
+        """Returns which transitions a batch has, drawn evenly, and all of them but pictures."""
         times, lanes = self._choose(count, rng)
         slots = times % self.slots
         back = np.minimum(np.arange(self.stack - 1, 0, -1), self._ages[slots, lanes][:, None])
-        path = np.concatenate([times[:, None] - back, times[:, None], times[:, None] + 1], axis=1)
+        ahead = times[:, None] + np.arange(len(self._discounts) + 1)
+        path = np.concatenate([times[:, None] - back, ahead], axis=1)
         rows = (path % self.slots) * self.lanes + lanes[:, None]
-        index = torch.from_numpy(rows.ravel()).to(self._frames.device)
-        frames = self._frames.flatten(0, 1).index_select(0, index)
-        frames = frames.view(count, self.stack + 1, *frames.shape[1:])
-        shape = (count, -1, *frames.shape[3:])
-        small = (
-            torch.from_numpy(array).to(frames.device, non_blocking=True)
-            for array in (
-                self._actions[slots, lanes],
-                self._rewards[slots, lanes][:, None],
-                self._ends[slots, lanes][:, None].astype(np.float32),
-            )
-        )
-        actions, rewards, ends = small
-        now, then = frames[:, :-1].reshape(shape), frames[:, 1:].reshape(shape)
+        passed = (ahead[:, :-1] % self.slots, lanes[:, None])
+        earned = (self._rewards[passed] * self._discounts).sum(axis=1)
+        ended = self._ends[passed].any(axis=1).astype(np.float32)
+        numbers = np.column_stack([self._actions[slots, lanes], earned, ended])
+        return PixelDraw(torch.from_numpy(rows), torch.from_numpy(numbers))
+
+    def gather(self, draw: PixelDraw) -> PixelBatch:
+        """Returns the batch of a draw that lies on the frames' device: nothing else is read."""
+        frames = self._frames.flatten(0, 1).index_select(0, draw.rows.flatten())
+        channels = self.stack * self.frame_channels
+        pictures = frames.view(len(draw.rows), -1, *frames.shape[2:])
+        actions, rewards, ends = draw.numbers.split([draw.numbers.shape[1] - 2, 1, 1], dim=1)
+        now, then = pictures[:, :channels], pictures[:, -channels:]  # they share their frames
         return PixelBatch(now, actions, rewards, ends, then)
 
     def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
         """Returns times and lanes of transitions whose frames are all still there."""
-        oldest = max(self.time - self.slots, 0)
+        oldest, ahead = max(self.time - self.slots, 0), len(self._discounts)
         times = np.empty(0, dtype=np.int64)
         lanes = np.empty(0, dtype=np.int64)
         for _ in range(_PATIENCE):
             if len(times) >= count:
                 return times[:count], lanes[:count]
-            if self.time - 1 <= oldest:
+            if self.time - ahead <= oldest:
                 break
-            time = rng.integers(oldest, self.time - 1, count)
+            time = rng.integers(oldest, self.time - ahead, count)
             lane = rng.integers(0, self.lanes, count)
             age = self._ages[time % self.slots, lane]
-            next_age = self._ages[(time + 1) % self.slots, lane]
+            later_age = self._ages[(time + ahead) % self.slots, lane]
             deep = time - np.minimum(age, self.stack - 1) >= oldest
-            good = (next_age == age + 1) & deep
+            good = (later_age == age + ahead) & deep
             times, lanes = np.append(times, time[good]), np.append(lanes, lane[good])
         raise InvalidValueError(
             explain("the replay buffer holds no transition", fix="Add steps before sampling")

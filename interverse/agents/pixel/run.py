@@ -73,7 +73,8 @@ class PixelRun:
             hidden=hyper.hidden,
         )
         self.agent = plan.agent(sizes, config.seed, config.device)
-        self._update = GraphedUpdate(self.agent)
+        if config.compiled:
+            self.agent.compile()
         self._replay = Replay(
             capacity=hyper.capacity,
             lanes=config.actors,
@@ -81,7 +82,9 @@ class PixelRun:
             actions=sizes.actions,
             stack=hyper.frame_stack,
             device=config.device,
+            discounts=tuple(hyper.discount**k for k in range(self.agent.returns)),
         )
+        self._update = GraphedUpdate(self.agent, self._replay.gather)
         self._rng = generator(seed=config.seed, name="pixel/replay")
         self.curves = Curves(config.out)
         self._actors = Actors(make_env, config.actors)
@@ -136,9 +139,9 @@ class PixelRun:
         hyper = self._plan.hyper
         owed = int((self.step - hyper.warm_up) * hyper.update_rate) - self.agent.updates
         for _ in range(owed):
-            batch = self._replay.sample(hyper.batch, self._rng).to(self.agent.device)
+            draw = self._replay.draw(hyper.batch, self._rng)
             with autocast(self.agent.device.type, self._config.precision):
-                self._losses |= self._update(batch)  # not every update trains the actor
+                self._losses |= self._update(draw)  # not every update trains the actor
         return self._losses
 
     def _stretched(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -63,30 +63,38 @@ class SacAug(Agent):
         seen, successors = self._augment(
             batch.observations, batch.successors, generator=self.generator
         )
-        target = self.target(batch, _join(successors, batch.successors, cut))
-        flat = nets.encoder.convolve(_join(seen, batch.observations, cut))
-        features = nets.encoder.trunk(flat)
+        with self.aside():  # neither has a gradient: on a GPU they run beside the rest
+            target = self.target(batch, _join(successors, batch.successors, cut))
+            plain = self._plain(batch.observations, cut)
+        raw = batch.observations[cut:].to(seen.dtype)
+        flat = nets.encoder.convolve(torch.cat([seen, raw]))
+        moved = nets.encoder.trunk(flat)
+        mixed, features = _mixed(flat, cut, len(seen)), _mixed(moved, cut, len(seen))
+        self.join()
         critic = critic_loss(nets.critics(features, batch.actions), target)
         losses, loss = {"critic": critic.detach()}, critic
-        if options.invariance > 0.0:
-            gap = self._gap(batch.observations, seen, features, cut)
+        if plain is not None:
+            gap = self._gap(moved[: len(seen)], torch.cat([plain, features[cut:].detach()]))
             losses["invariance"] = gap.detach()
             loss = critic + options.invariance * gap
         descend(self.optimisers["critic"], loss)
-        return losses | self.follow(flat, features)
+        return losses | self.follow(mixed, features)
 
-    def _gap(self, raw: Tensor, seen: Tensor, features: Tensor, cut: int) -> Tensor:
-        """Returns the distance of e(aug(o)) to e(o) over the whole batch, through the first.
+    @torch.no_grad()
+    def _plain(self, raw: Tensor, cut: int) -> Tensor | None:
+        """Returns e(o) of what the critics see augmented, where anything asks for it."""
+        return self.networks.encoder(raw[:cut]) if self.options.invariance > 0.0 else None
 
-        `features` already holds e(aug(o)) of the first `cut` samples and e(o) of the others.
-        """
-        encoder = self.networks.encoder
-        with torch.no_grad():
-            plain = torch.cat([encoder(raw[:cut]), features[cut:].detach()])
-        moved = torch.cat([features[:cut], encoder(seen[cut:])]) if cut < len(raw) else features
+    def _gap(self, moved: Tensor, plain: Tensor) -> Tensor:
+        """Returns the distance of e(aug(o)) to e(o) over the whole batch, through the first."""
         if self.options.rule == "code":
             return torch.linalg.vector_norm(moved - plain)
         return torch.linalg.vector_norm(moved - plain, dim=1).mean()
+
+
+def _mixed(every: Tensor, cut: int, count: int) -> Tensor:
+    """Returns the rows the critics see: the first `cut`, and what follows the whole batch."""
+    return torch.cat([every[:cut], every[count:]])
 
 
 def _join(changed: Tensor, raw: Tensor, cut: int) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from pathlib import Path
 
 from rich.console import Console
@@ -14,9 +13,12 @@ from interverse.agents.pixel.actors import MakeEnv
 from interverse.agents.pixel.config import PixelPlan, PixelTrain, plan
 from interverse.agents.pixel.export import export
 from interverse.agents.pixel.run import PixelRun
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.agents.presets import tracked
+from interverse.core.code import claim_run
+from interverse.core.errors import missing_extra
+from interverse.core.files.atomic import quiet_threads, storage
+from interverse.core.files.lock import alone_in
 from interverse.envs import make
-from interverse.models.checkpoint import read_json, write_json
 from interverse.models.steps import matmul_precision
 
 try:
@@ -42,7 +44,14 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
-        with matmul_precision(config.precision):
+        tracking = tracked(config.wandb, config.out, config.record())
+        with (
+            matmul_precision(config.precision),
+            alone_in(config.out),
+            storage(config.out),
+            tracking,
+            quiet_threads(),
+        ):
             run = PixelRun(config, planned, learn_in, judge_in)
             return _train(config, run, planned, show=progress)
     finally:
@@ -51,7 +60,7 @@ def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool
 
 def _train(config: PixelTrain, run: PixelRun, planned: PixelPlan, *, show: bool) -> Path:
     try:
-        _claim(config)
+        claim_run(config.out, config.record(), allow_other_code=config.allow_other_code)
         run.start()
         _learn(config, planned, run, show=show)
         trained = {
@@ -84,21 +93,3 @@ def _learn(config: PixelTrain, planned: PixelPlan, run: PixelRun, *, show: bool)
             if over or before // config.checkpoint_every != run.step // config.checkpoint_every:
                 run.checkpoint()
             bar.update(task, completed=run.step)
-
-
-def _claim(config: PixelTrain) -> None:
-    """Marks the folder as this run's; another run's is left alone. More steps may be asked for."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    file = config.out / "train.json"
-    mine = config.record()
-    if file.exists():
-        held = read_json(file)
-        different = sorted(k for k in {*mine, *held} - {"steps"} if mine.get(k) != held.get(k))
-        if different:
-            raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another run: {', '.join(different)} differ",
-                    fix=f"Choose another folder, or delete {os.fspath(config.out)}",
-                )
-            )
-    write_json(file, mine)

@@ -1,4 +1,4 @@
-"""Trained policies that come with the package: PPO on a GPU, to be run on any engine."""
+"""Trained policies that come with the package: PPO on TriFinger, and pixel agents on control."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 from interverse.core.errors import UnknownNameError, unknown
 
-TRAINED = ("picking_1", "picking_2", "pushing_1", "pushing_2")
+TRAINED = ("pick_and_place_2", "picking_1", "picking_2", "pushing_1", "pushing_2")
 """A task and CausalWorld's curriculum it was trained under; they act with skip_frame=3."""
+TRAINED_PIXELS = ("cartpole_balance_small",)
+"""A control task, seen in the default look only, and the preset of its SAC+AUG."""
 
 
 def trained_policy(name: str) -> Path:
@@ -17,6 +19,7 @@ def trained_policy(name: str) -> Path:
     >>> trained_policy("pushing_2").name
     'pushing_2'
     """
-    if name not in TRAINED:
-        raise UnknownNameError(unknown("trained policy", name, TRAINED))
+    known = (*TRAINED, *TRAINED_PIXELS)
+    if name not in known:
+        raise UnknownNameError(unknown("trained policy", name, known))
     return Path(str(files("interverse.agents.policies"))) / name

@@ -20,7 +20,7 @@ from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
 from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
-from interverse.benchmarks.causalmbrl.train import device_name, training_record
+from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, device_name, training_record
 from interverse.benchmarks.clock import Clock
 from interverse.core.errors import InvalidValueError, explain
 from interverse.models.fit import Fit
@@ -185,9 +185,9 @@ class _FitWork:
 
     def run_all(self) -> None:
         """Does all that is not done yet."""
+        self.fitted = self._train()
         for seed, record in self.records.items():
             record.made_by_run(self._stamp())
-            self.fitted[seed] = self._train(seed)
             record.trained_as(training_record(self.fitted[seed]))
             record.note("history", [dict(row) for row in self.fitted[seed].history])
             model = self.fitted[seed].model(
@@ -202,26 +202,33 @@ class _FitWork:
             with self.clock.timed("baselines of planning"):
                 self.baselines.note("scores", baselines(self.materials, 1))
 
-    def _train(self, seed: int) -> Fitted:
+    def _train(self) -> dict[int, Fitted]:
+        """Returns the model of every seed, from disk or trained now, all missing ones together."""
         settings, sizes = self.settings, self.settings.sizes
+        folder = settings.folder / "training"
+        missing = [s for s in self.records if not (folder / f"seed-{s}" / "model.json").exists()]
+        if missing:
+            self._fit(tuple(missing), folder, sizes)
+        return {seed: Fitted.load(folder / f"seed-{seed}") for seed in self.records}
+
+    def _fit(self, seeds: tuple[int, ...], folder: Path, sizes: Budget) -> None:
+        settings = self.settings
         how = Fit(
             epochs=sizes.epochs,
             batch_size=sizes.batch_size,
-            seeds=(seed,),
+            seeds=seeds,
             device=settings.device,
             precision="float32" if settings.device == "cpu" else "bf16",
-            out=settings.folder / "training",
+            out=folder,
+            checkpoint_every=1 if settings.device == "cpu" else SAVED_EVERY,
             progress=sys.stderr.isatty(),
         )
-        saved = settings.folder / "training" / f"seed-{seed}"
-        if (saved / "model.json").exists():
-            return Fitted.load(saved)
         self.clock.check()
         with self.clock.timed(f"data of {settings.id}"):
             train, valid = self.materials.train, self.materials.valid
-        watch = self.clock.watch(f"seed {seed}", sizes.epochs, saved_every=1)
-        (fitted,) = fit_world_model(self._config(), how, train, valid, listeners=[watch])
-        return fitted
+        told = "seeds " + ", ".join(map(str, seeds))
+        watch = self.clock.watch(told, sizes.epochs, saved_every=how.checkpoint_every)
+        fit_world_model(self._config(), how, train, valid, listeners=[watch])
 
     def _config(self) -> WorldModelConfig:
         sizes = self.settings.sizes

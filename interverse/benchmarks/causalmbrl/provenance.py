@@ -12,7 +12,7 @@ from pathlib import Path
 
 from interverse._version import __version__
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 _PACKAGES = ("gymnasium", "h5py", "numpy", "torch")
 
 

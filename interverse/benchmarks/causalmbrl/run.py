@@ -85,7 +85,8 @@ class _MbrlWork:
             seed: self._record(row.name, asked(self.settings, row), seed)
             for seed in range(1, self.settings.seeds + 1)
         }
-        todo = {seed: list(_missing(row, record, kinds)) for seed, record in records.items()}
+        variants = self.settings.variants(row)
+        todo = {seed: list(_missing(variants, record, kinds)) for seed, record in records.items()}
         if not any(todo.values()):
             self.clock.say(f"{row.name}: done before")
             return
@@ -93,7 +94,7 @@ class _MbrlWork:
         for seed, fitted in self.trainer.models(row, materials, seeds).items():
             records[seed].made_by_run(self.stamp)
             records[seed].trained_as(training_record(fitted))
-            for variant, kind in list(_missing(row, records[seed], kinds)):
+            for variant, kind in list(_missing(variants, records[seed], kinds)):
                 self.clock.check()
                 self._score(records[seed], fitted, materials, variant, kind)
 
@@ -153,8 +154,10 @@ class _MbrlWork:
         return Record(row_file(self.settings.out, name, seed), {**settings, "seed": seed})
 
 
-def _missing(row: MbrlRow, record: Record, kinds: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for variant in row.variants:
+def _missing(
+    variants: Iterable[str], record: Record, kinds: Iterable[str]
+) -> Iterable[tuple[str, str]]:
+    for variant in variants:
         for kind in kinds:
             if not record.has(variant, kind):
                 yield variant, kind

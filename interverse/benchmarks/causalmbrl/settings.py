@@ -56,6 +56,9 @@ class Settings:
     is one sample of difficulty."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    finetune: bool = True
+    """Also train and score the NLL Finetuned models, two thirds of the work of the nll rows;
+    Tables 17 and 18 do not print them."""
     device: str = "cpu"
     """cpu or cuda."""
     precision: Precision | None = None
@@ -134,6 +137,10 @@ class Settings:
         key = operator.attrgetter("world", "cpt_seed", "loss", "model")
         return tuple(sorted(kept, key=key))
 
+    def variants(self, row: MbrlRow) -> tuple[str, ...]:
+        """Returns the printed names of a row's results that were asked for."""
+        return tuple(name for name in row.variants if self.finetune or name != "NLL Finetuned")
+
     def draws(self, world: str) -> range:
         """Returns the draws of a world's mechanisms; worlds without any have one."""
         return range(self.cpt_seeds if world.startswith("chemistry/") else 1)
@@ -147,7 +154,10 @@ class Settings:
                 continue
             flag = "--" + field.name.replace("_", "-")
             listed = value if isinstance(value, tuple) else (value,)
-            words += [flag] if value is True else [flag, *map(str, listed)]
+            if isinstance(value, bool):
+                words.append(flag if value else f"--no-{field.name}")
+            else:
+                words += [flag, *map(str, listed)]
         return shlex.join(words)
 
     def kinds(self, world: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from interverse.models.fit import Fit
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import WorldModelConfig
 
-_SAVED_EVERY = 5  # epochs on a GPU, where writing each would cost more than the training
+SAVED_EVERY = 10  # epochs on a GPU, where writing each would cost more than the training
 
 
 @final
@@ -35,7 +35,9 @@ class Trainer:
         self, row: MbrlRow, materials: Materials, seeds: Sequence[int]
     ) -> Mapping[int, Fitted]:
         """Returns a row's model of every seed asked for."""
-        folder = self.settings.out / "work" / row.name
+        folder = (
+            self.settings.out / "work" / (row.name + ("" if self.settings.finetune else ".plain"))
+        )
         Record(folder / "asked.json", asked(self.settings, row)).write()
         missing = [seed for seed in seeds if not _saved(folder, seed).exists()]
         if missing:
@@ -54,8 +56,9 @@ class Trainer:
             device=settings.device,
             precision=settings.training_precision,
             compile=settings.compile,
+            finetune=settings.finetune,
             out=folder,
-            checkpoint_every=1 if settings.device == "cpu" else _SAVED_EVERY,
+            checkpoint_every=1 if settings.device == "cpu" else SAVED_EVERY,
             progress=sys.stderr.isatty(),
         )
         self.clock.check()

@@ -1,8 +1,9 @@
-"""The summary and the figures of a CausalWorld run."""
+"""The summary and the figures of CausalWorld runs: those just made, or those kept in files."""
 
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.files.json_text import read_json_object
 from interverse.results import Results
 
 Record = Mapping[str, Any]
+Mean = tuple[float, float, int]  # of scores, its standard error, episodes
 _SCORE = "last_fractional_success"
 
 
@@ -30,24 +33,71 @@ def released_scores() -> dict[tuple[str, int], dict[str, float]]:
     return out
 
 
+def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
+    """Returns the runs of result files, such as results/causalworld/h200.json, by task.
+
+    Runs that kept the scores of their episodes have rows, and bars and radars are drawn of them.
+    """
+    found = []
+    for run in (run for file in files for run in read_json_object(file)["runs"]):
+        task = run["task"].removeprefix("trifinger/").removesuffix("-v1")
+        address = {"task": run["task"], "seed": run["seed"], "refused": False}
+        rows = [
+            {**address, "protocol": protocol, "episode": number, _SCORE: score}
+            for protocol, scores in run.get("scores", {}).items()
+            for number, score in enumerate(scores)
+        ]
+        found.append({**run, "task": task, "rows": rows})
+    return sorted(found, key=lambda run: (run["task"], run["curriculum"], run["seed"]))
+
+
 def write_pages(out: Path, records: Sequence[Record]) -> None:
     """Writes summary.md, and for every task its curves, radar and bars."""
     out.mkdir(parents=True, exist_ok=True)
     lines = ["# CausalWorld: curricula against protocols", ""]
     for task in dict.fromkeys(record["task"] for record in records):
         mine = [record for record in records if record["task"] == task]
-        lines += [f"## {task}", "", *_table(task, mine), ""]
+        lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), "", *_verdict(mine)]
         _draw(out, task, mine)
     (out / "summary.md").write_text("\n".join(lines) + "\n")
 
 
-def scores_by_protocol(records: Sequence[Record]) -> dict[str, list[float]]:
-    """Returns the last fractional successes of all episodes, by protocol."""
-    out: dict[str, list[float]] = {}
+def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:
+    """Returns the mean last fractional success of all episodes of all runs, by protocol."""
+    parts: dict[str, list[Mean]] = {}
     for record in records:
-        for row in (row for row in record["rows"] if not row["refused"]):
-            out.setdefault(row["protocol"], []).append(row[_SCORE])
+        for protocol, mean in _means(record).items():
+            parts.setdefault(protocol, []).append(mean)
+    return {protocol: _joined(means) for protocol, means in parts.items()}
+
+
+def _means(record: Record) -> dict[str, Mean]:
+    """Returns a run's means: of its rows, or those that its file keeps instead."""
+    scores: dict[str, list[float]] = {}
+    for row in (row for row in record["rows"] if not row["refused"]):
+        scores.setdefault(row["protocol"], []).append(row[_SCORE])
+    if scores:
+        return {protocol: _mean(values) for protocol, values in scores.items()}
+    out = {}
+    for protocol, kept in record.get("protocols", {}).items():
+        most = 0.5 / np.sqrt(kept["episodes"])  # of scores from 0 to 1, where no error was kept
+        error = kept.get(f"{_SCORE}_error", most)
+        out[protocol] = kept[_SCORE], float(error), int(kept["episodes"])
     return out
+
+
+def _mean(values: Sequence[float]) -> Mean:
+    count = len(values)
+    error = float(np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else 0.0
+    return float(np.mean(values)), error, count
+
+
+def _joined(means: Sequence[Mean]) -> Mean:
+    """Returns the mean of all episodes of several runs."""
+    values, errors, counts = (np.array(part, dtype=float) for part in zip(*means, strict=True))
+    total = counts.sum()
+    error = np.sqrt(((counts * errors) ** 2).sum()) / total
+    return float((counts * values).sum() / total), float(error), int(total)
 
 
 def _table(task: str, records: Sequence[Record]) -> list[str]:
@@ -68,11 +118,42 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
     return lines
 
 
-def _cell(values: Sequence[float]) -> str:
+def _runs(records: Sequence[Record]) -> list[str]:
+    """Returns a line on how long each run learned."""
+    told = [
+        f"curriculum {r['curriculum']} seed {r['seed']}: {r['curve'][-1]['steps'] / 1e6:.0f} M"
+        for r in records
+        if r["curve"]
+    ]
+    return [f"Steps: {', '.join(told) or 'fewer than a report'}. Intervals are over episodes."]
+
+
+def _verdict(records: Sequence[Record]) -> list[str]:
+    """Returns what each wider curriculum gains and loses by protocol, with 95% intervals."""
+    lines, numbers = [], sorted({record["curriculum"] for record in records})
+    for one, other in itertools.pairwise(numbers):
+        before, after = (
+            scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in (one, other)
+        )
+        told = [f"{p} {_gain(before[p], after[p])}" for p in after if p in before]
+        lines += [f"Curriculum {other} minus {one}: {', '.join(told)}.", ""]
+    return lines
+
+
+def _gain(before: Mean, after: Mean) -> str:
+    """Returns a difference of means with its interval; a star marks one that excludes 0."""
+    gap, half = after[0] - before[0], float(np.hypot(_half(before), _half(after)))
+    return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + ("*" if abs(gap) > half else "")
+
+
+def _half(mean: Mean) -> float:
+    """Returns half the width of the 95% interval of a mean."""
+    return 1.96 * mean[1]
+
+
+def _cell(mean: Mean) -> str:
     """Returns a mean over episodes with its 95% interval."""
-    scores = np.array(values)
-    half = 1.96 * scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    return f"{scores.mean():.2f} ± {half:.2f}"
+    return f"{mean[0]:.2f} ± {_half(mean):.2f}"
 
 
 def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
@@ -80,14 +161,15 @@ def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
     from interverse.reports.plots.radar import radar
     from interverse.reports.plots.style import save
 
+    save(_curves(records), out / f"{task}_curves.png")
     parts = []
-    for number in sorted({record["curriculum"] for record in records}):
+    for number in sorted({record["curriculum"] for record in records if record["rows"]}):
         rows = [row for r in records if r["curriculum"] == number for row in r["rows"]]
         parts.append(Results.from_rows(rows, {}).named(f"curriculum {number}"))
-    results = Results.concat(parts)
-    save(radar(results), out / f"{task}_radar.png")
-    save(bars(results), out / f"{task}_bars.png")
-    save(_curves(records), out / f"{task}_curves.png")
+    if parts:
+        results = Results.concat(parts)
+        save(radar(results), out / f"{task}_radar.png")
+        save(bars(results), out / f"{task}_bars.png")
 
 
 def _curves(records: Sequence[Record]) -> Any:

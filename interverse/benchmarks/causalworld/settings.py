@@ -65,6 +65,8 @@ class CausalWorldSettings:
     """How many runs of each."""
     device: str = "torch"
     """cuda, or torch for MuJoCo on the CPU."""
+    stored: tuple[Path, ...] = ()
+    """Result files, such as results/causalworld/h200.json, to draw instead of training."""
     time_limit: float | None = None
     """Seconds after which no new run begins."""
 

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import torch
 
-from interverse.agents.pixel.config import PixelTrain, check_device, plan
+from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.curves import CURVES
 from interverse.agents.pixel.train import train
 from interverse.benchmarks.causalmbrl.rows import Record
@@ -20,6 +20,7 @@ from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
 from interverse.core.errors import InterverseError, InvalidValueError, explain
 from interverse.models.checkpoint import read_json
+from interverse.models.steps import check_device
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.policy_card import CARD
 

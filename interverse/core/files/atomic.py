@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,7 +107,7 @@ def storage(path: Path) -> Iterator[None]:
         yield
     except StorageError:
         raise
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # each library has a class of its own for it
         if not _is_full(error):
             raise
         raise StorageError(
@@ -115,6 +116,22 @@ def storage(path: Path) -> Iterator[None]:
                 fix="Free some and start the same command again: what is finished is kept",
             )
         ) from error
+
+
+@contextmanager
+def quiet_threads() -> Iterator[None]:
+    """Leaves out the tracebacks of threads that a full disk ends; the main one tells of it."""
+    before = threading.excepthook
+
+    def told(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is None or not _is_full(args.exc_value):
+            before(args)
+
+    threading.excepthook = told
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _is_full(error: BaseException) -> bool:
@@ -128,7 +145,7 @@ def _is_full(error: BaseException) -> bool:
             return True
         if any(f"errno = {code}" in str(known) for code in _FULL):
             return True
-        if "No space left on device" in str(known):
+        if any(f"(os error {code})" in str(known) for code in _FULL):
             return True
         known = known.__cause__ or known.__context__
     return False

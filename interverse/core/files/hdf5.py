@@ -1,7 +1,8 @@
-"""HDF5 files, opened only if all that they hold is inside them and within limits."""
+"""HDF5 files: opened only if all that they hold is inside and within limits; written whole."""
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import h5py
 
 from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.atomic import atomic
 from interverse.core.files.limits import NAMES, check_count, check_unfolded
 
 HDF5_ERRORS = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError, MemoryError)
@@ -39,6 +41,46 @@ def open_hdf5(path: str | os.PathLike[str], *, lazy: tuple[str, ...] = ()) -> It
     with h5py.File(source, "r") as file:
         _Check(source, file).group(file, lazy=lazy)
         yield file
+
+
+@contextmanager
+def new_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Yields a new file to write; on success it takes its place, on failure it is gone.
+
+    Raises:
+        StorageError: if the disk is full.
+    """
+    with atomic(path) as partial, _Sink(partial, "w+") as sink:
+        with h5py.File(sink, "w") as file:
+            yield file
+        if sink.fault is not None:
+            raise sink.fault
+
+
+class _Sink(io.FileIO):
+    """A file that remembers the first failed write and takes all later ones for done.
+
+    HDF5 cannot give up a file that it could not write: it tries again until the process crashes.
+    """
+
+    fault: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while len(left) and self.fault is None:
+            try:
+                left = left[super().write(left) :]
+            except OSError as error:
+                self.fault = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.fault = self.fault or error
+            return size or 0
 
 
 class _Check:

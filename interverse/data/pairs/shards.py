@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.files.json_text import parse_json
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
 from interverse.data.pairs.values import PairLayout
-from interverse.data.store import atomic, opened, read_small
+from interverse.data.store import opened, read_small
 from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"
@@ -107,7 +108,7 @@ def write_shard(
         rejected=dict(sorted(rejected.items())),
         fingerprint=_fingerprint(key, arrays),
     )
-    with atomic(path) as partial, h5py.File(partial, "w") as file:
+    with new_hdf5(path) as file:
         file.attrs["format"] = FORMAT
         file.attrs["key"] = key
         file.attrs["info"] = json.dumps(asdict(info), sort_keys=True)

@@ -5,7 +5,7 @@ All of it concerns the weights after the last epoch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,30 +99,50 @@ def group_names(run: PairRun) -> list[str]:
 def factor_scores(run: PairRun) -> dict[str, Any]:
     """Returns how well the features of ID test pictures hold the true factors.
 
-    Features are averaged over tokens; pictures before and after are both taken. Factors that
-    never change in the set are left out, and all are with fewer than 20 pictures. Angles count as
-    sine and cosine; classes are scored by `class_accuracy` and by CITRIS's reader alone. Scores
-    that need scikit-learn are left out without it.
+    Features are averaged over tokens; pictures before and after are both taken. `feature_scores`
+    says what is scored; `class_accuracy` is added.
     """
     rows = run.sets["test_id"][: _MOST_SAMPLES // 2]
     features = run.work.outputs(rows).features.mean(2).flatten(0, 1).cpu().numpy()
     data, at = run.work.data, rows.cpu().numpy()
     factors = {name: values[at].ravel() for name, values in data.factors.items()}
+    out = feature_scores(features, factors, run.work.blocks.tolist(), run.work.seed)
+    if "object/class" in out["names"]:
+        out["class_accuracy"] = _class_accuracy(run)
+    return out
+
+
+def feature_scores(
+    features: NDArray[Any],
+    factors: Mapping[str, NDArray[Any]],
+    blocks: Sequence[int],
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Returns how well features hold true factors.
+
+    Factors that never change are left out, and all are with fewer than 20 samples. Angles count as
+    sine and cosine; classes are scored by CITRIS's reader alone. Scores that need scikit-learn are
+    left out without it.
+
+    Args:
+        features: (samples, features); at most the first 1,000 samples count.
+        factors: by name, (samples,).
+        blocks: the block of each feature, from 0.
+        seed: of the halves that readers train on.
+    """
+    features = features[:_MOST_SAMPLES]
+    factors = {name: values[:_MOST_SAMPLES] for name, values in factors.items()}
     names = [name for name, values in factors.items() if np.ptp(values) > 0]
     if not names or len(features) < _LEAST_SAMPLES:
         return {"names": []}
     kinds = factor_kinds(names)
     whole = np.stack([factors[name] for name in names], axis=1)
     out: dict[str, Any] = {"names": names}
-    out |= _number_scores(run, features, _numbers(names, kinds, whole))
-    blocks = run.work.blocks.tolist()
+    out |= _number_scores(features, _numbers(names, kinds, whole), blocks, seed)
     table = citris_r2(features, whole, blocks=blocks, kinds=kinds)
     best = np.round(table.max(axis=0), 6).tolist()
     out["citris_r2_factors"] = dict(zip(names, best, strict=True))
-    out |= _owned(table, "citris")
-    if "object/class" in names:
-        out["class_accuracy"] = _class_accuracy(run)
-    return out
+    return out | _owned(table, "citris")
 
 
 def _numbers(
@@ -139,14 +159,17 @@ def _numbers(
 
 
 def _number_scores(
-    run: PairRun, features: NDArray[Any], columns: dict[str, NDArray[np.float64]]
+    features: NDArray[Any],
+    columns: dict[str, NDArray[np.float64]],
+    blocks: Sequence[int],
+    seed: int,
 ) -> dict[str, Any]:
     if not columns:
         return {}
-    truth, blocks = np.stack(list(columns.values()), axis=1), run.work.blocks.tolist()
+    truth = np.stack(list(columns.values()), axis=1)
 
     def rng(name: str) -> np.random.Generator:
-        return generator(seed=run.work.seed, name=f"pairs/factors/{name}")
+        return generator(seed=seed, name=f"pairs/factors/{name}")
 
     table = r2_matrix(features, truth, blocks, rng=rng("r2"))
     whole = r2_matrix(features, truth, [0] * features.shape[1], rng=rng("r2"))

@@ -7,7 +7,7 @@ next reset. Positions follow from the positions, weights and action of the step 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, final
 
 import gymnasium as gym
@@ -26,7 +26,16 @@ from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.blocks.variables import causal_graph, declare, name_of
 from interverse.worlds.grid import place
 from interverse.worlds.palette import shade, to_bytes
-from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
+from interverse.worlds.world import (
+    Array,
+    Index,
+    Observation,
+    Refusals,
+    Scenario,
+    Score,
+    State,
+    World,
+)
 
 _STEPS = 100
 _ENLARGED = 5
@@ -272,6 +281,17 @@ class Blocks(World):
         """Returns an enlarged picture of one world."""
         image = raster.draw(*self._scene("position", np.array([world])))[0]
         return raster.enlarge(to_numpy(image), _ENLARGED)
+
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns blocks side by side of which the first is pushed against the next."""
+        return (self._in_a_row,)
+
+    def _in_a_row(self, values: object, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+        order = rng.permutation(self.options.objects).tolist()
+        place = self._names["position"]
+        # Against the way of the offset (0, 1), to the right: the first block is pushed on.
+        yield "do", {place[block]: [2, column] for column, block in enumerate(order)}
+        yield "action", order[0] * self.moves + dynamics.OFFSETS.index((0, 1)) - self.options.plain
 
     def save(self, worlds: Index) -> State:
         """Returns copies of the state's rows."""

@@ -31,9 +31,11 @@ class Domain:
         lamp_colours: whether the lamp's own colours are drawn too.
         floor: the name of the floor's geom; `floor_half_width` replaces the stock one.
         background: whether it has the shared sky.
-        contacts: whether anything touches; the suite switches contacts off in three domains.
+        contacts: whether anything touches; the suite switches contacts off in four domains.
+        moving_start: whether the task draws velocities too where an episode starts.
         effector: whether a second part of the body has its own colour.
         target: whether there is a target to see in some task.
+        hide_target: the tasks that do not show it.
     """
 
     tasks: tuple[str, ...]
@@ -49,8 +51,10 @@ class Domain:
     floor_half_width: float | None = None
     background: bool = True
     contacts: bool = True
+    moving_start: bool = False
     effector: bool = False
     target: bool = False
+    hide_target: tuple[str, ...] = ()
 
 
 DOMAINS = {
@@ -78,6 +82,7 @@ DOMAINS = {
         lamp_at=(0.0, 0.0, 6.0),
         lamp_range=((-1.0, -1.0, 4.5), (1.0, 1.0, 7.5)),
         contacts=False,
+        moving_start=True,
     ),
     "cheetah": Domain(
         tasks=("run",),
@@ -87,6 +92,7 @@ DOMAINS = {
         lamp_range=((-2.0, -2.0, 1.0), (2.0, 2.0, 5.0)),
         floor="ground",
         floor_half_width=15.0,
+        moving_start=True,
     ),
     "finger": Domain(
         tasks=("spin", "turn_easy", "turn_hard"),
@@ -98,6 +104,7 @@ DOMAINS = {
         floor="ground",
         effector=True,
         target=True,
+        hide_target=("spin",),
     ),
     "fish": Domain(
         tasks=("swim", "upright"),
@@ -109,7 +116,9 @@ DOMAINS = {
         floor="ground",
         background=False,
         effector=True,
+        contacts=False,
         target=True,
+        hide_target=("upright",),
     ),
     "hopper": Domain(
         tasks=("hop", "stand"),

@@ -151,6 +151,18 @@ def with_switches(look: Look, domain: str, vary: Collection[str], poles: int = 1
     }
 
 
+def drawn_names(domain: str, vary: Collection[str], poles: int = 1) -> tuple[str, ...]:
+    """Returns the factors that a visual seed draws: switched on, and not the same for every seed.
+
+    Some domains keep the camera's orientation or the lamp's place.
+    """
+    has = DOMAINS[domain]
+    kept = {"camera/rotation"} if has.turn == "none" else set()
+    kept |= {"light/position"} if has.lamp_range is None else set()
+    decided = factors(domain, poles)
+    return tuple(f.name for f in decided if f.switch in vary and f.name not in kept)
+
+
 def visible(tries: FloatArray, surround: FloatArray) -> FloatArray:
     """Returns the first colour of the body that stands out: the redraw rule.
 

@@ -1,8 +1,8 @@
 """Every variable of a control world and its causal graph.
 
-`visual_seed` causes every factor of the look at once; no look causes anything of the state. The
-dynamics act on the next state. `dynamics_seed` acts where an episode starts, so in the middle of
-one it has no effect.
+`visual_seed` causes every factor of the look that it draws at once; no look causes anything of the
+state. The dynamics act on the next state. `dynamics_seed` acts where an episode starts, so in the
+middle of one it has no effect.
 """
 
 from __future__ import annotations
@@ -118,17 +118,25 @@ def _kind_variable(name: str, shelf: Shelf) -> Variable:
 
 
 def control_graph(
-    domain: str, variables: Mapping[str, Variable], more: Iterable[tuple[str, str]] = ()
+    domain: str,
+    variables: Mapping[str, Variable],
+    drawn: Mapping[str, Iterable[str]],
+    more: Iterable[tuple[str, str]] = (),
 ) -> CausalGraph:
-    """Returns the causal graph over the variables of a domain, with edges of distractions."""
-    own = ("visual_seed", *KIND_OF)
-    looks = [n for n, v in variables.items() if v.kind == "appearance" and n not in own]
+    """Returns the causal graph over the variables of a domain.
+
+    Args:
+        domain: its name.
+        variables: every variable.
+        drawn: the variables that each seed draws.
+        more: edges of distractions.
+    """
     kinds = [(texture, kind) for kind, texture in KIND_OF.items() if kind in variables]
     causes = [variable.name for variable in dynamics_variables(domain)]
     return CausalGraph.build(
         variables,
         [
-            *(("visual_seed", look) for look in looks),
+            *((seed, name) for seed, names in drawn.items() for name in names),
             *kinds,
             *((cause, f"{effect}'") for cause in (*causes, *STATE) for effect in STATE),
             *more,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -19,15 +20,22 @@ from interverse.art.pictures import (
 )
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
-from interverse.scm import table, with_defaults
+from interverse.scm import Variable, table, with_defaults
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
 from interverse.sim.threads import Crew, cores
 from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
+from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import open_gallery
-from interverse.worlds.control.looks import NO_PICTURE, draw_look, factors, with_switches
+from interverse.worlds.control.looks import (
+    NO_PICTURE,
+    draw_look,
+    drawn_names,
+    factors,
+    with_switches,
+)
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
@@ -44,6 +52,7 @@ from interverse.worlds.world import (
     Array,
     Index,
     Refusals,
+    Scenario,
     Score,
     State,
     World,
@@ -79,7 +88,9 @@ class ControlWorld(World):
         pictures = shelves["floor"], shelves["background"]
         declared = control_variables(options.domain, options.poles, (model.nq, model.nv), pictures)
         moving = () if self._distraction is None else self._distraction.variables()
-        declared = table(*declared.values(), *moving)
+        hidden = options.task in DOMAINS[options.domain].hide_target
+        shown = [_hidden(v) if hidden else v for v in declared.values()]
+        declared = table(*shown, *moving)
         self._moving = tuple(variable.name for variable in moving)
         fixed = dict(options.defaults)
         for name in self.reset_variables:
@@ -88,7 +99,12 @@ class ControlWorld(World):
         self.variables = with_defaults(declared, fixed)
         state = (*STATE, *self._moving)
         self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
-        self.graph = control_graph(options.domain, declared, Distraction.edges(declared))
+        self._drawn_looks = drawn_names(options.domain, options.vary, options.poles)
+        drawn = {"visual_seed": self._drawn_looks}
+        started = STATE if DOMAINS[options.domain].moving_start else STATE[:1]
+        drawn["dynamics_seed"] = (*started, *options.vary_dynamics)
+        edges = Distraction.edges(declared)
+        self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
         self.observation_space = self._space()
@@ -157,14 +173,14 @@ class ControlWorld(World):
         return values
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
-        """Sets variables; a visual seed redraws every factor that is not set beside it."""
+        """Sets variables; a visual seed redraws each of its factors that is not set beside it."""
         self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
                 look = self._look(int(chosen["visual_seed"]))
-                kept = {name: value for name, value in self._fixed.items() if name in look}
-                chosen = look | kept | chosen
+                look = {n: look[n] for n in self._drawn_looks if n not in self._fixed}
+                chosen = look | chosen
             self._stages[world].change(chosen)
         return NONE_REFUSED
 
@@ -303,6 +319,10 @@ class ControlWorld(World):
         """Returns the solids that can be seen of one world."""
         return self._stages[world].shapes()
 
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns a body that has fallen or flies, and cameras that look elsewhere."""
+        return (_fallen, _looking_around, _thrown)
+
     def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
         return self._stages[world]
@@ -318,6 +338,12 @@ class ControlWorld(World):
             stage.close()
 
 
+def _hidden(variable: Variable) -> Variable:
+    """Returns the variable as it is in a task that hides its target."""
+    unseen = variable.name == "target/color"
+    return replace(variable, inert="this task hides the target") if unseen else variable
+
+
 def _distraction(options: ControlOptions) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
     if not options.distractions or options.distraction is None:
@@ -327,6 +353,26 @@ def _distraction(options: ControlOptions) -> Distraction | None:
     videos = procedural_videos() if folder is None else folder_videos(os.fspath(folder))
     shown = first(videos, level.videos)
     return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
+
+
+def _fallen(values: object, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """Lets time pass, so that what falls lies on the ground and slides."""
+    yield "play", int(rng.integers(20, 60))
+
+
+def _looking_around(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Turns, nears and lowers the camera, so that sky, floor and what it mirrors are in view."""
+    yield "do", {"camera/rotation": rng.uniform(-0.5, 0.5, 3) * (1.0, 0.3, 0.3)}
+    yield "do", {"camera/position": values["camera/position"] * rng.uniform(0.5, 1.0, 3)}
+
+
+def _thrown(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Sets everything moving fast, so that weak damping shows."""
+    yield "do", {"qvel": 5.0 * rng.standard_normal(values["qvel"].shape)}
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:

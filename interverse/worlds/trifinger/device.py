@@ -8,7 +8,7 @@ asking the device, and a few worlds start anew every few steps. What is observed
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -32,18 +32,19 @@ from interverse.worlds.trifinger.world import TriFinger
 Tensor = torch.Tensor
 
 TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
+_HIDDEN = ("block/friction", "block/mass", "floor/friction", "gravity", "link/mass")
 _HELD = (  # what a start sets and no step changes, by its name in the store
-    "block/mass",
+    *_HIDDEN,
     "block/size",
     "goal/orientation",
     "goal/position",
     "goal/size",
-    "link/mass",
     "obstacle/orientation",
     "obstacle/position",
     "obstacle/size",
     "robot/height",
 )
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, lie evenly
 _MUST_BE_ZERO = ("robot/action_delay", "robot/observation_noise")
 
 
@@ -59,6 +60,8 @@ class ArenaView:
         sizes: of the blocks, (N, B, 3), m.
         fraction: fractional success, (N,).
         observation: the structured observation, as `iv.make` gives it, float32.
+        hidden: what is not observed (masses, friction, gravity) over its spread among the starts,
+            (N, k), float32: for critics.
     """
 
     tips: Tensor
@@ -68,6 +71,7 @@ class ArenaView:
     sizes: Tensor
     fraction: Tensor
     observation: Tensor
+    hidden: Tensor
 
 
 @final
@@ -81,7 +85,7 @@ class DeviceArena:
         num_worlds: int,
         device: str,
         starts: Mapping[str, NDArray[Any]],
-        groups: int = 16,
+        groups: int | Sequence[float] = 16,
     ) -> None:
         """Builds the engine and loads the first starts.
 
@@ -90,7 +94,8 @@ class DeviceArena:
             num_worlds: how many worlds.
             device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
             starts: rows of saved worlds, where episodes begin; used in order, again and again.
-            groups: how many groups of worlds start one after the other.
+            groups: how many groups of worlds start one after the other; or what share of a whole
+                episode each group plays, from some moment of its time on.
         """
         if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
             raise InvalidValueError(
@@ -127,20 +132,25 @@ class DeviceArena:
         )
         self._order = torch.as_tensor(self.layout.columns, device=self.device)
         self._set_starts(starts)
-        count = max(1, min(groups, num_worlds))
+        shares = [1.0] * groups if isinstance(groups, int) else list(groups)
+        self._lengths = np.ceil(np.array(shares[:num_worlds]) * self.max_steps).astype(np.int64)
+        count = len(self._lengths)
         self._groups = np.array_split(np.arange(num_worlds), count)
+        self._ends = np.zeros(count, dtype=np.int64)  # the clock at which a group starts anew
+        self._begun = 0  # groups started so far
         self._held = {
             name: self._starts[f"store/{name}"][:1].repeat_interleave(num_worlds, 0)
             for name in _HELD
         }
+        self._spread = {name: _spread(self._starts[f"store/{name}"]) for name in _HIDDEN}
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
         self._law = self._drag_law()
         self._push = Recorded(self._add_drag, self.device)
         self._look = Recorded(self._see, self.device)
-        for k, group in enumerate(self._groups):
-            self._begin(group, k * self.max_steps // count)
+        for k in range(count):
+            self._begin(k, k * int(self._lengths[k]) // count)
 
     def _set_starts(self, starts: Mapping[str, NDArray[Any]]) -> None:
         for name in _MUST_BE_ZERO:
@@ -161,11 +171,15 @@ class DeviceArena:
     def restart(self) -> None:
         """Starts an episode in every world at once, with the first starts in order."""
         self._next = 0
-        for group in self._groups:
-            self._begin(group, 0)
+        for k in range(len(self._groups)):
+            self._begin(k, 0)
 
-    def _begin(self, worlds: np.ndarray, clock: int) -> None:
-        """Starts episodes in some worlds with the next starts."""
+    def _begin(self, k: int, elapsed: int) -> None:
+        """Starts episodes in a group with the next starts, `elapsed` steps on by the clock."""
+        worlds, spare = self._groups[k], self.max_steps - int(self._lengths[k])
+        self._begun += 1
+        first = int(spare * (self._begun * _GOLDEN % 1.0))
+        clock, self._ends[k] = first + elapsed, first + self._lengths[k]
         rows = (self._next + np.arange(len(worlds))) % self._count
         self._next = int(self._next + len(worlds)) % self._count
         picked = torch.as_tensor(rows, device=self.device)
@@ -186,17 +200,19 @@ class DeviceArena:
 
     def begin_ended(self) -> None:
         """Starts new episodes in the worlds whose episodes have ended."""
-        for group in self._groups:
-            if self.clock[group[0]] >= self.max_steps:
-                self._begin(group, 0)
+        for k in self._over():
+            self._begin(k, 0)
 
     @property
-    def ended(self) -> slice | None:
-        """The worlds whose episode has just ended by time; they stand side by side."""
-        for group in self._groups:
-            if self.clock[group[0]] >= self.max_steps:
-                return slice(int(group[0]), int(group[-1]) + 1)
-        return None
+    def ended(self) -> list[slice]:
+        """The groups of worlds whose episodes have just ended by time."""
+        groups = (self._groups[k] for k in self._over())
+        return [slice(int(group[0]), int(group[-1]) + 1) for group in groups]
+
+    def _over(self) -> list[int]:
+        """Returns the groups whose time is up."""
+        pairs = enumerate(zip(self._groups, self._ends, strict=True))
+        return [k for k, (group, end) in pairs if self.clock[group[0]] >= end]
 
     # ---------------------------------------------------------------------- time
 
@@ -248,7 +264,15 @@ class DeviceArena:
         fraction = aabb_score(bounds(places, turns, size), goals)
         seen = self._observation(tips, places, turns)
         tips = tips.reshape(-1, 3, 3)
-        return tips, places, turns, held["goal/position"], size, fraction, seen
+        return tips, places, turns, held["goal/position"], size, fraction, seen, self._unseen()
+
+    def _unseen(self) -> Tensor:
+        """Returns what no observation shows, (N, k)."""
+        parts = []
+        for name in _HIDDEN:
+            centre, scale = self._spread[name]
+            parts.append(((self._held[name] - centre) * scale).reshape(self.num_worlds, -1))
+        return torch.cat(parts, dim=1).to(torch.float32)
 
     def _poses(self) -> Tensor:
         return self._qpos[:, 9:].reshape(self.num_worlds, -1, 7)
@@ -293,3 +317,10 @@ class DeviceArena:
     def close(self) -> None:
         """Releases the engine."""
         self.engine.close()
+
+
+def _spread(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the mean of rows and the factor that makes their deviations one; 0 if all agree."""
+    deviation = rows.std(0, correction=0)
+    varies = deviation > 1e-6
+    return rows.mean(0), torch.where(varies, 1.0 / deviation.clip(min=1e-6), 0.0)

@@ -309,6 +309,7 @@ def causal_graph(
     *,
     blocks: int,
     goals: int,
+    tip_commands: bool = False,
     edges: tuple[Edge, ...] = (),
     constraints: tuple[Edge, ...] = (),
 ) -> CausalGraph:
@@ -318,6 +319,7 @@ def causal_graph(
         names: the variables.
         blocks: how many blocks there are.
         goals: how many goals.
+        tip_commands: whether actions say where fingertips go: joint angles follow from that.
         edges: what the task adds within a moment; they hold in the next one too.
         constraints: pairs of variables that describe one thing.
     """
@@ -333,7 +335,7 @@ def causal_graph(
         *obstacle,
     ]
     out = [(cause, "joint_velocities'") for cause in causes]
-    out += _command_edges()
+    out += _command_edges(tip_commands=tip_commands)
     out += [("joint_positions", "joint_positions'"), ("joint_velocities'", "joint_positions'")]
     for block in block_names:
         for turn, place in (("linear", "cartesian_position"), ("angular", "orientation")):
@@ -349,11 +351,13 @@ def causal_graph(
     return CausalGraph.build(names, out, [*twins, *constraints])
 
 
-def _command_edges() -> list[Edge]:
+def _command_edges(*, tip_commands: bool) -> list[Edge]:
     """Returns what commands follow from: a robot that is placed holds still."""
-    next_ones = "robot/commands'"
-    causes = ("robot/commands", "robot/control_period", "joint_positions", "robot/height")
-    return [("joint_positions", "robot/commands"), *((cause, next_ones) for cause in causes)]
+    wait, period = "robot/command_wait", "robot/control_period"
+    kinematics = ("joint_positions", "robot/height") if tip_commands else ()
+    causes = ("robot/commands", wait, *kinematics)
+    out = [("joint_positions", "robot/commands"), *((c, "robot/commands'") for c in causes)]
+    return [*out, (wait, f"{wait}'"), (period, f"{wait}'")]
 
 
 def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:

@@ -78,6 +78,11 @@ class TriFingerOptions(WorldOptions):
     """`exact` is Coulomb friction; `convex` is MuJoCo's own, by which sliding things hop. None is
     `exact`, but `convex` on a GPU, in scenes of more than ten blocks, and where there is no C
     compiler. The world's `options.contact` says which it became."""
+    contacts: int | None = None
+    """On MuJoCo Warp: room for contacts a world; None: by the number of blocks. Where it is too
+    little, `CapacityError` says so."""
+    constraints: int | None = None
+    """On MuJoCo Warp: room for constraint rows a world; None: four a contact."""
     look: str = "default"
     """`realistic` paints the robot grey."""
     contact_sensors: bool = False
@@ -105,8 +110,15 @@ class TriFingerOptions(WorldOptions):
         if self.contact is not None:
             _one_of("contact", self.contact, CONTACTS)
         _one_of("look", self.look, LOOKS)
-        for name in ("skip_frame", "image_size", "max_blocks"):
+        for name in ("skip_frame", "image_size", "max_blocks", "contacts", "constraints"):
             _positive_whole(name, getattr(self, name))
+        if self.device in ("cpu", "torch") and (self.contacts or self.constraints):
+            raise InvalidValueError(
+                explain(
+                    f"contacts or constraints are given with device={self.device!r}",
+                    allowed="None, for MuJoCo on the CPU has room for any number",
+                )
+            )
         self._check_cameras()
         self._check_rewards()
 

@@ -20,6 +20,7 @@ from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
 from interverse.worlds.trifinger.contacts import FINGERS
 from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import (
     DATUM,
@@ -52,14 +53,19 @@ class _Parked:
 class Physics:
     """N worlds of a scene in an engine, and the drag law that acts on them."""
 
-    def __init__(self, scene: ArenaScene, *, num_worlds: int, device: str, threads: int) -> None:
+    def __init__(self, scene: ArenaScene, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.scene = scene
         self.model = _compiled(scene)
         self.engine: Engine = make_engine(
-            Scene(model=self.model, inertia=_inertia_rules(scene)),
+            Scene(
+                model=self.model,
+                inertia=_inertia_rules(scene),
+                contacts=options.contacts,
+                constraints=options.constraints,
+            ),
             num_worlds=num_worlds,
-            device=device,
-            threads=threads,
+            device=options.device,
+            threads=options.threads,
         )
         live = self.engine.live
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits

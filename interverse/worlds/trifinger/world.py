@@ -33,6 +33,7 @@ from interverse.worlds.trifinger.rewards import Instant, Targets, bounds, sparse
 from interverse.worlds.trifinger.robot import RobotControl, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.scripted import scripted_policy
+from interverse.worlds.trifinger.situations import situations
 from interverse.worlds.trifinger.store import (
     ADDRESS,
     CLOCK,
@@ -49,16 +50,17 @@ from interverse.worlds.trifinger.variables import (
     robot_variables,
     success_variable,
 )
-from interverse.worlds.world import Array, Index, Refusals, Score, State, World
+from interverse.worlds.world import Array, Index, Refusals, Scenario, Score, State, World
 
 _GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
 _SIZES = ("block/size", "block/used")
+_WAIT = "robot/command_wait"
 _COMMAND_KEYS = (
     COMMANDS,
     "joint_positions",
     "robot/height",
     "robot/action_delay",
-    CLOCK,
+    _WAIT,
     "robot/control_period",
 )
 
@@ -79,9 +81,7 @@ class TriFinger(World):
         self.scene = scene_of(self.task, options, self._control)
         self.options = replace(options, contact=self.scene.contact)
         self._set_up_rewards()
-        self._physics = Physics(
-            self.scene, num_worlds=num_worlds, device=options.device, threads=options.threads
-        )
+        self._physics = Physics(self.scene, num_worlds=num_worlds, options=options)
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
         self._edges: ActiveEdges | None = None
@@ -123,6 +123,7 @@ class TriFinger(World):
             tuple(declared),
             blocks=scene.block_count,
             goals=scene.goal_count,
+            tip_commands="end_effector" in options.action_mode,
             edges=tuple(task.edges(scene)),
             constraints=tuple(task.constraints(scene)),
         )
@@ -297,10 +298,11 @@ class TriFinger(World):
     def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
         rows = self._store.rows
-        queue, joints, height, delay, clock, period = (rows[key][where] for key in _COMMAND_KEYS)
+        queue, joints, height, delay, wait, period = (rows[key][where] for key in _COMMAND_KEYS)
         fresh = self._control.command(actions, joints, queue[:, 0], height)
         xp = namespace(queue)
-        newest = xp.where((clock % period != 0)[:, None], queue[:, 0], fresh)
+        newest = xp.where((wait > 0)[:, None], queue[:, 0], fresh)
+        rows[_WAIT][where] = xp.where(wait > 0, wait - 1, period - 1)
         rows[COMMANDS][where] = queue = xp.concat([newest[:, None], queue[:, :-1]], axis=1)
         return xp.take_along_axis(queue, delay[:, None, None], axis=1)[:, 0]
 
@@ -395,6 +397,10 @@ class TriFinger(World):
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the hand-written baseline of five of the tasks."""
         return scripted_policy(self._observer.layout, self.options)
+
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns piles of blocks with fingers on them, and whatever else lets causes act."""
+        return situations(self.options)
 
     # ------------------------------------------------------------ saving, looking
 

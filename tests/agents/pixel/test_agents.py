@@ -22,6 +22,7 @@ from tests.agents.pixel import by_hand
 COUNT, SIZE, ACTIONS = 6, 12, 2
 CROPPED = {"curl": 15, "rad": 15}  # they see the middle of larger pictures
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
+SOFT = [name for name in AGENTS if name != "drq_v2"]  # they have a temperature and slow targets
 TRUNKED = {"curl", "drq", "rad", "sac_ae", "svea"}
 
 
@@ -76,7 +77,7 @@ def under(names, *prefixes: str) -> set[str]:
     return {name for name in names if name.startswith(prefixes)}
 
 
-@pytest.mark.parametrize("name", list(AGENTS))
+@pytest.mark.parametrize("name", SOFT)
 def test_an_update_changes_exactly_what_it_should(name):
     agent, batch = make(name), recorded(name)
     start = parameters(agent)
@@ -90,7 +91,7 @@ def test_an_update_changes_exactly_what_it_should(name):
     assert any(name.startswith("actor_trunk.") for name in start) == (name in TRUNKED)
 
 
-@pytest.mark.parametrize("name", list(AGENTS))
+@pytest.mark.parametrize("name", SOFT)
 def test_only_the_actors_own_layers_feel_its_loss(name):
     agent = make(name, hyper(encoder_rate=STILL, critic_rate=STILL, alpha_rate=STILL))
     start = parameters(agent)
@@ -226,6 +227,50 @@ def test_drq_by_hand():
     chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
     value = np.minimum(*by_hand.values(by_hand.encode(now[0], w), chosen, w))
     assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def test_drq_v2_by_hand():
+    agent, batch = make("drq_v2", still(), fading=10_000), recorded("drq_v2")
+    w, draws = by_hand.weights(agent), twin(agent)
+    start = parameters(agent)
+    losses = agent.update(batch)
+    shift = augmentation("drq_no_noise")
+    now, then = (shift(x, generator=draws)[0] for x in (batch.observations, batch.successors))
+    spread = 1.0 - 0.9 * 1000 / 10_000  # after a warm-up of 1,000 decisions
+    flat = by_hand.flat_maps(then, w, "encoder")
+    actions = near(flat, noise(draws), spread, w)
+    read = by_hand.trunk(flat, w, "target_encoder.trunk")
+    value = np.minimum(*by_hand.values(read, actions, w, "target_critics"))
+    wanted = batch.rewards.numpy() + 0.99**3 * (1.0 - batch.ends.numpy()) * value
+    pair = by_hand.values(by_hand.encode(now, w), batch.actions.numpy(), w)
+    expected = sum(np.mean((one - wanted) ** 2) for one in pair)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    chosen = near(by_hand.flat_maps(now, w, "encoder"), noise(draws), spread, w)
+    value = np.minimum(*by_hand.values(by_hand.encode(now, w), chosen, w))
+    assert float(losses["actor"]) == pytest.approx(-value.mean(), rel=1e-4)
+    assert float(losses["spread"]) == pytest.approx(spread)
+    assert "log_alpha" not in changed(start, parameters(agent)), "there is no temperature"
+
+
+def near(flat, draws, spread, w):
+    mean, _ = np.split(
+        by_hand.perceptron(by_hand.trunk(flat, w, "actor_trunk"), w, "actor.layers"), 2, 1
+    )
+    return np.clip(np.tanh(mean) + np.clip(spread * draws, -0.3, 0.3), -1.0, 1.0)
+
+
+def test_drq_v2_explores_less_and_less():
+    agent = make("drq_v2", hyper(), fading=1_010, last_spread=0.0)
+    seen = recorded("drq_v2").observations.numpy()
+    mean = agent.act(seen, explore=False)
+    wide = np.std([agent.act(seen, explore=True) - mean for _ in range(50)])
+    for _ in range(10):
+        agent.update(recorded("drq_v2"))
+    mean = agent.act(seen, explore=False)
+    assert wide > 0.0
+    assert np.allclose(agent.act(seen, explore=True), mean), "the spread has gone"
+    with pytest.raises(InvalidValueError, match="last_spread 2"):
+        make("drq_v2", last_spread=2.0)
 
 
 def test_svea_by_hand():

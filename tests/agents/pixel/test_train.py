@@ -183,7 +183,7 @@ def test_a_path_is_a_policy(tmp_path):
 def test_a_folder_of_another_run_is_not_touched(tmp_path):
     train(config(tmp_path, steps=25), make_env=Dot)
     before = (tmp_path / "policy" / "policy.safetensors").read_bytes()
-    with pytest.raises(InvalidValueError, match="holds another run: seed differ"):
+    with pytest.raises(InvalidValueError, match="holds another run: seed"):
         train(config(tmp_path, steps=25, seed=1), make_env=Dot)
     assert (tmp_path / "policy" / "policy.safetensors").read_bytes() == before
 

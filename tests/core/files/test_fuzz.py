@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.cli.report import read_folder
 from interverse.core.errors import InterverseError
+from interverse.core.files.yaml_text import read_yaml
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect
 from interverse.data.pairs.header import PairHeader
 from interverse.envs import Snapshot
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.folder import claim, read_index
+from interverse.reports.runs import read_folder
 from interverse.results import Results
 from interverse.results.training import from_curves
 from interverse.rollouts import Episode
@@ -91,6 +92,8 @@ def targets(tmp_path_factory):
     made["index.json"] = through(root / "e" / "index.json", lambda path: read_index(path.parent))
     second_version(root / "old.zip")
     made["zip"] = through(root / "old.zip", load_archive)
+    (root / "sweep.yaml").write_text("tasks: [a, b]\ntrain:\n  steps: 100\nepisodes: 3\n")
+    made["yaml"] = through(root / "sweep.yaml", read_yaml)
     (root / "pairs").mkdir()
     (root / "pairs" / "index.json").write_text(json.dumps(_pairs_index()))
     made["pairs"] = through(root / "pairs" / "index.json", lambda p: PairHeader.load(p.parent))

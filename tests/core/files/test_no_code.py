@@ -128,7 +128,7 @@ def test_a_report_opens_no_policy_that_results_name(tmp_path, monkeypatch):
     (tmp_path / "e").mkdir()
     named = replace(results, provenance={**results.provenance, "runs": runs})
     named.to_parquet(tmp_path / "e" / "results.parquet")
-    monkeypatch.setattr(policy, "_saved", lambda path: pytest.fail(f"opened {path}"))
+    monkeypatch.setattr(policy, "load_policy", lambda path: pytest.fail(f"opened {path}"))
     assert main(["report", str(tmp_path / "e")]) == 0
     page = (tmp_path / "e" / "report" / "index.html").read_text()
     assert "the policy is not known by a name; pass --policy" in page

@@ -22,6 +22,7 @@ from interverse.core.files.hdf5 import open_hdf5
 from interverse.core.files.json_text import parse_json, read_json
 from interverse.core.files.npz import read_npz
 from interverse.core.files.parquet import read_parquet
+from interverse.core.files.yaml_text import parse_yaml, read_yaml
 from interverse.core.files.zip_archive import open_zip
 from interverse.envs import Snapshot
 from interverse.protocols.protocol import Protocol
@@ -294,3 +295,37 @@ with atomic(pathlib.Path({str(tmp_path)!r}) / "a.json") as partial:
         assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     assert write_json(tmp_path / "b.json", {"b": 1, "a": 2}).read_text().index("a") < 10
     assert issubclass(StorageError, OSError)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: &x 1\nb: *x", "line 1, has an anchor"),
+        ("a: 1\nb: !!python/object/apply:os.system [ls]", "line 2, has a tag"),
+        ("a: 1\na: 2", "line 2, has a second key 'a'"),
+        ("? [1]\n: 2", "a key that is no name"),
+        ("<<: {a: 1}", "a key that is no name"),
+        ("[" * 3000, "more than 20 levels deep"),
+        ("- " * 3000, "more than 20 levels deep"),
+        ("[" + "1," * 30_000 + "]", "parts"),
+        ("a: 1\n" * 30_000, "bytes"),
+        ("a: b: c", "is no YAML"),
+        ("\0", "is no YAML"),
+        (b"\xff\xfe\x00", "is no YAML"),
+        ("--- a\n--- b", "is no YAML"),
+    ],
+)
+def test_yaml_that_is_more_than_data_is_refused(text, told):
+    with pytest.raises(FileFormatError, match=told):
+        parse_yaml(text)
+
+
+def test_yaml_files_are_mappings_of_known_keys(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("steps: 1_000\noff: no\nrate: .5\ntext: '3'\nnone:\n")
+    assert read_yaml(file) == {"steps": 1000, "off": "no", "rate": 0.5, "text": "3", "none": None}
+    with pytest.raises(LookupError, match=r"unknown key of run.yaml 'off'.*Allowed: none, rate"):
+        read_yaml(file, ("steps", "rate", "text", "none"))
+    file.write_text("- 1")
+    with pytest.raises(FileFormatError, match="holds a list"):
+        read_yaml(file)

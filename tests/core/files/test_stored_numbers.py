@@ -11,6 +11,7 @@ import pytest
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.cache import cache_folder, datasets_folder
 from interverse.data import load_dataset
+from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect
 from interverse.data.pairs import shards
 from interverse.data.pairs.header import PairHeader
@@ -43,6 +44,22 @@ def test_a_data_set_of_another_version_is_not_taken_for_ones_own(tmp_path):
     load_dataset("blocks/observed-3-v1", "test", folder=tmp_path / "cache", episodes=2)
     (file,) = (tmp_path / "cache").glob("*.h5")
     assert f"-{header['version']}.h5" in file.name
+
+
+def test_an_altered_picture_of_a_finished_data_set_is_noticed(tmp_path):
+    config = Collect(id="blocks/observed-3-v1", out=tmp_path / "d.h5", episodes=3, images=True)
+    collect(config)
+    whole = open_dataset(config.out).images()
+    with h5py.File(config.out, "r+") as file:
+        file["images"][1, 0, 0, 0, 0] ^= 1
+    data = open_dataset(config.out)
+    assert np.array_equal(data.images([0, 2]), whole[[0, 2]])
+    with pytest.raises(FileFormatError, match="pictures of episode 1 were changed"):
+        data.images()
+    with h5py.File(config.out, "r+") as file:
+        file["checks/images"][1] = 7
+    with pytest.raises(FileFormatError, match="checksums of the pictures were changed"):
+        data.images([0])
 
 
 def test_the_cache_is_where_the_variable_says(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 import interverse as iv
 from interverse.core.arrays import from_rotation_vector, to_mujoco
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import (
     Solids,
     _block_depths,
@@ -30,7 +31,7 @@ NO_OBSTACLE = Solids((), *(np.zeros((1, 0, k)) for k in (3, 4, 3)), np.zeros((1,
 
 @pytest.fixture(scope="module")
 def physics():
-    made = Physics(SCENE, num_worlds=1, device="cpu", threads=1)
+    made = Physics(SCENE, num_worlds=1, options=TriFingerOptions(threads=1))
     yield made
     made.close()
 

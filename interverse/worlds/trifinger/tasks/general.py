@@ -18,6 +18,7 @@ from interverse.scm import Box, Integers, Space, Variable, table
 from interverse.scm.store import Rows, Store
 from interverse.worlds.trifinger.editing import GOAL_FLOOR, GOAL_SHARE, goal_place
 from interverse.worlds.trifinger.objects import block_variables
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
 from interverse.worlds.trifinger.robot import HEIGHT, RAISED, SUBSTEP
 from interverse.worlds.trifinger.scene import ArenaScene, Block, parking_position
@@ -51,7 +52,7 @@ class Heaps:
     def __init__(self, most: int) -> None:
         blocks = tuple(Block(position=parking_position(i)) for i in range(most))
         scene = ArenaScene(blocks=blocks)
-        self._physics = Physics(scene, num_worlds=1, device="cpu", threads=1)
+        self._physics = Physics(scene, num_worlds=1, options=TriFingerOptions(threads=1))
         variables = [*arena_variables(scene), *robot_variables(scene)]
         variables += [v for i in range(most) for v in block_variables(scene, i)]
         start = starting_rows(scene)

@@ -93,7 +93,7 @@ class ActiveSpaces(Mapping[str, Space]):
         self._variables, self._values, self._name = variables, values, name
 
     def __getitem__(self, name: str) -> Space:
-        space = self._variables[name].resolve(self._values).space(self._name)
+        space = self._variables[name].resolve(self._values).region(self._name)
         if space is None:
             raise InvalidValueError(explain(f"{name} has no space to draw from"))
         return space

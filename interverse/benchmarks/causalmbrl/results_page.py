@@ -1,0 +1,245 @@
+"""The page of results: printed tables made again, and what the models know of causes.
+
+`python -m interverse.benchmarks.causalmbrl.results_page RESULTS PAGE` prints PAGE from the rows
+under RESULTS. Nothing on it is written by hand.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from scipy import stats
+
+from interverse.benchmarks.causalmbrl.pages import Section, numbers, written_page
+from interverse.benchmarks.causalmbrl.published import TABLES, printed
+from interverse.core.files import atomic
+from interverse.models.checkpoint import read_json
+
+_LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
+_SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}
+_FEWEST = 10  # models and seeds below which a correlation says nothing
+_YARDSTICKS = ("true world", "true world, other noise", "copy of the fact")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRow:
+    """The scores of one model, loss and seed in one world."""
+
+    world: str
+    options: Mapping[str, Any]
+    model: str
+    loss: str
+    seed: int
+    epochs: int
+    scores: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Model and loss, for tables."""
+        return f"{self.model} {self.loss}"
+
+    def value(self, name: str) -> float:
+        """Returns a score by its short name; NaN where it was not made."""
+        path = _PATHS[name]
+        found: Any = self.scores
+        for part in path:
+            found = found.get(part) if isinstance(found, Mapping) else None
+            if found is None:
+                return float("nan")
+        return float(found)
+
+
+_PATHS = {
+    "H@1 after 1": ("ranking", "1", "hits"),
+    "H@1 after 5": ("ranking", "5", "hits"),
+    "planning success": ("planning", "5", "open", "success"),
+    "CF-H@1": ("recovery", "counterfactual", "hits"),
+    "effect error": ("recovery", "counterfactual", "effect_error"),
+    "graph F1": ("recovery", "fixed", "f1"),
+    "graph SHD": ("recovery", "fixed", "shd"),
+}
+
+
+def load_rows(folder: Path) -> list[ResultRow]:
+    """Returns every scored model under a folder, of `interverse reproduce` and `interverse fit`."""
+    out = []
+    for path in sorted(folder.rglob("*.json")):
+        record = read_json(path) if ".seed-" in path.name or path.name.startswith("seed-") else {}
+        if "model" not in record or "scores" not in record:
+            continue
+        options = dict(record.get("options", {}))
+        options.pop("cpt_seed", None)  # draws of the mechanisms are runs like seeds
+        for variant, scores in record["scores"].items():
+            out.append(
+                ResultRow(
+                    world=record["world"],
+                    options=options,
+                    model=record["model"],
+                    loss=_LABELS[record["loss"]] if variant == "model" else variant,
+                    seed=record["seed"],
+                    epochs=record["sizes"]["epochs"],
+                    scores=scores,
+                )
+            )
+    return out
+
+
+def beside(folder: Path) -> tuple[int, int]:
+    """Returns how many printed numbers stand beside ours under a folder, and how many there are."""
+    every = [
+        (entry.table, entry.world, entry.loss, entry.model, entry.steps, entry.metric)
+        for number in TABLES
+        for entry in printed(number)
+    ]
+    wanted = set(every)
+    found = {
+        (content["table"], c["world"], c["loss"], c["model"], c["steps"], c["metric"])
+        for content in _contents(folder)
+        for c in content["cells"]
+        if c["published"] is not None
+    }
+    return len(wanted & found), len(every)
+
+
+def _contents(folder: Path) -> list[dict[str, Any]]:
+    return [read_json(path) for path in sorted(folder.glob("*/table-*.json"))]
+
+
+def table_sections(folder: Path) -> Iterator[Section]:
+    """Yields one section per printed table, H@1 and success alone."""
+    for content in sorted(_contents(folder), key=lambda c: (c["table"], c["epochs"] or 0)):
+        metric = _SHOWN[content["kind"]]
+        own = [c for c in content["cells"] if c["metric"] == metric]
+        for world in dict.fromkeys(cell["world"] for cell in own):
+            cells = [cell for cell in own if cell["world"] == world]
+            runs = [len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"]
+            told = f"Runs a row: {min(runs)} to {max(runs)}" if runs else "Baselines alone"
+            judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
+            epochs = "" if content["epochs"] is None else f" at {content['epochs']} epochs a stage"
+            remark = (
+                f"{told}{epochs}; {sum(judged)} of {len(judged)} differences have an interval"
+                " without 0."
+            )
+            title = f"Table {content['table']}, {world}{epochs}"
+            yield title, [remark], numbers(cells)
+
+
+def knowledge_section(rows: Sequence[ResultRow], world: str) -> Section:
+    """Returns prediction beside what a model knows of causes, with the yardsticks first."""
+    mine = [row for row in rows if row.world == world and not row.options]
+    names = list(_PATHS)
+    grid = [["model", "runs", *names]]
+    grid += [[name, "", *line] for name, line in _yardsticks(mine, names)]
+    for label in sorted({row.label for row in mine}):
+        own = [row for row in mine if row.label == label]
+        cells = [_mean_text([row.value(name) for row in own]) for name in names]
+        grid.append([label, str(len(own)), *cells])
+    told = [
+        f"{name}: {_correlated(mine, 'H@1 after 1', name)}"
+        for name in ("CF-H@1", "graph F1", "planning success")
+    ]
+    remark = "Rank correlation over runs of H@1 after 1 step with " + "; ".join(told) + "."
+    return f"Prediction and causes in {world}", [remark], grid
+
+
+def _yardsticks(rows: Sequence[ResultRow], names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yields the scores of the true world with and without the noise, and of a copied fact."""
+    recoveries = [row.scores["recovery"] for row in rows if "recovery" in row.scores]
+    if not recoveries:
+        return
+    for yardstick in _YARDSTICKS:
+        found = [r["counterfactual_ceilings"][yardstick] for r in recoveries]
+        values = {
+            "CF-H@1": [one["hits"] for one in found],
+            "effect error": [one["effect_error"] for one in found],
+        }
+        if yardstick == _YARDSTICKS[0]:
+            values["graph F1"] = [r["ceiling"]["fixed"]["f1"] for r in recoveries]
+            values["graph SHD"] = [r["ceiling"]["fixed"]["shd"] for r in recoveries]
+        yield yardstick, [f"{np.mean(values[n]):.3g}" if n in values else "" for n in names]
+
+
+def _mean_text(values: Sequence[float]) -> str:
+    kept = np.array([value for value in values if np.isfinite(value)])
+    if not len(kept):
+        return ""
+    spread = f" +- {kept.std():.2g}" if len(kept) > 1 else ""
+    return f"{kept.mean():.3g}{spread}"
+
+
+def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> str:
+    pairs = np.array([(row.value(x), row.value(y)) for row in rows]).reshape(-1, 2)
+    pairs = pairs[np.isfinite(pairs).all(1)]
+    if len(pairs) < _FEWEST or (pairs.std(0) == 0).any():
+        return f"not given ({len(pairs)} runs)"
+    return f"{float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]):.2f} ({len(pairs)} runs)"
+
+
+def option_section(rows: Sequence[ResultRow], option: str, title: str) -> Section:
+    """Returns H@1 by both rules and planning by the values of one option (Figures 24 and 26)."""
+    fields = ("H@1 after 1", "H@1 after 5", "planning success")
+    grid = [["value", "model", "runs", *fields]]
+    mine = [row for row in rows if set(row.options) == {option}]
+    for value in sorted({str(row.options[option]) for row in mine}):
+        for label in sorted({row.label for row in mine}):
+            own = [r for r in mine if str(r.options[option]) == value and r.label == label]
+            if own:
+                cells = [_mean_text([row.value(name) for row in own]) for name in fields]
+                grid.append([value, label, str(len(own)), *cells])
+    worlds = ", ".join(sorted({row.world for row in mine}))
+    return title, [f"{worlds}, option `{option}`; +- is the deviation over seeds."], grid
+
+
+def results_page(folder: Path) -> str:
+    """Returns the page as Markdown."""
+    rows = load_rows(folder)
+    done, every = beside(folder)
+    opening = (
+        "What the numbers are",
+        [
+            f"{done} of the paper's {every} printed numbers stand beside ours. Every number below"
+            " is printed from the rows in `results/causalmbrl` by"
+            " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit,"
+            " command, device, seed and training. A cell is ours by the published rule, then the"
+            " printed number in brackets; +- is the standard deviation over runs; a star marks a"
+            " difference whose 95 % interval by Welch has no 0 in it. The commands of all rows,"
+            " made and missing, are in `results/causalmbrl/README.md`.",
+            f"Do models that predict well also know what causes what? With {len(rows)} runs of"
+            f" {len({row.label for row in rows})} models the question is open; correlations are"
+            f" given from {_FEWEST} runs in one world on.",
+        ],
+        [["runs", "models", "worlds"], _sizes(rows)],
+    )
+    worlds = sorted({row.world for row in rows if not row.options})
+    sections = [opening, *(knowledge_section(rows, world) for world in worlds)]
+    for option, title in (
+        ("skewness", "Figure 24: skewness of the chances"),
+        ("movement", "Figure 26: objects that move from episode to episode"),
+    ):
+        section = option_section(rows, option, title)
+        if len(section[2]) > 1:
+            sections.append(section)
+    sections += list(table_sections(folder))
+    title = "World models beside the paper, and what they know of causes"
+    return written_page(title, sections, ())[0]
+
+
+def _sizes(rows: Sequence[ResultRow]) -> list[str]:
+    models = {row.label for row in rows}
+    return [str(len(rows)), str(len(models)), str(len({row.world for row in rows}))]
+
+
+def main(words: Sequence[str]) -> None:
+    """Writes the page."""
+    folder, page = (Path(word) for word in words)
+    atomic.write_text(page, results_page(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,164 @@
+"""Confounding curves: models trained at one strength of the confounder, tested without it.
+
+Sets of pairs that differ in nothing but the variable `confounding` are collected first. A model
+trains on one of them, in some of the houses; in the other houses it is tested at its own strength
+(ID) and at strength 0 (OOD), where object, lamp and distance no longer tell the action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from interverse.benchmarks.causalmbrl.rows import Record
+from interverse.benchmarks.causaltriplet.verdicts import summary
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
+from interverse.models.checkpoint import read_json
+from interverse.models.pairs.baselines import constant_answer, object_only
+from interverse.models.pairs.config import PairFit
+from interverse.models.pairs.fit import SETS, fingerprint, fit_pairs
+from interverse.models.pairs.recipes import recipe
+from interverse.models.pairs.tensors import PairTensors
+
+Rows = NDArray[np.int64]
+BASELINES = {"constant answer": constant_answer, "object only": object_only}
+"""Answers without looking at the pictures."""
+_VALID = 0.1  # of the pairs of training houses
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfoundedSplit:
+    """Rows of the four sets in the pairs at one strength, followed by those at strength 0."""
+
+    train: Rows
+    valid: Rows
+    test_id: Rows
+    test_ood: Rows
+
+
+def confounding_curve(
+    sets: Mapping[float, PairTensors],
+    out: Path,
+    *,
+    models: Sequence[str] = ("lite0", "lite0-icm", "lite0-sms"),
+    seeds: int = 10,
+    fit: PairFit | None = None,
+    say: Callable[[str], None] = print,
+) -> list[dict[str, Any]]:
+    """Returns accuracy by model and strength, over seeds; rows on disk are not made again.
+
+    Args:
+        sets: pairs by the strength they were collected at, 0 among them, of the same houses.
+        out: the folder; each model, strength and seed has a file under `rows`.
+        models: recipes.
+        seeds: 1 to N; they draw houses, weights and order.
+        fit: how to train, if not as the recipe says.
+        say: is told each row.
+    """
+    if 0 not in sets:
+        raise InvalidValueError(
+            explain(f"sets have strengths {sorted(sets)}", allowed="0 among them, to test without")
+        )
+    for seed in range(1, seeds + 1):
+        for strength, pairs in sorted(sets.items()):
+            both = joined(pairs, sets[0])
+            split = confounded_split(pairs, sets[0], seed)
+            for model in (*BASELINES, *models):
+                asked = {"model": model, "strength": float(strength), "seed": seed}
+                accuracy = _accuracy(out, asked, both, split, fit)
+                say(f"{model} at {strength:g}, seed {seed}: {accuracy}")
+    return curve(out)
+
+
+def joined(pairs: PairTensors, plain: PairTensors) -> PairTensors:
+    """Returns the pairs of two sets in one, for training; of factors and extras none are left."""
+    if (pairs.verbs, pairs.nouns, pairs.size) != (plain.verbs, plain.nouns, plain.size):
+        raise InvalidValueError(
+            explain("the sets differ in actions, objects or size", fix="Collect them alike")
+        )
+    masks = None
+    if pairs.masks is not None and plain.masks is not None:
+        masks = torch.cat([pairs.masks, plain.masks])
+    return replace(
+        pairs,
+        images=torch.cat([pairs.images, plain.images]),
+        verb=torch.cat([pairs.verb, plain.verb]),
+        noun=torch.cat([pairs.noun, plain.noun]),
+        masks=masks,
+        factors={},
+        extra={},
+    )
+
+
+def confounded_split(
+    pairs: PairTensors, plain: PairTensors, seed: int, test_houses: float = 0.25
+) -> ConfoundedSplit:
+    """Returns the sets of a seed: no house of a test is trained in, at either strength."""
+    own, other = pairs.extra["scenes"], plain.extra["scenes"]
+    houses = np.unique(np.concatenate([own, other]))
+    rng = generator(seed=seed, name="pairs/confounding")
+    tested = rng.permutation(houses)[: max(1, round(test_houses * len(houses)))]
+    seen = rng.permutation(np.flatnonzero(~np.isin(own, tested)))
+    cut = max(1, round(_VALID * len(seen)))
+    return ConfoundedSplit(
+        train=seen[cut:],
+        valid=seen[:cut],
+        test_id=np.flatnonzero(np.isin(own, tested)),
+        test_ood=len(own) + np.flatnonzero(np.isin(other, tested)),
+    )
+
+
+def curve(out: Path) -> list[dict[str, Any]]:
+    """Returns the curve of the rows in a folder: model, strength, and both accuracies by seed."""
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for path in sorted((out / "rows").glob("*.json")):
+        row = read_json(path)
+        groups.setdefault((row["model"], row["strength"]), []).append(row)
+    return [
+        {"model": model, "strength": strength, "sizes": rows[0]["sizes"]}
+        | {
+            name: summary({str(row["seed"]): row["accuracy"][name] for row in rows})
+            for name in ("test_id", "test_ood")
+        }
+        for (model, strength), rows in sorted(groups.items())
+    ]
+
+
+def _accuracy(
+    out: Path,
+    asked: Mapping[str, Any],
+    pairs: PairTensors,
+    split: ConfoundedSplit,
+    fit: PairFit | None,
+) -> dict[str, float]:
+    """Returns ID and OOD accuracy of a model at a strength and seed, from its file if it is there.
+
+    Of a trained model they are those of the epoch that is best on validation.
+    """
+    model, seed = asked["model"], asked["seed"]
+    name = f"{model.replace(' ', '-')}.strength-{asked['strength']:g}.seed-{seed}.json"
+    record = Record(out / "rows" / name, asked)
+    if "accuracy" in record.content:
+        return dict(record.content["accuracy"])
+    record.content["sizes"] = {name: len(getattr(split, name)) for name in SETS}
+    if model in BASELINES:
+        record.content["accuracy"] = BASELINES[model](pairs, split)
+    else:
+        chosen = recipe(model)
+        run = fit_pairs(chosen.model, pairs, split, fit=fit or chosen.fit, seed=seed)
+        record.content |= {
+            "weights": run.weights,
+            "fit": run.work.fit.decides(),
+            "data": fingerprint(pairs, run.sets),
+            "accuracy": dict(run.selection["best_valid"]),
+        }
+    record.write()
+    return dict(record.content["accuracy"])

@@ -1,0 +1,124 @@
+"""Config files of the verbs: `--config FILE` stands for flags, and each run writes its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from tyro.conf import Positional, Suppress
+
+from interverse.cli.flags import flag_words
+from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.core.files.atomic import write_text
+from interverse.core.files.yaml_text import check_keys, read_yaml
+
+CONFIG_FILE = "config.yaml"
+_FLAG, _VERB = "--config", "verb"
+
+
+def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Returns a command's words without `--config FILE`, and what the file holds.
+
+    A flag on the command line wins over the file's.
+    """
+    rest, files = _split(args)
+    if not files:
+        return rest, {}
+    if len(files) > 1:
+        raise InvalidValueError(explain(f"{_FLAG} is given {len(files)} times", allowed="once"))
+    held = read_yaml(files[0])
+    meant = held.pop(_VERB, verb)
+    if meant != verb:
+        raise InvalidValueError(
+            explain(f"{files[0]} is for `interverse {meant}`, and this is `interverse {verb}`")
+        )
+    given = {_name(word) for word in rest if word.startswith("--")}
+    return rest, {name: value for name, value in held.items() if name not in given}
+
+
+def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]) -> list[str]:
+    """Returns the words of a command: the file's values as flags, then those that were given."""
+    check_keys(held, [item.name for item in fields(config)], _FLAG.removeprefix("--"))
+    bare = [name for name in _marked(config, Positional) if held.get(name) is not None]
+    front: list[str] = []
+    if not (rest and not rest[0].startswith("-")):  # a folder or an id on the command line wins
+        for name in bare:
+            value = held[name]
+            front += [str(part) for part in (value if isinstance(value, list) else [value])]
+    return [*front, *rest, *flag_words({n: v for n, v in held.items() if n not in bare})]
+
+
+def config_text(config: Any, verb: str) -> str:
+    """Returns a config as YAML that `--config` reads: the verb, then every value that is set."""
+    hidden = _marked(type(config), Suppress)
+    names = [item.name for item in fields(config) if item.name not in hidden]
+    values = {name: getattr(config, name) for name in names}
+    told = {name: value for name, value in values.items() if value not in (None, (), {})}
+    plain = {_VERB: verb, **told}
+    return "".join(f"{name}: {json.dumps(value, default=str)}\n" for name, value in plain.items())
+
+
+@contextmanager
+def kept(config: Any, verb: str, folder: Path | None) -> Iterator[None]:
+    """Keeps a command's config beside what it writes.
+
+    It is there while the command runs, so that a killed one can be started again; a refused command
+    leaves nothing, and what an earlier one wrote stays.
+    """
+    if folder is None:
+        yield
+        return
+    file = folder.with_suffix(".config.yaml") if folder.suffix else folder / CONFIG_FILE
+    text, is_new = config_text(config, verb), not file.exists()
+    made = [path for path in file.parents if not path.exists()]
+    try:
+        if is_new:
+            write_text(file, text)
+        yield
+    except (InterverseError, OSError):
+        if is_new:
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # something else is in it
+            for path in made:
+                path.rmdir()
+        raise
+    write_text(file, text)
+
+
+def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    rest, files = [], []
+    words = iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name != _FLAG:
+            rest.append(word)
+            continue
+        value = value if equals else next(words, "")
+        if not value:
+            raise InvalidValueError(explain(f"{_FLAG} names no file", fix=f"{_FLAG} run.yaml"))
+        files.append(value)
+    return rest, files
+
+
+def _marked(config: type[Any], mark: Any) -> list[str]:
+    """Returns the fields with a mark of tyro's: given without a flag, or not given at all."""
+    hints = get_type_hints(config, include_extras=True)
+    return [
+        item.name
+        for item in fields(config)
+        if mark in getattr(hints[item.name], "__metadata__", ())
+    ]
+
+
+def _name(word: str) -> str:
+    """Returns the field that a flag sets.
+
+    >>> _name("--no-episodes"), _name("--checkpoint-every=5")
+    ('episodes', 'checkpoint_every')
+    """
+    flag = word.partition("=")[0].removeprefix("--").removeprefix("no-")
+    return flag.replace("-", "_")

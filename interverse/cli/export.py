@@ -1,0 +1,47 @@
+"""`interverse export`: a trained policy as a folder to publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from interverse.reports.export import export as write_export
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """Writes a folder ready for the Hugging Face Hub: card, weights, TorchScript, ONNX, video."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The folder of a training run, or of its policy."""
+    out: Path | None = None
+    """Where to write; by default a folder `export` in the run."""
+    results: tuple[Path, ...] = ()
+    """Folders of evaluations of this policy, for the card; by default the run's own."""
+    onnx: bool = False
+    """Insist on ONNX; without the flag it is written where the package onnx is installed."""
+    video: bool = True
+    """Play an episode and film it."""
+    seed: int = 0
+    """The seed of that episode."""
+
+
+def out_folder(config: Export) -> Path:
+    """Returns where files go if no folder is given."""
+    return config.run / "export"
+
+
+def export(config: Export) -> Path:
+    """Writes the folder and says what is in it."""
+    given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
+    given["onnx"] = config.onnx or None
+    folder = write_export(given.pop("run"), given.pop("out") or out_folder(config), **given)
+    console = Console()
+    for file in sorted(folder.iterdir()):
+        if file.is_file():
+            console.print(f"{file}  {file.stat().st_size:,} bytes", soft_wrap=True)
+    return folder

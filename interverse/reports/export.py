@@ -1,0 +1,215 @@
+"""A trained policy as a folder to publish: card, weights, TorchScript, ONNX, scores and a video."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import write_text
+from interverse.core.files.json_text import read_json_object
+from interverse.envs import make
+from interverse.protocols.evaluate import RESULT_FILE
+from interverse.reports.runs import is_of_policy, read_folder, run_scores
+from interverse.results import Results, tables
+from interverse.results.text import TextTable
+from interverse.rollouts.policy_card import CARD
+from interverse.rollouts.policy_world import PolicyWorld, policy_world
+
+CARD_FILE, VIDEO_FILE = "README.md", "replay.mp4"
+SCRIPT_FILE, ONNX_FILE = "policy.pt", "policy.onnx"
+_PICTURES = 250  # of a video, about: ten seconds
+
+
+def export(
+    run: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    results: Sequence[str | os.PathLike[str]] = (),
+    onnx: bool | None = None,
+    video: bool = True,
+    seed: int = 0,
+) -> Path:
+    """Writes a folder that can be published as it is, on the Hugging Face Hub for instance.
+
+    It holds a model card with the scores and their intervals, the policy (safetensors and JSON),
+    TorchScript, ONNX where it is installed, the table of scores, and a video of one episode. The
+    folder is a policy like any other: `evaluate`, `explain` and `view` take it.
+
+    Args:
+        run: the folder of a training run or of its policy.
+        out: where to write; by default a folder `export` in the run.
+        results: folders of evaluations of this policy; by default the largest one in the run, or
+            else the scores of its last checkpoint.
+        onnx: whether to write ONNX; None does where the package onnx is installed.
+        video: whether to play an episode and film it.
+        seed: of that episode.
+
+    Returns:
+        The folder.
+    """
+    known = _known(Path(run))
+    source = Path(known.policy)
+    target = Path(run) / "export" if out is None else Path(out)
+    scores = _scores(Path(run), source, results)
+    _write_policy(source, target, onnx=onnx)
+    if scores is not None:
+        scores.to_parquet(target / RESULT_FILE)
+    if video:
+        _film(known, target / VIDEO_FILE, seed)
+    write_text(target / CARD_FILE, _card(known, target, scores, video=video))
+    return target
+
+
+def _known(run: Path) -> PolicyWorld:
+    known = policy_world(run)
+    if known.task is None or not (Path(known.policy) / CARD).is_file():
+        raise InvalidValueError(
+            explain(
+                f"{run} holds no policy that names its world",
+                allowed="the folder of a run of `interverse train`, or of its policy",
+            )
+        )
+    return known
+
+
+def _scores(run: Path, policy: Path, given: Sequence[str | os.PathLike[str]]) -> Results | None:
+    if not given:
+        return run_scores(run, policy)
+    parts = [read_folder(Path(folder)) for folder in given]
+    for folder, part in zip(given, parts, strict=True):
+        if not is_of_policy(part, policy):
+            raise InvalidValueError(
+                explain(
+                    f"{os.fspath(folder)} holds scores of another policy than {policy}",
+                    fix=f"Evaluate this one: interverse evaluate {run} --out {run}/results",
+                )
+            )
+    return Results.concat(parts)
+
+
+def _write_policy(source: Path, target: Path, *, onnx: bool | None) -> None:
+    """Writes the policy in each of its forms."""
+    from interverse.rollouts.policy import load_policy  # loads Torch
+    from interverse.rollouts.torchscript import save_onnx, save_torchscript
+
+    policy = load_policy(source)
+    policy.save(target)
+    save_torchscript(policy, target / SCRIPT_FILE)
+    if onnx or (onnx is None and importlib.util.find_spec("onnx") is not None):
+        save_onnx(policy, target / ONNX_FILE)
+
+
+def _film(known: PolicyWorld, path: Path, seed: int) -> None:
+    from interverse.rollouts import rollout
+    from interverse.rollouts.video import record_episode  # imageio-ffmpeg, or the line naming it
+
+    env = make(str(known.task), **known.options)
+    try:
+        episode = rollout(env, known.policy, seed=seed)
+    finally:
+        env.close()
+    record_episode(episode, path, every=-(-len(episode.actions) // _PICTURES))
+
+
+def _card(known: PolicyWorld, folder: Path, scores: Results | None, *, video: bool) -> str:
+    """Returns the model card: YAML front matter, then Markdown."""
+    trained = read_json_object(folder / CARD)["trained"]
+    name = f"{_algorithm(trained)}-{str(known.task).replace('/', '-')}"
+    table = None if scores is None else tables.scores(scores)
+    front = "\n".join(f"{k}: {json.dumps(v)}" for k, v in _front(name, known, scores).items())
+    parts = [f"---\n{front}\n---", f"# {name}", _about(known, trained)]
+    if video:
+        parts.append(f'<video src="{VIDEO_FILE}" controls muted loop></video>')
+    parts += ["## Scores", _scores_text(table, scores)]
+    parts += ["## Use", _use(folder, str(known.task))]
+    parts += ["## Training", "```json\n" + json.dumps(trained, indent=1) + "\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _algorithm(trained: Mapping[str, Any]) -> str:
+    config = trained.get("config")
+    return str(config.get("algorithm", "ppo")) if isinstance(config, Mapping) else "policy"
+
+
+def _front(name: str, known: PolicyWorld, scores: Results | None) -> dict[str, Any]:
+    task = str(known.task)
+    front: dict[str, Any] = {
+        "library_name": "interverse",
+        "pipeline_tag": "reinforcement-learning",
+        "tags": ["interverse", "reinforcement-learning", "causality", task],
+    }
+    if scores is not None:
+        front["model-index"] = [{"name": name, "results": _index(scores)}]
+    return front
+
+
+def _index(scores: Results) -> list[dict[str, Any]]:
+    """Returns the scores as the Hub reads them: one entry per protocol, a metric each."""
+    last = scores.final().distinct()
+    found = {metric: tables.estimates(last, metric) for metric in last.metrics}
+    out = []
+    for key in tables.groups(last):
+        metrics = [
+            {"type": metric, "name": metric, "value": round(rows[key].value, 6)}
+            | {"args": {"interval_95": [round(rows[key].low, 6), round(rows[key].high, 6)]}}
+            for metric, rows in found.items()
+            if rows[key].value == rows[key].value
+        ]
+        _, task, protocol = key
+        out.append(
+            {
+                "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+                "dataset": {"type": task, "name": f"{task} {protocol}", "config": protocol},
+                "metrics": metrics,
+            }
+        )
+    return out
+
+
+def _about(known: PolicyWorld, trained: Mapping[str, Any]) -> str:
+    options = ", ".join(f"`{n}={json.dumps(v)}`" for n, v in known.options.items())
+    lines = [
+        f"A policy for the world `{known.task}` of interverse: worlds you can intervene on.",
+        f"Trained with {_algorithm(trained)} for {trained.get('steps', 'unknown')} steps"
+        f" (interverse {trained.get('version', 'unknown')}).",
+    ]
+    return "\n".join(lines + [f"Options of the world: {options}."] * bool(options))
+
+
+def _scores_text(table: TextTable | None, scores: Results | None) -> str:
+    if table is None or scores is None:
+        return "This policy was not evaluated."
+    told = scores.provenance.get("command")
+    made = [f"Made by: `{told}`"] if told else []
+    return "\n\n".join([str(table.render("markdown")), *made])
+
+
+def _use(folder: Path, task: str) -> str:
+    text = f"""The folder is a policy that carries its world: id, options and observation layout.
+
+```shell
+pip install 'interverse[torch]'
+interverse evaluate PATH_OF_THIS_FOLDER --episodes 20
+```
+
+```python
+import interverse as iv
+
+results = iv.evaluate("PATH_OF_THIS_FOLDER", task="{task}")
+```
+
+Without interverse, `{SCRIPT_FILE}` takes observations (N, ...) and gives actions (N, ...):
+
+```python
+import torch
+
+policy = torch.jit.load("{SCRIPT_FILE}")
+```"""
+    if (folder / ONNX_FILE).exists():
+        text += f"\n\n`{ONNX_FILE}` does the same: input `observation`, output `action`."
+    return text

@@ -1,0 +1,184 @@
+"""The search of witnesses: situations, values and actions tried until every edge is seen to act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from interverse.core.rng import generator
+from interverse.rollouts.witnesses import (
+    MANY_EDGES,
+    Change,
+    Evidence,
+    WitnessBench,
+    WitnessTrial,
+    edge_kind,
+    plain,
+    some_action,
+)
+from interverse.scm import Box, Space, Variable
+from interverse.scm.graph import NEXT, CausalGraph, Edge, now
+
+_STEPS = 3  # after the changes: an effect on what is observed may take some
+_NEAR = (0.004, 0.05, 0.5)
+_NEARBY = 0.4  # how often a value near the present one is tried
+_OTHER_ACTIONS = 4
+
+
+def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTrial]:
+    """Returns trials that together show all that was found; the bench holds the evidence.
+
+    Args:
+        bench: the worlds, with what is known already.
+        tries: how many situations to try at most.
+        start: the first one's number.
+    """
+    out = []
+    for number in range(start, start + tries):
+        trial = _propose(bench, number)
+        if trial is None:
+            break
+        kept = needed(trial, bench.run(trial))
+        out += [kept] if kept.changes else []
+    return out
+
+
+def needed(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
+    """Returns the trial with the changes that showed something, and the steps they needed."""
+    useful = [(c, e) for c, e in zip(trial.changes, added, strict=True) if e.edges or e.seen]
+    steps = max((e.steps for _, e in useful), default=0)
+    drawn = any(e.by_picture for _, e in useful)
+    return replace(
+        trial, changes=[c for c, _ in useful], actions=trial.actions[:steps], drawn=drawn
+    )
+
+
+def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
+    """Returns the next situation with changes for all that has no witness yet."""
+    scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
+    which, seed = number % len(scenarios), 100 + number
+    ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
+    if number % 10**4 >= len(scenarios) and not any(ahead):
+        which = -1 % len(scenarios)  # nothing is left that a step could show
+    rng = generator(seed=number, name="witness")
+    bench.arrange(seed, [], np.arange(1))
+    before, action = [], None
+    for kind, what in scenarios[which](bench.fact, rng):
+        if kind == "action":
+            action = plain(what)
+            continue
+        for choice in plain(what) if kind == "try" else [plain(what)]:
+            move = ("do" if kind == "try" else kind), choice
+            if bench.move(*move):
+                before.append(move)
+                break
+    if 0 in bench.driver.diverged:
+        before = []
+        bench.arrange(seed, [], np.arange(1))
+    changes = list(_changes(bench, rng))
+    if not changes:
+        return None
+    left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
+    actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
+    if action is not None:
+        actions[0] = action
+    at_reset = which == len(scenarios) - 1
+    unseen = bench.evidence.missing_variables(bench.world.variables)
+    drawn = number % 10**4 < len(scenarios) or len(unseen) <= 2  # pictures cost the most
+    return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=drawn)
+
+
+def _nothing(values: object, rng: object) -> Iterator[tuple[str, Any]]:
+    """Leaves the start of an episode as it is."""
+    yield from ()
+
+
+def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """Plays a few steps with actions drawn by address."""
+    yield "play", int(rng.integers(1, 5))
+
+
+def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
+    """Yields changes for every edge and variable without a witness."""
+    graph, variables = bench.graph, bench.driver.variables
+    edges = _some_of_each_kind(graph, bench.evidence.missing_edges(graph), rng)
+    wanted = {(now(a), _mediators(graph, a, b)) for a, b in edges if not a.endswith(NEXT)}
+    wanted |= {(name, frozenset()) for name in bench.evidence.missing_variables(variables)}
+    wanted |= {(name, frozenset()) for edge in edges for name in _upstream(graph, edge)}
+    for name, held in sorted(wanted, key=lambda pair: (pair[0], sorted(pair[1]))):
+        if variables[name].read_only:
+            continue
+        rest = {other: None for other in sorted(held) if not variables[other].read_only}
+        near = bool(rng.random() < _NEARBY)
+        value = _value(_of_fact(variables[name]), bench.fact[name], rng, near=near)
+        yield Change({name: plain(value)} | rest)
+    if any(a.endswith(NEXT) for a, _ in edges):
+        for _ in range(_OTHER_ACTIONS):
+            yield Change({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
+
+
+def _some_of_each_kind(
+    graph: CausalGraph, edges: list[Edge], rng: np.random.Generator
+) -> list[Edge]:
+    """Returns the edges; of a graph with very many, one of each kind."""
+    if graph.number_of_edges() <= MANY_EDGES:
+        return edges
+    order = [edges[i] for i in rng.permutation(len(edges))]
+    return list({edge_kind(edge): edge for edge in order}.values())
+
+
+def _mediators(graph: CausalGraph, parent: str, child: str) -> frozenset[str]:
+    """Returns what must be held still for a change of the parent to reach the child directly."""
+    between = graph.parents(child) & graph.effects_now(parent)
+    return frozenset(between - {parent} - graph.twins(parent))
+
+
+def _upstream(graph: CausalGraph, edge: Edge) -> set[str]:
+    """Returns what may move the parent of an edge where nobody can set it."""
+    parent = edge[0]
+    if not parent.endswith(NEXT):
+        return {n for n in graph.ancestors(parent) if not n.endswith(NEXT)}
+    return {n for n in graph.parents(parent) if not n.endswith(NEXT)}
+
+
+def _value(variable: Variable, present: Any, rng: np.random.Generator, *, near: bool) -> Any:
+    """Returns a value to set: of a space, an end of the domain, or near the present one."""
+    domain = variable.domain
+    spaces = [s for s in (variable.space_a, variable.space_b) if isinstance(s, Space)]
+    if near or not (spaces or domain.integral or np.all(domain.high - domain.low < 1e5)):
+        return _nearby(variable, present, rng)
+    if spaces and rng.random() < 0.7:
+        return spaces[int(rng.integers(len(spaces)))].sample(rng)
+    if isinstance(domain, Box) and rng.random() < 0.7:  # towards the low end of a wide domain
+        power = (1, 6)[int(rng.integers(2))]
+        return domain.low + (domain.high - domain.low) * rng.random(variable.shape) ** power
+    return domain.sample(rng)
+
+
+def _nearby(variable: Variable, present: Any, rng: np.random.Generator) -> Any:
+    """Returns a value near the present one; of whole numbers, with one of them changed."""
+    domain = variable.domain
+    if variable.dtype is np.int64:
+        other, out = np.asarray(domain.sample(rng)), np.array(present)
+        place = tuple(rng.integers(n) for n in out.shape)
+        mirrored = (domain.low + domain.high - out)[place]
+        out[place] = mirrored if other[place] == out[place] else other[place]
+        return out
+    if not isinstance(domain, Box):
+        return domain.sample(rng)
+    step = float(rng.choice(_NEAR)) * rng.standard_normal(variable.shape)
+    return np.clip(present + step, domain.low, domain.high)
+
+
+def _of_fact(variable: Variable) -> Variable:
+    """Returns the variable with the spaces of world 0."""
+
+    def cut(space: Any) -> Any:
+        if isinstance(space, Box) and np.ndim(space.low) > len(variable.shape):
+            return Box(space.low[0], space.high[0], space.shape, space.open_low, space.open_high)
+        return space
+
+    return replace(variable, space_a=cut(variable.space_a), space_b=cut(variable.space_b))

@@ -1,0 +1,515 @@
+"""Witnesses of a causal graph: situations in which each declared edge and variable is seen to act.
+
+A trial starts the same world several times with one seed, one noise and the same actions; world 0
+is the fact, every other world gets one intervention of its own. What differs from the fact follows
+from the intervention. An edge is credited where its child moved, its parent moved and nothing else
+that the child follows from did: values set beside the parent to what they are hold the rest still.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.core.errors import InterventionError
+from interverse.core.files.json_text import parse_json
+from interverse.core.rng import generator
+from interverse.envs import make_vec
+from interverse.envs.driver import Driver
+from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
+from interverse.envs.values import FirstWorld, to_numpy
+from interverse.scm import Variable
+from interverse.scm.graph import NEXT, CausalGraph, Edge, now
+from interverse.worlds import WORLDS
+
+WITNESS_LAWS = (
+    "every declared edge is seen to act",
+    "every variable moves something observable",
+    "what an intervention moves is declared",
+)
+Findings = dict[str, list[str]]  # law -> what breaks it
+# Of so many, one of a kind (a block's mass, a block's mass and another block's velocity) stands for
+# all: the same code makes them.
+MANY_EDGES = 500
+MANY_VARIABLES = 100
+_NUMBER = re.compile(r"\d+")
+LEAST = 1e-7  # a number that moves by less may be a solver's rounding, not an effect
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """What one world of a trial gets: values to set, or another action.
+
+    Attributes:
+        do: values by variable; None holds a variable at its present value.
+        action: what this world does in the first step instead of the trial's action.
+    """
+
+    do: Mapping[str, Any]
+    action: Any = None
+
+    @property
+    def name(self) -> str:
+        """The variable that is tried; empty where the action is."""
+        return next((name for name, value in self.do.items() if value is not None), "")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WitnessTrial:
+    """One situation and the changes tried in it.
+
+    Attributes:
+        seed: of the episode.
+        before: what brings the situation about: `("do", values)`, `("play", steps)` with addressed
+            actions, `("scripted", steps)` with the world's own policy.
+        actions: those of the steps that follow the changes.
+        changes: one world each.
+        at_reset: whether episodes start under the changes.
+        drawn: whether pictures count as observations.
+    """
+
+    seed: int
+    before: Sequence[tuple[str, Any]]
+    actions: Sequence[Any]
+    changes: Sequence[Change]
+    at_reset: bool = False
+    drawn: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the trial with plain lists and numbers."""
+        rows = [
+            {"do": plain(c.do)} | ({} if c.action is None else {"action": plain(c.action)})
+            for c in self.changes
+        ]
+        flags = {name: True for name in ("at_reset", "drawn") if getattr(self, name)}
+        before = {"before": [[kind, plain(what)] for kind, what in self.before]}
+        return {
+            "seed": self.seed,
+            **(before if self.before else {}),
+            **flags,
+            "actions": plain(self.actions),
+            "changes": rows,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> WitnessTrial:
+        """Returns the trial that `to_json` wrote."""
+        changes = [Change(row["do"], row.get("action")) for row in data["changes"]]
+        rest = {name: data[name] for name in ("at_reset", "drawn") if name in data}
+        before = [(kind, what) for kind, what in data.get("before", [])]
+        return cls(data["seed"], before, data["actions"], changes, **rest)
+
+
+@final
+@dataclass(slots=True)
+class Evidence:
+    """Edges and variables that were seen to act, and what moved without a declared cause."""
+
+    edges: dict[Edge, str] = field(default_factory=dict)  # edge -> how it was seen
+    seen: set[str] = field(default_factory=set)  # variables that moved an observation
+    stray: dict[str, set[str]] = field(default_factory=dict)  # variable -> what it moved
+    steps: int = 0  # after the changes until the last of it was seen
+    by_picture: bool = False
+
+    def missing_edges(self, graph: CausalGraph) -> list[Edge]:
+        """Returns the declared edges without a witness, inert ones left out."""
+        idle = graph.inert
+        missing = [edge for edge in graph.edges if edge not in self.edges and edge not in idle]
+        if graph.number_of_edges() <= MANY_EDGES:
+            return missing
+        known = {edge_kind(edge) for edge in self.edges}
+        return [edge for edge in missing if edge_kind(edge) not in known]
+
+    def missing_variables(self, variables: Mapping[str, Variable]) -> list[str]:
+        """Returns the variables that can be set and moved nothing that can be observed."""
+        acting = [n for n, v in variables.items() if not (v.read_only or v.inert)]
+        missing = [name for name in acting if name not in self.seen]
+        if len(variables) <= MANY_VARIABLES:
+            return missing
+        known = {_NUMBER.sub("#", name) for name in self.seen}
+        return [name for name in missing if _NUMBER.sub("#", name) not in known]
+
+    def broken(self, graph: CausalGraph, variables: Mapping[str, Variable]) -> Findings:
+        """Returns, for each of the three laws, a line for each thing that breaks it."""
+        idle = [edge for edge in graph.inert if edge in self.edges]
+        acting = [f"edge {a} -> {b} is called inert" for a, b in idle]
+        seen = [f"{name} is called inert" for name in self.seen if variables[name].inert]
+        moved = [f"do({name}) moves {sorted(what)}" for name, what in self.stray.items()]
+        edges = [f"edge {a} -> {b} has no witness" for a, b in self.missing_edges(graph)]
+        unseen = [f"{name} moves nothing" for name in self.missing_variables(variables)]
+        return dict(zip(WITNESS_LAWS, (edges + acting, unseen + seen, moved), strict=True))
+
+
+@final
+class WitnessBench:
+    """Worlds of one id, and what their trials have shown so far."""
+
+    def __init__(
+        self,
+        world_id: str,
+        options: Mapping[str, Any],
+        worlds: int,
+        evidence: Evidence | None = None,
+    ) -> None:
+        """Makes the worlds.
+
+        Args:
+            world_id: a registered id.
+            options: of the world.
+            worlds: how many at a time, the fact included.
+            evidence: what is known already; it grows.
+        """
+        self.env = make_vec(world_id, num_envs=worlds, **{"threads": 1, **options})
+        self.driver: Driver = self.env.unwrapped.driver  # type: ignore[attr-defined]
+        self.driver.skips_diverged = True
+        self.world = self.driver.world
+        self.evidence = Evidence() if evidence is None else evidence
+        self._everyone = np.arange(worlds)
+        self.driver.reset(self._everyone, seeds=[0] * worlds)
+        self._effects: tuple[CausalGraph, dict[tuple[str, bool], set[str]]] = self.graph, {}
+        self._situation: tuple[str, Snapshot] | None = None
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph of the fact."""
+        graph: CausalGraph = self.world.graph
+        return graph
+
+    @property
+    def declared(self) -> CausalGraph:
+        """The causal graph of a world that nothing has been done to."""
+        self.driver.reset(self._everyone, seeds=[0] * len(self._everyone))
+        return self.graph
+
+    @property
+    def fact(self) -> Mapping[str, NDArray[Any]]:
+        """The present values of world 0."""
+        return FirstWorld(self.driver.host_values)
+
+    def run(self, trial: WitnessTrial) -> list[Evidence]:
+        """Runs a trial and returns what each of its changes added to the evidence."""
+        out: list[Evidence] = []
+        room = len(self._everyone) - 1
+        for start in range(0, len(trial.changes), room):
+            out += self._run(trial, trial.changes[start : start + room])
+        return out
+
+    def _run(self, trial: WitnessTrial, changes: Sequence[Change]) -> list[Evidence]:
+        used = self._everyone[: len(changes) + 1]
+        self.arrange(trial.seed, trial.before, used)
+        graph = self.graph  # as declared before any change of the graph itself
+        rows = _Rows(self, graph, trial, changes)
+        rows.intervene()
+        before = rows.compare(None)
+        rows.look(drawn=trial.drawn)
+        for step, action in enumerate(trial.actions):
+            self.driver.step(rows.actions(action, first=step == 0), used)
+            rows.step = step + 1
+            if self.driver.diverged:  # the change was too strong for the simulator
+                rows.live[[i - 1 for i in self.driver.diverged if i in used[1:]]] = False
+                if 0 in self.driver.diverged:
+                    break
+            before = rows.compare(before)
+            rows.look(drawn=False)
+        return rows.added
+
+    def arrange(
+        self, seed: int, before: Sequence[tuple[str, Any]], used: NDArray[np.int64]
+    ) -> None:
+        """Brings the used worlds into the situation of a trial."""
+        key = f"{seed} {plain(before)}"
+        if self._situation is None or self._situation[0] != key:
+            self.driver.reset(self._everyone[:1], seeds=[seed])
+            for kind, what in before:
+                self.move(kind, what)
+            self._situation = key, self._fact()
+        self.driver.restore(self._situation[1], used)
+
+    def move(self, kind: str, what: Any) -> bool:
+        """Does one thing in the world of the fact; returns whether it could be done."""
+        if kind == "do":
+            return bool(self.driver.do(what, worlds=[0], check=False).applied[0])
+        policy = self.world.scripted_policy() if kind == "scripted" else None
+        for _ in range(min(int(what), self.world.max_steps - 2)):
+            count = len(self._everyone)
+            step = int(self.driver.steps[0])
+            actions = (
+                np.asarray(policy(self.world.observe()))
+                if policy
+                else np.stack([some_action(self.world, int(self.driver.seeds[0]), step)] * count)
+            )
+            self.driver.step(actions, self._everyone[:1])
+        return 0 not in self.driver.diverged and (kind == "play" or policy is not None)
+
+    def _fact(self) -> Snapshot:
+        arrays = {n: to_numpy(v) for n, v in self.world.save(self._everyone[:1]).items()}
+        for name in COUNTERS:
+            arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
+        return Snapshot(self.driver.id, self.driver.options_json, arrays)
+
+    def effects(self, graph: CausalGraph, name: str, *, at_once: bool) -> set[str]:
+        """Returns what a change of a variable may move, at once or ever."""
+        if self._effects[0] is not graph:
+            self._effects = graph, {}
+        known = self._effects[1]
+        if (name, at_once) not in known:
+            found = graph.effects_now(name) if at_once else graph.effects_later(name)
+            known[name, at_once] = found
+        return known[name, at_once]
+
+    def broken(self) -> Findings:
+        """Returns what breaks the laws so far."""
+        return self.evidence.broken(self.declared, self.world.variables)
+
+    def close(self) -> None:
+        """Releases the worlds."""
+        self.env.close()
+
+
+@final
+class _Rows:
+    """The worlds of one trial while it runs: who was changed, and what differs from the fact."""
+
+    def __init__(
+        self,
+        bench: WitnessBench,
+        graph: CausalGraph,
+        trial: WitnessTrial,
+        changes: Sequence[Change],
+    ) -> None:
+        self.bench, self.graph, self.trial, self.changes = bench, graph, trial, changes
+        self.added = [Evidence() for _ in changes]
+        self.step = 0
+        self.live = np.zeros(len(changes), dtype=bool)  # changes that were not refused
+
+    def intervene(self) -> None:
+        """Applies each change in its own world."""
+        driver = self.bench.driver
+        present = {name: driver.host_values[name][0] for c in self.changes for name in c.do}
+        for row, change in enumerate(self.changes, start=1):
+            values = {n: present[n] if v is None else v for n, v in change.do.items()}
+            if not values:
+                self.live[row - 1] = change.action is not None
+            elif self.trial.at_reset:
+                self.live[row - 1] = _reset(driver, row, self.trial.seed, values)
+            else:
+                self.live[row - 1] = driver.do(values, worlds=[row], check=False).applied[row]
+
+    def actions(self, action: Any, *, first: bool) -> NDArray[Any]:
+        """Returns every world's action."""
+        space = self.bench.world.action_space
+        kind = getattr(space, "dtype", None)
+        rows = np.stack([np.asarray(action, dtype=kind)] * len(self.bench.driver.steps))
+        for row, change in enumerate(self.changes, start=1):
+            if first and change.action is not None:
+                rows[row] = change.action
+        return rows
+
+    def compare(self, before: list[set[str]] | None) -> list[set[str]]:
+        """Credits edges by what differs now, and before the last step; returns what differs."""
+        moved, loosely = _moved(self.bench.driver.host_values, len(self.changes))
+        for i in np.flatnonzero(self.live).tolist():
+            held = set(self.changes[i].do)
+            if before is None:
+                edges = _credit_now(self.graph, moved[i], held)
+            else:
+                edges = _credit_next(self.graph, before[i], moved[i])
+            self._note(i, edges, self._stray(i, loosely[i], first=before is None))
+        return moved
+
+    def _stray(self, i: int, moved: set[str], *, first: bool) -> set[str]:
+        change = self.changes[i]
+        if change.action is not None or not change.do:
+            return set()
+        at_once = first and not self.trial.at_reset
+        out = moved - set(change.do)
+        for name in change.do:
+            out -= self.bench.effects(self.graph, name, at_once=at_once) if out else out
+        return out
+
+    def _note(self, i: int, edges: set[Edge], stray: set[str]) -> None:
+        known, own = self.bench.evidence, self.added[i]
+        fresh = {edge: self._text(i) for edge in edges if edge not in known.edges}
+        if fresh:
+            own.steps = self.step
+        own.edges |= fresh
+        known.edges |= fresh
+        if stray:
+            known.stray.setdefault(self.changes[i].name, set()).update(stray)
+
+    def _text(self, i: int) -> str:
+        """Returns a change in words: what was done, and in which situation."""
+        change, trial = self.changes[i], self.trial
+        parts = [f"{n}={'held' if v is None else v}" for n, v in change.do.items()]
+        what = f"do({', '.join(parts)})" if parts else f"action {change.action}"
+        where = " at reset" if trial.at_reset else "".join(f", {k}" for k, _ in trial.before[:1])
+        return f"{what}{where}, seed {trial.seed}, step {self.step}"
+
+    def look(self, *, drawn: bool) -> None:
+        """Notes the variables that moved observation, reward, info or, if `drawn`, the picture."""
+        bench, alive = self.bench, np.flatnonzero(self.live).tolist()
+        todo = [i for i in alive if self.changes[i].name and self._unseen(i)]
+        if not todo:
+            return
+        parts = list(_observed(bench.world))
+        for i in todo:
+            if self._unseen(i) and any(_differ(part[i + 1], part[0]) for part in parts):
+                self._see(i)
+        todo = [i for i in todo if self._unseen(i)]
+        if not (drawn and todo):
+            return
+        fact = bench.world.render(0)
+        for i in todo:
+            if self._unseen(i) and not np.array_equal(bench.world.render(i + 1), fact):
+                self._see(i)
+                self.added[i].by_picture = True
+
+    def _unseen(self, i: int) -> bool:
+        return self.changes[i].name not in self.bench.evidence.seen
+
+    def _see(self, i: int) -> None:
+        self.bench.evidence.seen.add(self.changes[i].name)
+        self.added[i].seen.add(self.changes[i].name)
+        self.added[i].steps = self.step
+
+
+def edge_kind(edge: Edge) -> tuple[str, str, bool]:
+    """Returns the edge without numbers, and whether both ends have the same ones.
+
+    >>> edge_kind(("block_3/mass", "block_11/mass"))
+    ('block_#/mass', 'block_#/mass', False)
+    """
+    parent, child = edge
+    own = _NUMBER.findall(parent) == _NUMBER.findall(child)
+    return _NUMBER.sub("#", parent), _NUMBER.sub("#", child), own
+
+
+def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
+    index = np.array([row])
+    try:
+        driver.reset(index, seeds=[seed], do=values, check=False)
+    except InterventionError:
+        driver.reset(index, seeds=[seed])
+        return False
+    return True
+
+
+def _credit_now(graph: CausalGraph, moved: set[str], held: set[str]) -> set[Edge]:
+    """Returns the edges within a moment that a change shows."""
+    out: set[Edge] = set()
+    for child in moved - held:
+        parents = graph.parents(child) & moved
+        others = parents - graph.twins(child)
+        out |= {(p, child) for p in parents if not others - {p} - graph.twins(p)}
+    return out
+
+
+def _credit_next(graph: CausalGraph, before: set[str], after: set[str]) -> set[Edge]:
+    """Returns the edges into the next moment that a step shows.
+
+    What moves along in the next moment itself cannot be held still: it does not count against a
+    cause of the moment before.
+    """
+    out: set[Edge] = set()
+    for child in [name + NEXT for name in after if name + NEXT in graph]:
+        parents = graph.parents(child)
+        early = {p for p in parents if not p.endswith(NEXT) and p in before}
+        late = {p for p in parents if p.endswith(NEXT) and now(p) in after}
+        out |= {(p, child) for p in early if not early - {p} - graph.twins(p)}
+        out |= {(p, child) for p in late if not early}
+    return out
+
+
+def _moved(values: Mapping[str, NDArray[Any]], count: int) -> tuple[list[set[str]], list[set[str]]]:
+    """Returns, by change, the variables that clearly differ from the fact's, and at all."""
+    clearly: list[set[str]] = [set() for _ in range(count)]
+    at_all: list[set[str]] = [set() for _ in range(count)]
+    for name, whole in values.items():
+        rows = whole[: count + 1].reshape(len(whole[: count + 1]), -1).astype(np.float64)
+        far = np.abs(rows[1:] - rows[:1]).max(axis=1, initial=0.0)
+        for out, least in ((clearly, LEAST), (at_all, 0.0)):
+            for i in np.flatnonzero(far > least).tolist():
+                out[i].add(name)
+    return clearly, at_all
+
+
+def _observed(world: Any) -> Iterator[NDArray[Any]]:
+    """Yields what can be observed, (N, ...) each; info that repeats a variable does not count."""
+    score = world.score()
+    info = {name: part for name, part in score.info.items() if name not in world.variables}
+    for tree in (world.observe(), score.reward, score.terminated, info):
+        yield from _leaves(tree)
+
+
+def _leaves(tree: Any) -> Iterator[NDArray[Any]]:
+    if isinstance(tree, Mapping):
+        for part in tree.values():
+            yield from _leaves(part)
+    else:
+        yield to_numpy(tree)
+
+
+def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if a.dtype.kind != "f":
+        return not np.array_equal(a, b)
+    return bool(np.any(np.abs(a - b) > LEAST))
+
+
+def some_action(world: Any, seed: int, step: int) -> Any:
+    """Returns an action drawn by address, the same for the same seed and step."""
+    rng = generator(seed=seed, name="witness/action", step=step)
+    space = world.action_space
+    if hasattr(space, "low"):
+        return rng.uniform(space.low, space.high).astype(space.dtype)
+    return np.asarray(rng.integers(getattr(space, "nvec", getattr(space, "n", 1))))
+
+
+def plain(value: Any) -> Any:
+    """Returns lists and numbers, rounded: what is stored is what was tried."""
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def stored(world_id: str) -> list[dict[str, Any]]:
+    """Returns the groups that `tools/witnesses.py` stored beside the world.
+
+    Each has the options of its worlds, how many of them there are, and its trials.
+    """
+    file = witness_file(world_id)
+    table = parse_json(file.read_text(), file.name) if file.exists() else {}
+    groups: list[dict[str, Any]] = table.get(world_id, [])
+    return groups
+
+
+def witness_file(world_id: str) -> Path:
+    """Returns the file in the folder of the world's module."""
+    module = importlib.import_module(WORLDS[world_id].target.partition(":")[0])
+    return Path(str(module.__file__)).parent / "witnesses.json"
+
+
+def replay(world_id: str) -> list[str]:
+    """Runs every stored trial and returns a line for each thing that breaks the law."""
+    groups = stored(world_id) or [{"options": {}, "worlds": 2, "trials": []}]
+    evidence, broken = Evidence(), list[str]()
+    for group in groups:
+        bench = WitnessBench(world_id, group["options"], group["worlds"], evidence)
+        for data in group["trials"]:
+            bench.run(WitnessTrial.from_json(data))
+        if group is groups[-1]:
+            broken = [line for lines in bench.broken().values() for line in lines]
+        bench.close()
+    return broken

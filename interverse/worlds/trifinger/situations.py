@@ -1,0 +1,133 @@
+"""Situations of the TriFinger arena in which causes act that seldom do, for the witness search.
+
+Blocks stand on each other, in the middle or at the wall, fingers press on the lowest one, goals lie
+a little beside their blocks, commands wait in the queue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.worlds.trifinger.options import TriFingerOptions
+from interverse.worlds.trifinger.robot import action_bounds, inverse_kinematics
+from interverse.worlds.world import Scenario
+
+_Values = Mapping[str, NDArray[Any]]
+_Moves = Iterator[tuple[str, Any]]
+_TIP = 0.008  # of a fingertip's ball, m
+_FINGERS = 3
+_LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
+_GAPS = (0.0005, 0.002, 0.005, 0.01, 0.02)
+_HIGH = 5  # blocks on each other at most
+_SPREADS = (0.03, 0.03, 0.06, 0.08, 0.1, 0.12, 0.12, 0.14)  # from the middle, m
+_WALL = np.linspace(0.19, 0.12, 36)  # distances from the middle to try, m
+
+
+def situations(options: TriFingerOptions) -> tuple[Scenario, ...]:
+    """Returns the situations of a world with these options."""
+    return (
+        _late_commands,
+        _pile_with(options, _in_the_middle),
+        _at_work,
+        _pile_with(options, _at_the_wall),
+    )
+
+
+def _late_commands(values: _Values, rng: np.random.Generator) -> _Moves:
+    yield "do", {"robot/action_delay": 2}
+    yield "play", 2
+    yield from _goals_beside_blocks(values, rng)
+
+
+def _at_work(values: _Values, rng: np.random.Generator) -> _Moves:
+    yield "scripted", int(rng.choice([41, 71]))
+    yield from _goals_beside_blocks(values, rng)
+
+
+def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scenario:
+    """Returns blocks on each other somewhere, moving, with the fingers pressing on them."""
+
+    def pile(values: _Values, rng: np.random.Generator) -> _Moves:
+        names = _blocks(values)
+        yield from stand(values, rng, rng.permutation(names)[:_HIGH].tolist())
+        yield "do", {"robot/action_delay": int(rng.integers(2))}
+        for name in names:
+            outwards = 4.0 * values[f"{name}/cartesian_position"] * (1.0, 1.0, 0.0)
+            yield "do", {f"{name}/linear_velocity": outwards + rng.uniform(-0.1, 0.1, 3)}
+            yield "do", {f"{name}/angular_velocity": rng.uniform(-1.0, 1.0, 3)}
+        yield from _goals_beside_blocks(values, rng)
+        held = min(names, key=lambda n: values[f"{n}/cartesian_position"][2], default=None)
+        if held is not None:
+            yield from _press(values, held, options)
+
+    return pile
+
+
+def _in_the_middle(values: _Values, rng: np.random.Generator, names: list[str]) -> _Moves:
+    yield "try", [_tower(values, names, spread * rng.uniform(-1, 1, 2)) for spread in _SPREADS]
+
+
+def _at_the_wall(values: _Values, rng: np.random.Generator, names: list[str]) -> _Moves:
+    angle = rng.uniform(-np.pi, np.pi)
+    way = np.array([np.cos(angle), np.sin(angle)])
+    yield "try", [_tower(values, names, radius * way) for radius in _WALL]
+
+
+def _tower(values: _Values, names: list[str], place: NDArray[Any]) -> dict[str, Any]:
+    """Returns values that put blocks on each other, the first one lowest."""
+    out: dict[str, Any] = {}
+    top = 0.0
+    for name in names:
+        height = float(values[f"{name}/size"][2])
+        out[f"{name}/cartesian_position"] = np.array([*place, top + height / 2])
+        out[f"{name}/orientation"] = _LEVEL
+        top += height + 1e-5
+    return out
+
+
+def _press(values: _Values, block: str, options: TriFingerOptions) -> _Moves:
+    """Puts each fingertip at a side of a block, and commands it into the block."""
+    deep = values["joint_positions"].copy()
+    for finger in range(_FINGERS):
+        own = slice(3 * finger, 3 * finger + 3)
+        choices = []
+        for gap in _GAPS:
+            joints = values["joint_positions"].copy()
+            joints[own] = _reach(values, block, finger, gap)[own]
+            choices.append({"joint_positions": joints})
+        yield "try", choices
+        deep[own] = _reach(values, block, finger, -0.01)[own]
+    if options.action_mode == "joint_positions":
+        low, high = action_bounds(options.action_mode)
+        yield "action", 2 * (deep - low) / (high - low) - 1 if options.normalize_actions else deep
+
+
+def _reach(values: _Values, block: str, finger: int, gap: float) -> NDArray[Any]:
+    """Returns joint angles for which a fingertip is at this distance from a block's side."""
+    centre, half = values[f"{block}/cartesian_position"], values[f"{block}/size"] / 2
+    tips = values["end_effector_positions"].reshape(_FINGERS, 3).copy()
+    way = tips[finger, :2] - centre[:2]
+    way = way / np.linalg.norm(way)
+    inside = float(np.min(half[:2] / np.maximum(np.abs(way), 1e-9)))
+    tips[finger] = [*(centre[:2] + (inside + _TIP + gap) * way), centre[2]]
+    height = np.asarray(values["robot/height"])
+    angles = inverse_kinematics(tips.reshape(1, 9), values["joint_positions"][None], height[None])
+    out: NDArray[Any] = np.asarray(angles)[0]
+    return out
+
+
+def _goals_beside_blocks(values: _Values, rng: np.random.Generator) -> _Moves:
+    """Puts goals a little beside their blocks, so that there is an overlap to change."""
+    for block in _blocks(values):
+        goal = block.replace("block", "goal") + "/cartesian_position"
+        if goal in values:
+            yield "do", {goal: values[f"{block}/cartesian_position"] + rng.uniform(0.002, 0.006, 3)}
+
+
+def _blocks(values: _Values) -> list[str]:
+    return [n.split("/")[0] for n in values if re.fullmatch(r"block_\d+/mass", n)]

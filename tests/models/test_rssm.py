@@ -1,0 +1,58 @@
+"""The recurrent state-space transition: its divergence by hand, its draws, its memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from interverse.models import rssm
+from interverse.models.rssm import RecurrentStateTransition, balanced_divergence, chances
+
+
+def test_the_divergence_is_that_of_two_known_coins():
+    posterior = torch.tensor([[[0.9, 0.1]] * 4], requires_grad=True)
+    prior = torch.tensor([[[0.5, 0.5]] * 4], requires_grad=True)
+    nats = 4 * (0.9 * math.log(0.9 / 0.5) + 0.1 * math.log(0.1 / 0.5))
+    assert nats > 1.0  # more than is free
+    loss = balanced_divergence(posterior, prior)
+    assert float(loss.detach()) == pytest.approx(1.1 * nats, rel=1e-6)
+    loss.backward()
+    # d/dq of p log(p/q) is -p/q, at weight 1; d/dp is log(p/q) + 1, at weight 0.1.
+    torch.testing.assert_close(prior.grad[0, 0], torch.tensor([-1.8, -0.2]))
+    expected = torch.tensor([0.1 * (math.log(1.8) + 1), 0.1 * (math.log(0.2) + 1)])
+    torch.testing.assert_close(posterior.grad[0, 0], expected)
+
+
+def test_one_nat_is_free():
+    same = torch.full((3, 2, 4), 0.25, requires_grad=True)
+    loss = balanced_divergence(same, same.detach().clone())
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(1.1)
+    assert not same.grad.any()
+
+
+def test_draws_follow_their_chances_and_none_is_made_at_test_time():
+    torch.manual_seed(0)
+    model = RecurrentStateTransition(4, 6, hidden=8)
+    shares = chances(torch.randn(1, rssm.GROUPS * rssm.CLASSES)).expand(4000, -1, -1)
+    drawn = model.train()._draw(shares).unflatten(1, (rssm.GROUPS, rssm.CLASSES))
+    assert torch.equal(drawn.sum(-1).round(), torch.ones(4000, rssm.GROUPS))
+    torch.testing.assert_close(drawn.mean(0), shares[0], atol=0.04, rtol=0.0)
+    state, action = torch.rand(2, 1, 4), torch.tensor([0, 3])
+    model.eval()
+    first, memory = model(state, action, model.start(2))
+    again, _ = model(state, action, model.start(2))
+    assert torch.equal(first, again)
+    later, _ = model(state, action, memory)
+    assert not torch.equal(first, later)  # the memory counts
+
+
+def test_every_weight_is_trained():
+    model = RecurrentStateTransition(4, 6, hidden=8)
+    state, action = torch.rand(8, 1, 4), torch.arange(8) % 6
+    following, memory = model(state, action, model.start(8))
+    following, memory = model(following, action, memory)
+    (following.square().sum() + model.divergence(memory, 9.0 * state)).backward()
+    assert [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []

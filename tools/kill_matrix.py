@@ -1,0 +1,276 @@
+"""Kills every long verb at random moments and compares its end with that of an unbroken run.
+
+Usage: python tools/kill_matrix.py [CASE ...] [--kills 10] writes results/kill_matrix.json;
+       python tools/kill_matrix.py --table prints it as the table of docs/cluster.md.
+
+The driver is killed and started again, in the same folder, until it was killed as often as asked;
+or one of its workers is killed while it goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+FILE = ROOT / "results" / "kill_matrix.json"
+LIMIT = 900.0  # seconds that an unbroken run may take
+
+EVALUATE = """
+import sys, interverse as iv
+iv.evaluate("random", "tutorial/slider-v1", "P0-P5", episodes=100, max_steps=40,
+            workers={workers}, cluster={cluster}, out=sys.argv[1])
+"""
+COLLECT = """
+import sys
+from pathlib import Path
+from interverse.data.generate import Collect, collect
+out = Path(sys.argv[1]) / "data.h5"
+collect(Collect(id="blocks/observed-3-v1", out=out, episodes=600, steps=100, images={images},
+                workers={workers}, cluster={cluster}))
+"""
+VERB = """
+import sys
+from pathlib import Path
+from interverse.cli import main
+folder = Path(sys.argv[1])
+(folder / "sweep.yaml").write_text(
+    "tasks: [tutorial/slider-v1]\\nseeds: 3\\n"
+    "train: {{steps: 1024, num_envs: 2, checkpoint_every: 256, option: {{max_steps: 20}}}}\\n"
+    "evaluate: {{protocols: P0-P1, episodes: 20}}\\n")
+sys.exit(main([word.replace("OUT", str(folder / "o")) for word in {words!r}]))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KillCase:
+    """A script, what is killed, and the files that must be equal in the end."""
+
+    code: str
+    files: tuple[str, ...]
+    victim: str = "driver"
+
+
+def _verb(line: str) -> str:
+    return VERB.format(words=line.split())
+
+
+SCORES = ("results.parquet", "index.json")
+SWEPT = ("o/results.parquet", "o/cells/*/policy/*", "o/cells/*/scores/results.parquet")
+TRAIN = _verb(
+    "train --task trifinger/reaching-v1 --out OUT --steps 512 --num-envs 2 --checkpoint-every 256"
+    " --option max_steps=20"
+)
+FIT = _verb("fit blocks/observed-3-v1 --model ae --budget smoke --epochs 1 --out OUT")
+REPRODUCE = _verb("reproduce --benchmark causalworld --task pushing --curriculum 1 --out OUT")
+CASES = {
+    "evaluate": KillCase(code=EVALUATE.format(workers=1, cluster=None), files=SCORES),
+    "evaluate, 2 processes": KillCase(code=EVALUATE.format(workers=2, cluster=None), files=SCORES),
+    "evaluate, Ray": KillCase(code=EVALUATE.format(workers=2, cluster="'local'"), files=SCORES),
+    "evaluate, a process of 2": KillCase(
+        code=EVALUATE.format(workers=2, cluster=None), files=SCORES, victim="worker"
+    ),
+    "evaluate, a Ray worker": KillCase(
+        code=EVALUATE.format(workers=2, cluster="'local'"), files=SCORES, victim="worker"
+    ),
+    "collect": KillCase(
+        code=COLLECT.format(images=False, workers=1, cluster=None), files=("data.h5",)
+    ),
+    "collect, pictures": KillCase(
+        code=COLLECT.format(images=True, workers=1, cluster=None), files=("data.h5",)
+    ),
+    "collect, Ray": KillCase(
+        code=COLLECT.format(images=False, workers=2, cluster="'local'"), files=("data.h5",)
+    ),
+    "train": KillCase(code=TRAIN, files=("o/policy/*", "o/evaluation.parquet")),
+    "fit": KillCase(code=FIT, files=("o/summary.md", "o/training/seed-1/*", "o/data/*")),
+    "reproduce": KillCase(code=REPRODUCE, files=("o/summary.md", "o/runs/*/scores.json")),
+    "sweep": KillCase(code=_verb("sweep FOLDER/sweep.yaml --out OUT"), files=SWEPT),
+    "sweep, 2 processes": KillCase(
+        code=_verb("sweep FOLDER/sweep.yaml --out OUT --workers 2"), files=SWEPT
+    ),
+    "sweep, Ray": KillCase(
+        code=_verb("sweep FOLDER/sweep.yaml --out OUT --workers 2 --cluster local"), files=SWEPT
+    ),
+    "sweep, a Ray worker": KillCase(
+        code=_verb("sweep FOLDER/sweep.yaml --out OUT --workers 2 --cluster local"),
+        files=SWEPT,
+        victim="worker",
+    ),
+}
+
+
+def kill_case(name: str, folder: Path, kills: int = 10) -> dict[str, Any]:
+    """Returns how often a case was killed and how many ends were compared; raises if one differs.
+
+    Args:
+        name: of the case.
+        folder: an empty folder.
+        kills: how often to kill.
+    """
+    case = CASES[name]
+    started = time.monotonic()
+    assert _run(case, folder / "whole") == "ended"
+    whole = time.monotonic() - started
+    rng = np.random.default_rng(sorted(CASES).index(name))
+    killed = ends = 0
+    while True:
+        mine = folder / f"end-{ends}"
+        wait = float(rng.uniform(0.1, 1.0)) * whole if killed < kills else None
+        outcome = _run(case, mine, wait)
+        killed += outcome != "ended"
+        if outcome != "killed":  # it came to its end, a worker's death notwithstanding
+            compared = _compare(case, mine, folder / "whole")
+            ends += 1
+            if killed >= kills:
+                return {"kills": killed, "equal_ends": ends, "files": compared}
+
+
+def _run(case: KillCase, folder: Path, kill_after: float | None = None) -> str:
+    """Runs a case; returns "ended", "killed", or "survived" the death of a worker."""
+    folder.mkdir(exist_ok=True)
+    code = case.code.replace("FOLDER", str(folder))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    outcome = "ended"
+    try:
+        _, told = process.communicate(timeout=LIMIT if kill_after is None else kill_after)
+    except subprocess.TimeoutExpired:
+        if case.victim == "driver":
+            os.kill(process.pid, signal.SIGKILL)
+            _reap(process.pid)
+            process.communicate()
+            return "killed"
+        outcome = "survived" if _kill_worker(process.pid) else "ended"
+        _, told = process.communicate(timeout=LIMIT)
+    if process.returncode:
+        raise RuntimeError(f"status {process.returncode}: {told.decode()[-2000:]}")
+    return outcome
+
+
+def _kill_worker(pid: int) -> bool:
+    """Kills one process that works for another; returns whether there was one."""
+    for child in _descendants(pid):
+        try:
+            words = Path(f"/proc/{child}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if words.startswith(b"ray::_call") or b"spawn_main" in words:
+            os.kill(child, signal.SIGKILL)
+            return True
+    return False
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Yields the processes that a process started, and theirs."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in map(int, children):
+        yield child
+        yield from _descendants(child)
+
+
+def _reap(session: int) -> None:
+    """Waits until what a killed process started has ended by itself."""
+    for _ in range(600):
+        if not any(_session(entry) == session for entry in Path("/proc").glob("[0-9]*")):
+            return
+        time.sleep(0.1)
+    raise RuntimeError("processes outlive the one that started them")
+
+
+def _session(entry: Path) -> int:
+    """Returns the session of a process that works; Ray's agents end by themselves, later."""
+    try:
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        agent = b"Agent" in (entry / "cmdline").read_bytes()
+    except OSError:
+        return -1
+    return -1 if agent or fields[0] == "Z" else int(fields[3])
+
+
+def _compare(case: KillCase, ours: Path, theirs: Path) -> int:
+    """Returns how many files were equal; raises where one differs or a half-written one is left."""
+    names = sorted(
+        path.relative_to(theirs).as_posix()
+        for pattern in case.files
+        for path in theirs.glob(pattern)
+        if path.is_file()
+    )
+    assert names
+    for name in names:
+        if (ours / name).read_bytes() != (theirs / name).read_bytes():
+            raise RuntimeError(f"{name} differs in {ours}")
+    left = [path.name for path in ours.rglob("*") if ".partial" in path.name]
+    if left:
+        raise RuntimeError(f"{left} are left in {ours}")
+    return len(names)
+
+
+def table(record: dict[str, Any]) -> str:
+    """Returns the record as a Markdown table.
+
+    >>> case = {"victim": "driver", "kills": 10, "equal_ends": 3, "files": 2, "commit": "d"}
+    >>> print(table({"cases": {"train": case}, "command": "c"}).splitlines()[2])
+    | train | driver | 10 | 3 of 3 | 2 | d |
+    """
+    titles = ("verb", "killed", "kills", "equal ends", "files compared", "commit")
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for name, row in record["cases"].items():
+        ends = f"{row['equal_ends']} of {row['equal_ends']}"
+        cells = (name, row["victim"], row["kills"], ends, row["files"], row["commit"])
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join([*lines, "", f"`{record['command']}`"])
+
+
+def main() -> None:
+    """Runs the cases that are named, or all, and writes their figures as they come."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", default=list(CASES))
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_args()
+    held: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {"cases": {}}
+    if given.table:
+        print(table(held))
+        return
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in given.cases:
+        with tempfile.TemporaryDirectory() as folder:
+            row = kill_case(name, Path(folder), given.kills)
+        print(name, row, flush=True)
+        row |= {"victim": CASES[name].victim, "commit": found.stdout.strip()}
+        cases = {**held["cases"], name: row}
+        held = {
+            "cases": {known: cases[known] for known in CASES if known in cases},
+            "command": "python tools/kill_matrix.py",
+        }
+        FILE.write_text(json.dumps(held, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
