@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "runs.md"
-_PATIENCE = 600.0  # seconds of a command
+_PATIENCE = 1800.0  # seconds of a command; the installation is the longest
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.generate import Collect, collect
+from interverse.data.hub import export_parquet
 from interverse.data.minari import to_minari
 from interverse.data.original import export_original, import_original
 from interverse.data.schema import GridScene, Header, SceneWorld
@@ -27,6 +28,7 @@ __all__ = [
     "collect_episodes",
     "draw_frames",
     "export_original",
+    "export_parquet",
     "import_original",
     "load_dataset",
     "open_dataset",
