@@ -39,6 +39,7 @@ from interverse.benchmarks.dmcr.variants import (
 )
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.reports.attribution import Attribution
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES
@@ -364,3 +365,8 @@ def test_the_kept_table_is_printed_from_the_kept_episodes():
         assert all(len(set(returns)) == len(returns) for returns in kept["returns"].values()), (
             "no episode counts twice"
         )
+
+
+def test_the_kept_page_is_printed_from_the_kept_scores():
+    found = Attribution.from_json(json.loads((KEPT / "explain.json").read_text()))
+    assert found.page() == (KEPT / "explain.md").read_text()
