@@ -36,7 +36,7 @@ _MOST_SHOWN = 3  # changed variables under a picture
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#999999"
 
 
-class Change(NamedTuple):
+class DemoChange(NamedTuple):
     """An intervention worth a picture; `needs` is a module without which it is left out."""
 
     world: str
@@ -47,41 +47,41 @@ class Change(NamedTuple):
 
 
 CHANGES = (
-    Change(
+    DemoChange(
         "trifinger/pushing-v1",
         {"block_0/size": [0.09, 0.09, 0.09], "floor/color": [0.2, 0.3, 0.45]},
         "the goal follows the block's size, the floor changes its colour",
     ),
-    Change(
+    DemoChange(
         "trifinger/towers-v1",
         {"tower/counts": [2, 2, 1], "tower/dims": [0.1, 0.1, 0.08]},
         "another tower: fewer and larger blocks",
     ),
-    Change(
+    DemoChange(
         "blocks/observed-5-v1",
         {"block_0/position": [2, 2], "block_0/shape": 2},
         "the heaviest block is moved and becomes a square",
     ),
-    Change(
+    DemoChange(
         "chemistry/chain-v1",
         {"object_0/color": 0, "object_2/color": 4, "object_4/color": 2},
         "three objects are painted by hand (right: the target)",
     ),
-    Change(
+    DemoChange(
         "control/walker_walk-v1",
         {"visual_seed": 7},
         "another look: sky, floor, colours, light",
         {"visual_seed": 3, "image_size": 240},
         "dm_control",
     ),
-    Change(
+    DemoChange(
         "rooms/multi-v1",
         {"light/time_of_day": 0.0, "light/color": [1.0, 0.75, 0.45]},
         "evening in the same room",
         {"image_size": 240},
         "PIL",
     ),
-    Change(
+    DemoChange(
         _SLIDER,
         {"box/size": [0.15, 0.15, 0.15], "box/color": [0.1, 0.3, 0.45]},
         "a larger box is put back on the table",
@@ -142,7 +142,7 @@ def _do_section(config: Demo) -> dict[str, Any]:
     }
 
 
-def _frames(change: Change, seed: int) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
+def _frames(change: DemoChange, seed: int) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
     env = make(change.world, render_mode="rgb_array", **change.options)
     try:
         env.reset(seed=seed)
@@ -266,6 +266,6 @@ def _wrapped(names: list[str]) -> str:
     return "\n".join(shown + more)
 
 
-def _code(change: Change) -> str:
+def _code(change: DemoChange) -> str:
     values = ", ".join(f'"{name}": {value}' for name, value in change.do.items())
     return f'env = iv.make("{change.world}")\nenv.reset(seed=0)\nenv.do({{{values}}})'
