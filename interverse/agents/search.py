@@ -313,7 +313,7 @@ class WorldImagination:
         self.world = world
 
     @property
-    def num_actions(self) -> int:  # type: ignore[override]
+    def num_actions(self) -> int:
         """How many actions there are."""
         return self.world.num_actions
 

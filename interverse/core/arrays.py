@@ -96,7 +96,10 @@ def converter(device: str) -> Callable[[Any], Array]:
 
 def to_numpy(array: Array) -> NDArray[Any]:
     """Returns the array as NumPy, copied only from a GPU."""
-    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
+    if isinstance(array, np.ndarray):
+        return array
+    rows: NDArray[Any] = array.cpu().numpy()
+    return rows
 
 
 def batch_ids(worlds: NDArray[np.int64], num_worlds: int) -> NDArray[np.int32] | None:

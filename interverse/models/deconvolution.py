@@ -44,10 +44,11 @@ class PatchDecoder(nn.Module):
         self.cells = nn.ConvTranspose2d(objects, width, 5, stride=5)
         self.norm = nn.BatchNorm2d(width)
         self.image = nn.ConvTranspose2d(width, 3, 9, padding=4)
-        # [tap, p, r]: whether it carries pixel p of a cell to pixel r of the 13 it reaches.
-        reach = torch.zeros(9, 5, 13)
+        # [tap, p, r]: whether it joins pixel r of the three cells around to pixel p of the middle.
+        reach = torch.zeros(9, 5, 15)
         for p in range(5):
-            reach[range(9), p, range(p, p + 9)] = 1.0
+            for r in range(p + 1, p + 10):
+                reach[p + 9 - r, p, r] = 1.0
         self.register_buffer("reach", reach, persistent=False)
 
     def forward(self, maps: Tensor) -> Tensor:
@@ -64,28 +65,28 @@ class PatchDecoder(nn.Module):
         return self._on_cells(maps, kernel, shift)
 
     def _on_cells(self, maps: Tensor, kernel: Tensor, shift: Tensor) -> Tensor:
-        """Returns the logits by way of features (B h w, 25 width): a cell's pixels together."""
+        """Returns the logits by way of features (B, 25 width, h, w): a cell's pixels together."""
         batch, objects, h, w = maps.shape
+        width = kernel.shape[1]
         rows = maps.movedim(1, 3).reshape(-1, objects)
         features = functional.relu(functional.linear(rows, _by_cell(kernel).T, shift.repeat(25)))
+        cells = features.reshape(batch, h, w, 25 * width).movedim(3, 1)
         with full_precision(maps):
-            reached = self._reached()
-        windows = (features @ reached)[:, : 13 * 13 * 3].to(maps.dtype)
-        # What falls on the cell's own pixels and on those around: 3 x 3 cells of 5 x 5 pixels.
-        parts = functional.pad(windows.reshape(-1, 13, 13, 3), (0, 0, 1, 1, 1, 1))
-        pixels = _gathered(parts.reshape(batch, h, w, 3, 5, 3, 5, 3))
+            cell_kernel = self._cell_kernel()
+        blocks = functional.conv2d(cells, cell_kernel, padding=1)  # (B, 25 x 3, h, w)
+        pixels = blocks.movedim(1, 3).reshape(batch, h, w, 5, 5, 3).permute(0, 5, 1, 3, 2, 4)
         bias = self.image.bias
         assert bias is not None
-        image = pixels.permute(0, 5, 1, 3, 2, 4).reshape(batch, 3, 5 * h, 5 * w)
-        return image + bias[:, None, None]
+        return pixels.reshape(batch, 3, 5 * h, 5 * w) + bias[:, None, None]
 
-    def _reached(self) -> Tensor:
-        """Returns (25 width, 512): the 9 x 9 kernel from a cell's features to the pixels around.
-
-        These are 13 x 13 x 3 values; five zeros more let the matrix units load whole rows.
-        """
-        both = torch.einsum("ckyx,ypr,xqs->pqcrsk", self.image.weight, self.reach, self.reach)
-        return functional.pad(both.flatten(3).flatten(0, 2), (0, 5))
+    def _cell_kernel(self) -> Tensor:
+        """Returns the 9 x 9 kernel as (25 x 3, 25 width, 3, 3): from cells to cells."""
+        width = self.image.weight.shape[0]
+        taps = self.image.weight.movedim(0, 1).flatten(0, 1)  # (3 width, 9, 9)
+        rows = torch.einsum("kyx,ypr->kxpr", taps, self.reach)
+        both = torch.einsum("kxpr,xqs->pqkrs", rows, self.reach)
+        split = both.reshape(5, 5, 3, width, 3, 5, 3, 5).permute(0, 1, 2, 5, 7, 3, 4, 6)
+        return split.reshape(75, 25 * width, 3, 3)
 
     def _folded(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the kernel and shift of convolution and normalisation together."""
@@ -164,24 +165,6 @@ class _Head(torch.autograd.Function):
             d_maps[start : start + _CPU_CHUNK] = d_part.movedim(3, 1)
         d_kernel = d_cells.reshape(objects, 5, 5, width).movedim(3, 1)
         return d_maps, d_kernel, d_shift, d_flat.reshape(blur.shape), grad.sum((0, 2, 3))
-
-
-def _gathered(parts: Tensor) -> Tensor:
-    """Returns pixels (B, h, w, 5, 5, 3): the sum of what the cells around send, and the own.
-
-    Args:
-        parts: (B, h, w, 3, 5, 3, 5, 3), a cell's share for the cells above, at, below it, and so
-            on for columns.
-    """
-    rows = [_moved(part, 5, a - 1) for a, part in enumerate(parts.unbind(3))]
-    columns = (rows[0] + rows[1] + rows[2]).unbind(4)
-    left, middle, right = (_moved(part, 3, b - 1) for b, part in enumerate(columns))
-    return left + middle + right
-
-
-def _moved(values: Tensor, behind: int, steps: int) -> Tensor:
-    """Returns values moved along the axis that has `behind` axes after it; zeros come in."""
-    return functional.pad(values, (0, 0) * behind + (steps, -steps))
 
 
 def _by_cell(kernel: Tensor) -> Tensor:

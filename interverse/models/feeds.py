@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from interverse.models.learner import Learner
-from interverse.models.patches import Seen, viewer
+from interverse.models.patches import viewer
 from interverse.models.source import (
     ModelBatch,
     TransitionSource,
@@ -50,21 +50,20 @@ def feed(stage: str, source: TransitionSource, learner: Learner, how: FeedSettin
     episodes = config.recurrent and stage in ("transition", "finetune")
     if episodes and stage == "finetune":
         return Feed(source.num_episodes, lambda chosen: _episodes(source, chosen))
-    see, check = viewer(
-        source, model.encoder.maps, suits=model.encoder.patchable, batch=how.batch_size
-    )
+    # A decoder, which needs whole frames, costs many times the encoder: windows would gain little.
+    suits = model.encoder.patchable and model.decoder is None
+    see, check = viewer(source, model.encoder.maps, suits=suits, batch=how.batch_size)
     if stage == "transition":
         spread = how.sample_latents and config.entry.samples
-        states, spreads = encodings(learner, source, lambda n: see(n, False), how.batch_size)
-        check()
+        states, spreads = encodings(learner, source, how.batch_size)
         return _latent_feed(source, states, spreads, whole=episodes, spread=spread)
-    drawn, axes = stage in ("pretrain", "finetune"), 0 if how.own_orders else None
+    axes = 0 if how.own_orders else None
 
     def load(chosen: Tensor) -> Any:
         where = places(source, chosen)
         if stage == "pretrain":
-            return see(where.frame, drawn)
-        return ModelBatch(see(where.frame, drawn), where.action, see(where.next_frame, drawn))
+            return see(where.frame)
+        return ModelBatch(see(where.frame), where.action, see(where.next_frame))
 
     return Feed(num_transitions(source), load, axes, check)
 
@@ -93,7 +92,7 @@ class Encode(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, images: Seen) -> tuple[Tensor, Tensor]:
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Returns states and their spread."""
         if not self.model.config.entry.samples:
             state = self.model.encode(images)
@@ -103,13 +102,14 @@ class Encode(nn.Module):
 
 
 @torch.no_grad()
-def encodings(
-    learner: Learner, source: TransitionSource, see: Callable[[Tensor], Seen], batch_size: int
-) -> tuple[Tensor, Tensor]:
+def encodings(learner: Learner, source: TransitionSource, batch_size: int) -> tuple[Tensor, Tensor]:
     """Returns states and spreads (members, frames, slots, width) of every frame of a source."""
     encode = Encode(cast("WorldModel", learner.module)).eval()
     numbers = torch.arange(num_frames(source), device=source.device)
-    parts = [learner.call(encode, (see(chosen),), (None,)) for chosen in numbers.split(batch_size)]
+    parts = [
+        learner.call(encode, (source.frames(chosen),), (None,))
+        for chosen in numbers.split(batch_size)
+    ]
     states, spreads = zip(*parts, strict=True)
     return torch.cat(states, dim=1), torch.cat(spreads, dim=1)
 

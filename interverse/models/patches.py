@@ -36,17 +36,11 @@ class Patches(NamedTuple):
 
     windows: Tensor  # (n, inputs) in [0, 1]
     counts: Tensor  # (n,) how many cells see each; 0 for rows that only fill up
-    index: Tensor  # (B, cells): which window a cell sees
-    images: Tensor  # (B, 3, H, W), or no values where no loss looks at them
+    shown: Tensor  # (B, cells): which window a cell sees
 
 
 Seen = Tensor | Patches
 """Frames as an encoder takes them: whole, or by their windows."""
-
-
-def whole(seen: Seen) -> Tensor:
-    """Returns the frames themselves."""
-    return seen.images if isinstance(seen, Patches) else seen
 
 
 def patch_maps(seen: Patches, maps: nn.Sequential) -> Tensor:
@@ -67,8 +61,8 @@ def patch_maps(seen: Patches, maps: nn.Sequential) -> Tensor:
         hidden = activation(_normed(wide, seen.counts, first, cast("nn.BatchNorm2d", norm)))
         weight = last.weight.permute(0, 2, 3, 1).flatten(1)
         values = squash(functional.linear(hidden.flatten(1), weight, last.bias))
-        chosen = seen.index.flatten()[:, None].expand(-1, values.shape[1])
-        return values.gather(0, chosen).unflatten(0, seen.index.shape).transpose(1, 2)
+        chosen = seen.shown.flatten()[:, None].expand(-1, values.shape[1])
+        return values.gather(0, chosen).unflatten(0, seen.shown.shape).transpose(1, 2)
 
 
 def _normed(wide: Tensor, counts: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:
@@ -110,8 +104,8 @@ class PatchTable:
         """Whether distinct windows are few."""
         return len(self.windows) <= _WORTH * self.index.numel()
 
-    def seen(self, numbers: Tensor, *, images: bool) -> Patches:
-        """Returns frames by number, (B,) or (members, B); with their pixels if `images`."""
+    def seen(self, numbers: Tensor) -> Patches:
+        """Returns frames by number, (B,) or (members, B)."""
         flat = self.index[numbers].flatten(-2).long()
         counts = self._counts(flat)
         position = (counts > 0).cumsum(-1) - 1
@@ -124,8 +118,7 @@ class PatchTable:
         kept = counts.new_zeros(*place.shape[:-1], room + 1).scatter(-1, place, counts)
         local = position.gather(-1, flat).clamp(max=room - 1)  # `check` tells if it matters
         local = local.unflatten(-1, (numbers.shape[-1], -1))
-        pixels = frames_of(self._source, numbers) if images else kept[..., :0]
-        return Patches(self.windows[chosen].float() / 255.0, kept[..., :room], local, pixels)
+        return Patches(self.windows[chosen].float() / 255.0, kept[..., :room], local)
 
     def check(self) -> None:
         """Raises if a batch had more windows than there was room for."""
@@ -187,7 +180,7 @@ def frames_of(source: TransitionSource, numbers: Tensor) -> Tensor:
 
 def viewer(
     source: TransitionSource, maps: nn.Sequential, *, suits: bool, batch: int
-) -> tuple[Callable[[Tensor, bool], Seen], Callable[[], None]]:
+) -> tuple[Callable[[Tensor], Seen], Callable[[], None]]:
     """Returns how an encoder looks at a source's frames, and a check to make after each pass.
 
     Args:
@@ -198,5 +191,5 @@ def viewer(
     """
     table = PatchTable(source, maps, batch) if suits else None
     if table is None or not table.pays:
-        return lambda numbers, images: frames_of(source, numbers), lambda: None
-    return lambda numbers, images: table.seen(numbers, images=images), table.check
+        return lambda numbers: frames_of(source, numbers), lambda: None
+    return table.seen, table.check

@@ -28,7 +28,7 @@ from interverse.models.losses import (
     kl_loss,
     transition_loss,
 )
-from interverse.models.patches import Seen, whole
+from interverse.models.patches import Seen
 from interverse.models.source import ModelBatch
 from interverse.models.world_model import WorldModel
 
@@ -108,9 +108,9 @@ class Objective(nn.Module):
             return self._finetune_episodes(batch)
         return self._finetune(batch, draw)
 
-    def _pretrain(self, images: Seen, draw: Draw) -> Tensor:
+    def _pretrain(self, images: Tensor, draw: Draw) -> Tensor:
         state, divergence = self._sampled(images, draw.normal, 0)
-        return image_loss(self.model.decode(state), whole(images)) + divergence
+        return image_loss(self.model.decode(state), images) + divergence
 
     def _transition(self, latents: Latents, draw: Draw) -> Tensor:
         state, action, following = latents.state, latents.action, latents.next_state
@@ -147,8 +147,8 @@ class Objective(nn.Module):
         following, more = self._sampled(batch.next_obs, draw.normal, 1)
         predicted = self._predict(state, batch.action, draw)
         return (
-            image_loss(self.model.decode(state), whole(batch.obs))
-            + image_loss(self.model.decode(predicted), whole(batch.next_obs))
+            image_loss(self.model.decode(state), batch.obs)
+            + image_loss(self.model.decode(predicted), batch.next_obs)
             + transition_loss(predicted, following)
             + divergence
             + more

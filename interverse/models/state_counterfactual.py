@@ -95,7 +95,9 @@ def state_trials(
     moment = env.snapshot()
     before, after = _played(env, names, actions[steps:])
     env.restore(moment)
-    drawn = env.variables[altered].space("A")
+    drawn = env.variables[altered].region("A")
+    if drawn is None:
+        raise InvalidValueError(explain(f"{altered} has no space A to draw values from"))
     value = np.stack([drawn.sample(rng) for _ in range(worlds)])
     outcome = env.do({altered: value})
     twins, truth = _played(env, names, actions[steps:])

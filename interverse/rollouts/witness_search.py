@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from interverse.core.rng import generator
-from interverse.rollouts.witnesses import (
+from interverse.rollouts.evidence import (
     MANY_EDGES,
-    Change,
     Evidence,
-    WitnessBench,
+    WitnessChange,
     WitnessTrial,
     edge_kind,
     plain,
-    some_action,
 )
+from interverse.rollouts.witnesses import WitnessBench, some_action
 from interverse.scm import Box, Space, Variable
 from interverse.scm.graph import NEXT, CausalGraph, Edge, now
 
 _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
+_NEARBY = 0.4  # how often a value near the present one is tried
 _OTHER_ACTIONS = 4
 
 
@@ -74,6 +74,9 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
             if bench.move(*move):
                 before.append(move)
                 break
+    if 0 in bench.driver.diverged:
+        before = []
+        bench.arrange(seed, [], np.arange(1))
     changes = list(_changes(bench, rng))
     if not changes:
         return None
@@ -82,7 +85,9 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     if action is not None:
         actions[0] = action
     at_reset = which == len(scenarios) - 1
-    return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=True)
+    unseen = bench.evidence.missing_variables(bench.world.variables)
+    drawn = number % 10**4 < len(scenarios) or len(unseen) <= 2  # pictures cost the most
+    return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=drawn)
 
 
 def _nothing(values: object, rng: object) -> Iterator[tuple[str, Any]]:
@@ -95,7 +100,7 @@ def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple
     yield "play", int(rng.integers(1, 5))
 
 
-def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
+def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessChange]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
     edges = _some_of_each_kind(graph, bench.evidence.missing_edges(graph), rng)
@@ -106,12 +111,12 @@ def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
         if variables[name].read_only:
             continue
         rest = {other: None for other in sorted(held) if not variables[other].read_only}
-        for near in (False, True):
-            value = _value(_of_fact(variables[name]), bench.fact[name], rng, near=near)
-            yield Change({name: plain(value)} | rest)
+        near = bool(rng.random() < _NEARBY)
+        value = _value(_of_fact(variables[name]), bench.fact[name], rng, near=near)
+        yield WitnessChange({name: plain(value)} | rest)
     if any(a.endswith(NEXT) for a, _ in edges):
         for _ in range(_OTHER_ACTIONS):
-            yield Change({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
+            yield WitnessChange({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
 
 
 def _some_of_each_kind(
@@ -163,7 +168,9 @@ def _nearby(variable: Variable, present: Any, rng: np.random.Generator) -> Any:
         return out
     if not isinstance(domain, Box):
         return domain.sample(rng)
-    step = float(rng.choice(_NEAR)) * rng.standard_normal(variable.shape)
+    step = np.asarray(float(rng.choice(_NEAR)) * rng.standard_normal(variable.shape))
+    if step.size and rng.random() < 0.5:  # of a place, perhaps the height alone is free
+        step = step * (np.arange(step.size) == rng.integers(step.size)).reshape(step.shape)
     return np.clip(present + step, domain.low, domain.high)
 
 

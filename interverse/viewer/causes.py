@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from interverse.scm import CausalGraph, Variable
-from interverse.scm.graph import NEXT, now
+from interverse.viewer.graph import causes_of, effects_next
 
 _MOST = 12
 
@@ -21,15 +21,10 @@ def causes_text(graph: CausalGraph, variable: Variable) -> str:
     - **in the next step, it changes**: speed
     """
     name = variable.name
-    parents = graph.parents(name) | (graph.parents(name + NEXT) if name + NEXT in graph else set())
-    at_once = graph.effects_now(name)
-    later = {now(node) for node in graph.children(name) if node.endswith(NEXT)}
-    for effect in at_once:
-        later |= {now(node) for node in graph.children(effect) if node.endswith(NEXT)}
     rows = (
-        ("it follows from", {now(node) for node in parents} - {name}),
-        ("a `do` on it changes at once", at_once),
-        ("in the next step, it changes", later),
+        ("it follows from", causes_of(graph, name)),
+        ("a `do` on it changes at once", graph.effects_now(name)),
+        ("in the next step, it changes", effects_next(graph, name)),
     )
     head = f"`{name}` ({variable.kind}{', ' + variable.unit if variable.unit else ''})"
     text = f"{head}: {variable.doc}" if variable.doc else head

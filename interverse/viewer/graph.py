@@ -125,11 +125,9 @@ def _layers(variables: Mapping[str, Variable], edges: Iterable[tuple[str, str]])
 
 
 def _around(graph: CausalGraph, name: str) -> list[Band]:
-    causes = graph.parents(name) | (graph.parents(name + NEXT) if name + NEXT in graph else set())
     at_once = graph.effects_now(name) - {name}
-    starts = {name, *at_once}
-    later = {now(b) for a in starts for b in graph.children(a) if b.endswith(NEXT)} - starts
-    before = {now(node) for node in causes} - starts - later
+    later = effects_next(graph, name) - at_once - {name}
+    before = causes_of(graph, name) - at_once - later - {name}
     bands = [
         ("it follows from", sorted(before)),
         ("chosen", [name]),
@@ -137,6 +135,19 @@ def _around(graph: CausalGraph, name: str) -> list[Band]:
         ("changes in the next step", sorted(later)),
     ]
     return [(title, names) for title, names in bands if names]
+
+
+def causes_of(graph: CausalGraph, name: str) -> set[str]:
+    """Returns the variables that a variable follows from, in this step or in the next."""
+    nodes = {name, name + NEXT} & set(graph)
+    return {now(parent) for node in nodes for parent in graph.parents(node)} - {name}
+
+
+def effects_next(graph: CausalGraph, name: str) -> set[str]:
+    """Returns the variables that change in the next step with a variable or its effects now."""
+    nodes = {name + NEXT} & set(graph) | {name} | graph.effects_now(name)
+    children = {child for node in nodes for child in graph.children(node)}
+    return {now(child) for child in children if child.endswith(NEXT)}
 
 
 # ---------------------------------------------------------------------------- layout

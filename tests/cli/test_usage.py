@@ -28,6 +28,37 @@ def test_a_wrong_flag_is_told_once(capsys, words, said):
     assert line.count("--help") == 1
 
 
+_EVALUATE = ["evaluate", "--task", "tutorial/slider-v1", "--option"]
+_COLLECT = ["collect", "blocks/observed-3-v1", "--out"]
+_TRAIN = ["train", "--task", "tutorial/slider-v1", "--out"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["describe", ":"], "cannot be imported"),
+        (["describe", "x" * 5000], "unknown world 'xxx"),
+        ([*_EVALUATE, "defaults=[1]"], "defaults is [1]"),
+        ([*_EVALUATE, 'defaults={"box/mass": "heavy"}'], "default of box/mass"),
+        ([*_EVALUATE, "world_id=x"], "unknown option 'world_id'"),
+        ([*_COLLECT, "OUT/d.h5", "--episodes", "99999999999999"], "episodes is 99999999999999"),
+        ([*_COLLECT, "OUT/d.h5", "--steps", "9999999"], "episodes x steps is"),
+        ([*_COLLECT, "/proc/x.h5", "--episodes", "1"], "/proc/"),
+        ([*_COLLECT, ".", "--episodes", "1"], "out is ."),
+        ([*_TRAIN, "OUT/t", "--threads", "1000000000"], "threads is 1000000000"),
+        ([*_TRAIN, "OUT/t", "--steps", str(10**30)], "steps is 1000"),
+        ([*_TRAIN, "OUT/t", "--num-envs", str(10**9)], "num_envs is 1000000000"),
+    ],
+)
+def test_a_slip_of_the_keyboard_is_one_short_line_at_once(tmp_path, capsys, words, said):
+    if words[0] == "train":
+        pytest.importorskip("stable_baselines3")
+    assert main([word.replace("OUT", str(tmp_path)) for word in words]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told) < 1000
+
+
 def test_a_missing_extra_is_named(monkeypatch, capsys):
     def load(name):
         if name == "interverse.cli.train":

@@ -40,7 +40,7 @@ def test_maps_gradients_and_statistics_are_those_of_whole_frames(training, room,
     table = PatchTable(source, plain, 8)
     table._room = room  # as on a GPU, where rows without a window fill the batch up
     numbers = torch.tensor([3, 0, 3, 17, 9, 25, 26, 27])
-    seen = table.seen(numbers, images=False)
+    seen = table.seen(numbers)
     assert room in (0, len(seen.windows))
     exact = seen._replace(windows=seen.windows.double(), counts=seen.counts.double())
     expected = plain(source.frames(numbers).double()).flatten(2)
@@ -59,12 +59,12 @@ def test_maps_gradients_and_statistics_are_those_of_whole_frames(training, room,
 def test_every_cell_finds_its_own_window(source):
     table = PatchTable(source, layers(), 8)
     numbers = torch.tensor([[1, 2, 2], [20, 0, 1]])  # two members, an order for each
-    seen = table.seen(numbers, images=True)
-    pixels = torch.nn.functional.pad(seen.images.movedim(2, 4), (0, 0, 4, 4, 4, 4))
+    seen = table.seen(numbers)
+    pixels = torch.nn.functional.pad(frames_of(source, numbers).movedim(2, 4), (0, 0, 4, 4, 4, 4))
     for member, frame, cell in ((0, 0, 0), (1, 0, 37), (1, 2, 99), (0, 2, 55)):
         row, column = 5 * (cell // 10), 5 * (cell % 10)
         window = pixels[member, frame, row : row + 13, column : column + 13].flatten()
-        shown = seen.windows[member, seen.index[member, frame, cell]]
+        shown = seen.windows[member, seen.shown[member, frame, cell]]
         torch.testing.assert_close(shown[: len(window)], window)
     assert seen.counts.sum(1).tolist() == [300, 300]
 
@@ -72,7 +72,7 @@ def test_every_cell_finds_its_own_window(source):
 def test_too_little_room_is_told(source):
     table = PatchTable(source, layers(), 8)
     table._room = 3
-    table.seen(torch.arange(8), images=False)
+    table.seen(torch.arange(8))
     with pytest.raises(InvalidValueError, match="room is for 3"):
         table.check()
 
@@ -81,16 +81,16 @@ def test_frames_without_repetition_are_taken_whole():
     noise = np.random.default_rng(0).integers(0, 256, (2, 3, 50, 50, 3), np.uint8)
     source = ArraySource(noise, np.zeros((2, 2), np.int64))
     see, _ = viewer(source, layers(), suits=True, batch=4)
-    assert torch.equal(see(torch.arange(4), False), source.frames(torch.arange(4)))
+    assert torch.equal(see(torch.arange(4)), source.frames(torch.arange(4)))
 
 
-@pytest.mark.parametrize(("model", "loss"), [("modular", "contrastive"), ("ae", "nll")])
+@pytest.mark.parametrize(("model", "loss"), [("modular", "contrastive"), ("ae", "jepa")])
 def test_training_ends_at_the_same_losses(model, loss, squares, tiny, monkeypatch):
     train, valid = (ArraySource(*squares(3, 6, seed=s)[:2]) for s in (0, 1))
     how, config = Fit(epochs=2, batch_size=8), tiny(model, loss, encoder="medium")
     by_windows = fit_world_model(config, how, train, valid)[0].history
     monkeypatch.setattr(
-        feeds, "viewer", lambda s, *_, **__: (lambda n, _: frames_of(s, n), lambda: None)
+        feeds, "viewer", lambda s, *_, **__: (lambda n: frames_of(s, n), lambda: None)
     )
     whole = fit_world_model(config, how, train, valid)[0].history
     expected = [row["valid"] for row in whole]

@@ -249,7 +249,8 @@ def test_blocks_slide_as_far_as_the_originals(envs, sample):
     end = [env.step(hold)[0][32:35] for _ in range(120)][-1]
     recorded = sample["distance"]
     ours = np.hypot(*(end - start)[:2])
-    # Coulomb's law alone; the original's block creeps a little further before it stops
+    # Coulomb's law alone; the original's block creeps a little further before it stops; one
+    # slide of the eight, from 20.8 mm, is 10.4% short
     assert ours == pytest.approx(recorded, abs=max(0.11 * recorded, 1.2e-3))
 
 
@@ -275,8 +276,7 @@ def test_a_tilted_block_lands_on_the_face_the_originals_does(envs, sample):
     env.unwrapped.do({"joint_positions": robot.RAISED, **pose}, check=False)
     hold = np.array(robot.RAISED, dtype=np.float32)
     seen = np.array([env.step(hold)[0][32:39] for _ in range(150)])
-    # one of the recorded heights is 1.25 mm off with exact friction, 1.2 with convex contacts
-    assert seen[[25, 50, 100], 2] == pytest.approx(sample["heights"], abs=1.3e-3)
+    assert seen[[25, 50, 100], 2] == pytest.approx(sample["heights"], abs=1.2e-3)
     place, recorded = seen[-1], np.array(sample["pose"])
     assert place[:3] == pytest.approx(recorded[:3], abs=6e-3)
     assert abs(place[3:] @ recorded[3:]) > 0.999

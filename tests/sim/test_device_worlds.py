@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import interverse as iv
+
 pytest.importorskip("torch")
 
 from tests.sim.device_laws import GRIDS, IDS, LAWS, check
@@ -22,3 +24,20 @@ def test_grids_on_tensors_keep_the_laws(name: str) -> None:
 def test_worlds_on_warp_keep_the_laws(name: str) -> None:
     pytest.importorskip("mujoco_warp")
     assert check(name, "warp") == BROKEN
+
+
+def test_evaluate_and_rollout_read_tensors_that_numpy_cannot(monkeypatch) -> None:
+    """As on a GPU, where a tensor must be brought to the host before NumPy reads it."""
+    import torch
+
+    def refuse(self, *given, **named):
+        raise TypeError("NumPy cannot read this device")
+
+    monkeypatch.setattr(torch.Tensor, "__array__", refuse)
+    name = "blocks/observed-3-v1"
+    results = iv.evaluate("random", name, episodes=2, max_steps=2, device="torch")
+    assert len(results) > 0
+    env = iv.make(name, device="torch", max_steps=2)
+    fact = iv.rollout(env, "random", seed=1)
+    assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
+    env.close()

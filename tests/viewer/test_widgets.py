@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -62,6 +63,19 @@ def test_ranges_hold_the_value_and_the_spaces(env):
             for space in (variable.space_a, variable.space_b):
                 if space is not None:
                     assert w.low[0] <= space.low <= space.high <= w.high[0], name
+
+
+def test_every_whole_number_and_every_action_of_a_list_has_a_name(env):
+    for variable in env.variables.values():
+        if variable.labels:
+            numbers = int(variable.domain.high - variable.domain.low) + 1
+            assert len(set(variable.labels)) == len(variable.labels) == numbers, variable.name
+    names, space = env.world.action_names(0), env.action_space
+    if isinstance(space, gym.spaces.Box):
+        assert names == ()
+        return
+    sizes = [space.n] if isinstance(space, gym.spaces.Discrete) else space.nvec.tolist()
+    assert [len(set(part)) for part in names] == sizes
 
 
 @pytest.mark.parametrize(

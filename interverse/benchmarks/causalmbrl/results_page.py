@@ -32,7 +32,6 @@ class ResultRow:
     """The scores of one model, loss and seed in one world."""
 
     world: str
-    draw: int
     options: Mapping[str, Any]
     model: str
     loss: str
@@ -75,12 +74,11 @@ def load_rows(folder: Path) -> list[ResultRow]:
         if "model" not in record or "scores" not in record:
             continue
         options = dict(record.get("options", {}))
-        draw = int(record.get("cpt_seed", options.pop("cpt_seed", 0)))
+        options.pop("cpt_seed", None)  # draws of the mechanisms are runs like seeds
         for variant, scores in record["scores"].items():
             out.append(
                 ResultRow(
                     world=record["world"],
-                    draw=draw,
                     options=options,
                     model=record["model"],
                     loss=_LABELS[record["loss"]] if variant == "model" else variant,
@@ -120,12 +118,13 @@ def table_sections(folder: Path) -> Iterator[Section]:
         own = [c for c in content["cells"] if c["metric"] == metric]
         for world in dict.fromkeys(cell["world"] for cell in own):
             cells = [cell for cell in own if cell["world"] == world]
-            seeds = {len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"}
+            runs = [len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"]
+            told = f"Runs a row: {min(runs)} to {max(runs)}" if runs else "Baselines alone"
             judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
             epochs = "" if content["epochs"] is None else f" at {content['epochs']} epochs a stage"
             remark = (
-                f"{min(seeds)} to {max(seeds)} runs a row{epochs}; {sum(judged)} of {len(judged)}"
-                " differences have an interval without 0."
+                f"{told}{epochs}; {sum(judged)} of {len(judged)} differences have an interval"
+                " without 0."
             )
             title = f"Table {content['table']}, {world}{epochs}"
             yield title, [remark], numbers(cells)
@@ -209,7 +208,11 @@ def results_page(folder: Path) -> str:
             " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit,"
             " command, device, seed and training. A cell is ours by the published rule, then the"
             " printed number in brackets; +- is the standard deviation over runs; a star marks a"
-            " difference whose 95 % interval by Welch has no 0 in it.",
+            " difference whose 95 % interval by Welch has no 0 in it. The commands of all rows,"
+            " made and missing, are in `results/causalmbrl/README.md`.",
+            f"Do models that predict well also know what causes what? With {len(rows)} runs of"
+            f" {len({row.label for row in rows})} models the question is open; correlations are"
+            f" given from {_FEWEST} runs in one world on.",
         ],
         [["runs", "models", "worlds"], _sizes(rows)],
     )
@@ -223,7 +226,7 @@ def results_page(folder: Path) -> str:
         if len(section[2]) > 1:
             sections.append(section)
     sections += list(table_sections(folder))
-    title = "Do world models that predict well also know what causes what?"
+    title = "World models beside the paper, and what they know of causes"
     return written_page(title, sections, ())[0]
 
 

@@ -114,7 +114,7 @@ def _cost(cell: SweepCell, alike: Sequence[Path]) -> SweepCost:
 def _seconds_per_episode(task: str, options: dict[str, Any]) -> float:
     """Returns what an episode of an evaluation takes, from a moment of random play."""
     single = make(task, **options)
-    length = int(single.unwrapped.world.max_steps)
+    length = int(single.unwrapped.world.max_steps)  # type: ignore[attr-defined]
     single.close()
     env = make_vec(task, ROWS, **options)
     try:
@@ -146,7 +146,7 @@ def _trial(settings: Any) -> tuple[float, float]:
         model.learn(steps, reset_num_timesteps=False)
         spent = (time.monotonic() - started) / (model.num_timesteps - before)
         with scratch_folder() as folder:
-            training_state.save(model, env, folder / "checkpoint")
+            training_state.save(model, env, folder / "checkpoint", None)
             size = sum(path.stat().st_size for path in folder.rglob("*"))
         return spent, float(size + _growth(model, settings.steps))
     finally:

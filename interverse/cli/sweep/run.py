@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -80,6 +80,7 @@ def _run_all(
     missing: list[SweepCell], root: Path, workers: int, cluster: str | None, other: bool
 ) -> Iterator[tuple[str, str | None]]:
     """Yields each cell's name and error, if any, as cells end."""
+    finished: Generator[tuple[SweepCell, dict[str, bytes] | str | None]]
     if cluster is None:
         finished = run_units(_run_here, missing, (root, other), workers=workers, on_lost=_lost)
     else:

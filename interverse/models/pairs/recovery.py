@@ -189,7 +189,7 @@ def ada_gvae_loss(
         _drawing_error(model, part, images[:, k], noise) for k, part in enumerate((first, second))
     )
     prior = sum(_divergence(*part).sum(1).mean() for part in (first, second))
-    return (drawn + model.how.beta * prior) / 2
+    return torch.as_tensor((drawn + model.how.beta * prior) / 2)
 
 
 def share_latents(

@@ -249,7 +249,8 @@ def causal_graph(
     """Returns the graph for an adjacency (n, n).
 
     What draws an object's colour anew also drew it at reset, where its goal was made as well: an
-    edge into `object_i/color` or a goal acts there only.
+    edge into `object_i/color` or a goal acts there only. An object without parents is drawn at
+    reset and never again.
     """
     n = options.objects
     edges: list[Edge] = []
@@ -258,7 +259,10 @@ def causal_graph(
         for j in range(i):
             if adjacency[i, j]:
                 edges.append((name_of(j, "color") + "'", name_of(i, "color") + "'"))
-        edges += [(cause, effect) for cause in _causes(i, options) for effect in _drawn(i, options)]
+        has_parent = bool(adjacency[i].any())
+        for cause in _causes(i, options):
+            drawn = has_parent or cause.startswith("edge_")
+            edges += [(cause, effect) for effect in _drawn(i, options, again=drawn)]
         edges += _positions(i, options)
         if options.mode == "delayed":
             edges += _fading(i, options, adjacency)
@@ -278,8 +282,10 @@ def _causes(i: int, options: ChemistryOptions) -> list[str]:
     return causes
 
 
-def _drawn(i: int, options: ChemistryOptions) -> list[str]:
-    drawn = [name_of(i, "color"), name_of(i, "color") + "'"]
+def _drawn(i: int, options: ChemistryOptions, *, again: bool) -> list[str]:
+    """What object i's mechanism draws: at reset and, unless nothing can reach it, after it."""
+    drawn = [name_of(i, "color"), *([name_of(i, "color") + "'"] if again else [])]
+    # Without parents the goal keeps the first colour, which is drawn by the same mechanism.
     return [*drawn, goal_of(i, options)] if options.has_target else drawn
 
 

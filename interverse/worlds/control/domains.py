@@ -31,7 +31,7 @@ class Domain:
         lamp_colours: whether the lamp's own colours are drawn too.
         floor: the name of the floor's geom; `floor_half_width` replaces the stock one.
         background: whether it has the shared sky.
-        contacts: whether anything touches; the suite switches contacts off in three domains.
+        contacts: whether anything touches; the suite switches contacts off in four domains.
         moving_start: whether the task draws velocities too where an episode starts.
         effector: whether a second part of the body has its own colour.
         target: whether there is a target to see in some task.
@@ -116,6 +116,7 @@ DOMAINS = {
         floor="ground",
         background=False,
         effector=True,
+        contacts=False,
         target=True,
         hide_target=("upright",),
     ),

@@ -35,7 +35,13 @@ _LEAST_FRICTION = 1e-5  # MuJoCo's least
 # then 8% of the depth a substep (5000/s2): read off the recorded drops.
 SOLREF = (-5000.0, -250.0)
 SOLIMP = (0.99, 0.99, 0.001)
-TORSION = 0.001  # m; against spinning on a fingertip; faces and edges resist by themselves
+# A block struck from rest leaves the original's floor with 0.04 m/s: there it stands on three
+# points and digs a corner in. A stiff floor makes it tip over its edge, with 0.08. So ours yields
+# to a touch and is stiff from a depth of 1 mm on; were it soft at any depth, drops would rebound.
+YIELDING_FLOOR = (0.82, 0.99, 0.001)
+# Against spinning on a fingertip, m; faces and edges resist by themselves. The original takes a
+# block's 0.001 times the finger's friction; convex contacts keep what they were judged with.
+TORSION = {"exact": 0.0005, "convex": 0.001}
 WALL_SIDES = 24
 
 FINGERS = ("finger_0", "finger_1", "finger_2")
@@ -73,6 +79,15 @@ _PILE = 10  # blocks; more of them are a pile
 def solving(scene: ArenaScene) -> Solving:
     """Returns how the contacts of a scene are solved."""
     return PILE if scene.block_count > _PILE else FEW_BLOCKS
+
+
+def impedance(scene: ArenaScene, contact: Contact) -> tuple[float, float, float]:
+    """Returns how firmly two surfaces meet: MuJoCo's `solimp` at a touch, and at a depth."""
+    if contact.grips:
+        grip = solving(scene).grip
+        return grip, grip, SOLIMP[2]
+    rests = contact.geoms[0] == "floor" and contact.geoms[1].startswith("block")
+    return YIELDING_FLOOR if rests and scene.contact == "exact" else SOLIMP
 
 
 def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> ContactMode:

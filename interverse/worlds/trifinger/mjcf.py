@@ -41,8 +41,8 @@ from interverse.worlds.trifinger.contacts import (
     SOLREF,
     TORSION,
     WALL_GEOMS,
-    Contact,
     contacts,
+    impedance,
     solving,
     surface_frictions,
     touch_sensors,
@@ -77,6 +77,12 @@ _CAPSULES = {  # ends and radius, with the original's 1 mm collision margin adde
     "lower": ((0.0, -0.0080, -0.1470), (0.0, -0.0059, 0.0029), 0.0119),
 }
 _TIP_RADIUS = 0.0105
+_HOUSING = {  # of a finger's first motor, only seen: half sizes and centres in the base's frame
+    "base": ((0.1147, 0.020, 0.005), (-0.0892, 0.0, 0.075)),
+    "base_side": ((0.1147, 0.00625, 0.025), (-0.0892, 0.02475, 0.055)),
+    "base_front": ((0.003, 0.020, 0.043), (0.0225, 0.0, 0.027)),
+    "base_back": ((0.012, 0.0185, 0.046), (-0.192, 0.0, 0.024)),
+}
 
 
 def add_robot(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
@@ -101,7 +107,7 @@ def add_robot(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     for name in WALL_GEOMS:
         geom = spec.geom(name)
         geom.contype, geom.priority = 1, 1
-        geom.friction = (FINGER_FRICTION * scene.stage_friction, TORSION, 0)
+        geom.friction = (FINGER_FRICTION * scene.stage_friction, TORSION[scene.contact], 0)
         geom.solref, geom.solimp = SOLREF, (*SOLIMP, 0.5, 2)
 
 
@@ -164,8 +170,8 @@ def _add_finger(base: mujoco.MjsBody, scene: ArenaScene, f: int) -> None:
         mujoco.mjtGeom.mjGEOM_SPHERE,
         mujoco.mjtGeom.mjGEOM_MESH,
     )
-    shown = f"{finger}_base"
-    add_geom(base, shown, box, (0.028, 0.012, 0.006), pos=(0.0, 0.004, 0.030), material=shown)
+    for part, (half, centre) in _HOUSING.items():
+        add_geom(base, f"{finger}_{part}", box, half, pos=centre, material=f"{finger}_base")
     body = base
     for j, link in enumerate(HINGED):
         body = _add_link(body, finger, link, scene.link_masses[f][j], scene.damping[j])
@@ -351,17 +357,10 @@ def _add_pairs(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
             geomname1=contact.geoms[0],
             geomname2=contact.geoms[1],
             condim=contact.condim,
-            friction=(slide, slide, TORSION, 0, 0),
+            friction=(slide, slide, TORSION[scene.contact], 0, 0),
             solref=SOLREF,
-            solimp=(*_impedance(scene, contact), 0.5, 2),
+            solimp=(*impedance(scene, contact), 0.5, 2),
         )
-
-
-def _impedance(scene: ArenaScene, contact: Contact) -> tuple[float, float, float]:
-    if contact.grips:
-        grip = solving(scene).grip
-        return grip, grip, SOLIMP[2]
-    return SOLIMP
 
 
 def _add_sensors(spec: mujoco.MjSpec, scene: ArenaScene) -> None:

@@ -353,10 +353,11 @@ def causal_graph(
 
 def _command_edges(*, tip_commands: bool) -> list[Edge]:
     """Returns what commands follow from: a robot that is placed holds still."""
+    wait, period = "robot/command_wait", "robot/control_period"
     kinematics = ("joint_positions", "robot/height") if tip_commands else ()
-    causes = ("robot/commands", "robot/control_period", *kinematics)
-    placed = ("joint_positions", "robot/commands")
-    return [placed, *((cause, "robot/commands'") for cause in causes)]
+    causes = ("robot/commands", wait, *kinematics)
+    out = [("joint_positions", "robot/commands"), *((c, "robot/commands'") for c in causes)]
+    return [*out, (wait, f"{wait}'"), (period, f"{wait}'")]
 
 
 def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:

@@ -90,16 +90,18 @@ class Photographer:
     def goal(
         self, rows: Rows, cameras: Sequence[int], size: int, kind: Picture = "rgb"
     ) -> NDArray[Any]:
-        """Returns pictures of the goal: goals as solids, no blocks, fingers out of the way."""
+        """Returns pictures of the goal: goals as solids, robot out of the way, nothing else."""
         low, _ = action_bounds("joint_positions")
-        self._show({**rows, "joint_positions": low[None]}, blocks=0.0, goals=1.0)
+        rows = {**rows, "joint_positions": low[None]}
+        self._show(rows, blocks=0.0, goals=1.0, obstacles=0.0)
         return self._pictures(cameras, size, kind)
 
     def goal_keys(self) -> list[str]:
         """Returns the rows that a picture of the goal depends on."""
         sources = self._store.sources(_is_seen)
-        names = {n for n in sources if not n.startswith("block_") and n != "joint_positions"}
-        return sorted({self._store.slots[n].key for n in names} | {"goal/used", "obstacle/used"})
+        hidden = ("block_", "obstacle", "joint_positions")
+        names = {name for name in sources if not name.startswith(hidden)}
+        return sorted({self._store.slots[n].key for n in names} | {"goal/used"})
 
     def _pictures(self, cameras: Sequence[int], size: int, kind: Picture) -> NDArray[Any]:
         names = [OBSERVATION_CAMERAS[c].name for c in cameras]
@@ -108,15 +110,15 @@ class Photographer:
         ]
         return np.stack(shots)
 
-    def _show(self, rows: Rows, *, blocks: float, goals: float) -> None:
-        """Brings the engine up to date with one world's rows, (1, ...) each."""
+    def _show(self, rows: Rows, *, blocks: float, goals: float, obstacles: float = 1.0) -> None:
+        """Brings the engine up to date with one world's rows, (1, ...) each; shares are opacity."""
         rows = {key: to_numpy(values) for key, values in rows.items()}
         names: set[str] = set(self._store.slots)
         if self._shown is not None:
             keys = changed_keys(rows, self._shown, rows)
             names = self._store.changed_names(rows, self._shown, keys)
         edits = [edit for edit in self._store.edits(rows, names) if _is_seen(edit[0])]
-        for kind, alpha in (("block", blocks), ("goal", goals), ("obstacle", 1.0)):
+        for kind, alpha in (("block", blocks), ("goal", goals), ("obstacle", obstacles)):
             binding = self._opacity[kind]
             if binding is not None:
                 edits.append((binding, alpha * rows[f"{kind}/used"]))

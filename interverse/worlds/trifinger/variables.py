@@ -31,6 +31,7 @@ FINGERS = ("finger_0", "finger_1", "finger_2")
 LINK_NAMES = tuple(link.name for link in HINGED)
 JOINTS = tuple(f"{finger}_{link}" for finger in FINGERS for link in LINK_NAMES)
 DELAY_LIMIT = 5  # steps that a command can wait
+PERIOD_LIMIT = 10  # steps that a command can be held
 
 SHADES = (Box(0.5, 1.0, (3,)), Box(0.0, 0.5, (3,), open_high=True))  # light is A, dark is B
 TINTS = (Box(0.0, 0.5, (3,)), Box(0.5, 1.0, (3,), open_low=True))  # dark is A, light is B
@@ -54,7 +55,7 @@ ROBOT_CAUSES = (
     "robot/height",
     "robot/joint_damping",
     "robot/action_delay",
-    "robot/control_period",
+    "robot/command_wait",
     "robot/commands",
     *(f"{finger}/{link}/mass" for finger in FINGERS for link in LINK_NAMES),
 )
@@ -237,9 +238,17 @@ def _hook_variables(start: tuple[float, ...]) -> list[Variable]:
             "robot/control_period",
             "robot",
             1,
-            Integers(1, 10),
+            Integers(1, PERIOD_LIMIT),
             unit="steps",
             doc="Steps for which a command is held: the control rate is 1 / (period x step time).",
+        ),
+        declare(
+            "robot/command_wait",
+            "state",
+            0,
+            Integers(0, PERIOD_LIMIT - 1),
+            unit="steps",
+            doc="Steps until the motors take a new command; until then the last one is held.",
         ),
         declare(
             "robot/observation_noise",

@@ -54,12 +54,13 @@ from interverse.worlds.world import Array, Index, Refusals, Scenario, Score, Sta
 
 _GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
 _SIZES = ("block/size", "block/used")
+_WAIT = "robot/command_wait"
 _COMMAND_KEYS = (
     COMMANDS,
     "joint_positions",
     "robot/height",
     "robot/action_delay",
-    CLOCK,
+    _WAIT,
     "robot/control_period",
 )
 
@@ -297,10 +298,11 @@ class TriFinger(World):
     def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
         rows = self._store.rows
-        queue, joints, height, delay, clock, period = (rows[key][where] for key in _COMMAND_KEYS)
+        queue, joints, height, delay, wait, period = (rows[key][where] for key in _COMMAND_KEYS)
         fresh = self._control.command(actions, joints, queue[:, 0], height)
         xp = namespace(queue)
-        newest = xp.where((clock % period != 0)[:, None], queue[:, 0], fresh)
+        newest = xp.where((wait > 0)[:, None], queue[:, 0], fresh)
+        rows[_WAIT][where] = xp.where(wait > 0, wait - 1, period - 1)
         rows[COMMANDS][where] = queue = xp.concat([newest[:, None], queue[:, :-1]], axis=1)
         return xp.take_along_axis(queue, delay[:, None, None], axis=1)[:, 0]
 

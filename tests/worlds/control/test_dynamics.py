@@ -85,7 +85,8 @@ def test_every_scale_acts_and_states_can_be_sampled(domain):
     env = iv.make(f"control/{domain}_{DOMAINS[domain].tasks[0]}-v1", observation="state")
     env.reset(seed=0)
     model = env.world.physics.model
-    off = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    bits = mujoco.mjtDisableBit
+    off = bool(model.opt.disableflags & (bits.mjDSBL_CONTACT | bits.mjDSBL_CONSTRAINT))
     assert ("dynamics/friction" in env.variables) == (not off)
     for name in ("qpos", "qvel"):
         assert np.isfinite(env.variables[name].domain.sample(np.random.default_rng(0))).all()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interverse.envs import make_vec
+from interverse.data.episodes import CollectEpisodes, collect_episodes
+from interverse.envs import make, make_vec
+from interverse.rollouts.recorder import EpisodeFolder
+from interverse.rollouts.runner import rollout
 from tools import fidelity
 
 
@@ -82,3 +85,19 @@ def test_asking_changes_no_motion(drag):
             seen, *_ = env.step(env.action_space.sample())
         ends.append(seen)
     assert np.array_equal(*ends)
+
+
+def test_data_sets_hold_the_edges_of_every_step(tmp_path):
+    options = {"active_edges": True, "skip_frame": 3}
+    config = CollectEpisodes(
+        id="trifinger/pushing-v1", out=tmp_path / "set", episodes=2, steps=15, options=options
+    )
+    stored = EpisodeFolder(collect_episodes(config))
+    env = make(config.id, **options)
+    for seed, episode in enumerate(stored):
+        played = rollout(env, "random", seed=seed, max_steps=15)
+        edges = episode.info["active_edges"]
+        assert edges.shape == (15, len(env.unwrapped.world.contact_edges))
+        assert edges.any()
+        assert not edges.all()
+        assert np.array_equal(edges, played.info["active_edges"])

@@ -81,6 +81,37 @@ def test_pending_commands_are_state_that_the_graph_declares(make):
     assert np.abs(moved[0] - moved[1]).max() > 0.1
 
 
+def test_the_wait_for_a_command_is_state_that_the_graph_declares(make):
+    env = make("pushing", defaults={"robot/control_period": 3})
+    wait = "robot/command_wait"
+    assert env.graph.parents(f"{wait}'") == {wait, "robot/control_period"}
+    assert wait in env.graph.parents("robot/commands'")
+    waits = [env.values[wait]]
+    for _ in range(4):
+        env.step(STILL)
+        waits.append(env.values[wait])
+    assert waits == [0, 2, 1, 0, 2]
+    push, held = np.full(9, 0.5, dtype=np.float32), env.values["robot/commands"][0]
+    env.step(push)
+    assert np.array_equal(env.values["robot/commands"][0], held)
+    env.do({wait: 0})
+    env.step(push)
+    assert np.abs(env.values["robot/commands"][0] - held).max() > 0.1
+
+
+def test_goal_pictures_show_housings_and_no_obstacle(make):
+    """As the original's: no obstacle, and motors cover a corner of two cameras."""
+    env = make("pick_and_place", observation_mode="pixel", image_size=32)
+    first, *_ = env.reset(seed=0)
+    outcome = env.do({"obstacle/color": (0.9, 0.9, 0.1)})
+    assert np.array_equal(outcome.observation[3:], first[3:])
+    assert not np.array_equal(outcome.observation[:3], first[:3])
+    for camera, own in ((0, 0), (1, 1)):  # red, then green; pictures are not mirrored here
+        corner = first[3 + camera, :6, -6:].reshape(-1, 3).mean(axis=0)
+        assert corner.argmax() == own
+        assert corner[own] > 2 * np.delete(corner, own).max()
+
+
 def test_a_block_is_moved_without_touching_the_others(make):
     """The simulator's own numbers of other blocks stay, to the last bit."""
     env = make("stacking2")

@@ -161,7 +161,7 @@ def test_pixels_are_live_and_goal_images(envs):
         {"block_0/color": (0.2, 0.3, 0.9)},
         {"floor/color": (0.9, 0.9, 0.2)},
         {"stage/color": (0.1, 0.2, 0.2)},
-        {"finger_2/middle/color": (0.9, 0.9, 0.9)},
+        {"finger_1/middle/color": (0.9, 0.9, 0.9)},
         {"floor/texture": 1},
         {"light/direction": (0.5, 0.5, -0.5)},
         {"light/color": (0.1, 0.1, 0.1)},

@@ -47,8 +47,7 @@ def test_a_block_is_pushed_from_and_to_anywhere_in_space_a(name):
 
 def test_heavy_blocks_that_slip_are_held_more_tightly():
     masses = np.linspace(0.045, 0.1, 8)
-    # the grip was tuned on convex contacts; under exact friction two of three that slip are lost
-    venv = iv.make_vec("trifinger/picking-v1", num_envs=8, contact="convex")
+    venv = iv.make_vec("trifinger/picking-v1", num_envs=8)
     seen, _ = venv.reset(seed=0, options={"do": {"block_0/mass": masses}})
     policy = venv.unwrapped.world.scripted_policy()
     _, fraction = play(venv, policy, seen, 250)

@@ -22,6 +22,7 @@ COMMON = {
     "robot/joint_damping",
     "robot/action_delay",
     "robot/commands",
+    "robot/command_wait",
     *(f"finger_{f}/base/color" for f in range(3)),
     "robot/control_period",
     "robot/observation_noise",

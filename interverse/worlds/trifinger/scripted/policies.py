@@ -74,7 +74,7 @@ def length(vector: Any) -> Any:
 
 _OPEN = 0.03  # gap between tips and block before closing and after letting go, m
 _SQUEEZE = (0.012, 0.007)  # how far into the block the lone tip and each of the pair is told to be
-_CARE = (0.25, 1.5)  # after a slip, the pace and the squeeze change by these factors
+_CARE = (0.15, 2.0)  # after a slip, the pace and the squeeze change by these factors
 _LAG = (0.01, 0.03, 0.2)  # m behind its path at which a held block slows down, m, and to what share
 _SLIPPED = 0.03  # distance of a held block from its path that means it is lost, m
 _SPIN = 1.0  # of a held block, rad/s

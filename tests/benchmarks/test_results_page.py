@@ -1,0 +1,60 @@
+"""The page of results says what the rows say, and counts what it shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interverse.benchmarks.causalmbrl import results_page
+from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, knowledge_section
+from interverse.models.checkpoint import read_json
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results" / "causalmbrl"
+
+
+def test_the_page_is_printed_from_the_rows():
+    page = (ROOT / "docs" / "world_model_results.md").read_text()
+    assert page == results_page.results_page(RESULTS)
+
+
+def test_every_row_says_where_it_comes_from():
+    rows = [*RESULTS.glob("full/rows/*.json"), *RESULTS.glob("fits/*/seed-*.json")]
+    assert rows
+    for path in rows:
+        record = read_json(path)
+        for run in record["runs"]:
+            assert len(run["commit"]) == 40, path.name
+            assert {"command", "device", "source"} <= set(run)
+        if "model" in record:
+            assert all(stage["epochs"] > 0 for stage in record["training"].values())
+
+
+def test_numbers_are_counted_once():
+    done, every = beside(RESULTS)
+    assert every == 1404
+    assert 0 < done < every
+
+
+def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow:
+    scores = {
+        "ranking": {"1": {"hits": hits}},
+        "recovery": {"counterfactual": {"hits": counterfactual}},
+    }
+    return ResultRow(
+        world="w", options={}, model=model, loss="L", seed=seed, epochs=1, scores=scores
+    )
+
+
+def test_means_and_correlations_are_those_of_the_runs(monkeypatch):
+    monkeypatch.setattr(results_page, "_yardsticks", lambda rows, names: iter(()))
+    rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
+    _, (remark,), grid = knowledge_section(rows, "w")
+    assert "CF-H@1: -1.00 (10 runs)" in remark
+    assert grid[1][:3] == ["ae L", "10", "45 +- 29"]
+    assert "not given (9 runs)" in knowledge_section(rows[:9], "w")[1][0]
+
+
+def test_a_missing_score_is_no_number():
+    assert made("ae", 1, 1.0, 1.0).value("planning success") != pytest.approx(0.0)
