@@ -24,6 +24,7 @@ from interverse.core.code import claim_run
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
+    check_whole,
     explain,
     missing_extra,
     unknown,
@@ -48,6 +49,8 @@ try:
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
+# More is a slip of the keyboard: OpenMP ends the process that asks for a million threads.
+LIMITS = {"steps": 10**12, "checkpoint_every": 10**12, "threads": 1024}
 ALGORITHMS = {"ppo": PPO, "sac": SAC, "td3": TD3}
 # Arguments of the SB3 classes that are the run's own, or no plain values.
 _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorboard_log"} | {
@@ -102,11 +105,8 @@ class Train:
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_device(self.device)
-        for name in ("steps", "checkpoint_every", "threads"):
-            if getattr(self, name) < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
-                )
+        for name, most in LIMITS.items():
+            check_whole(getattr(self, name), name, most)
         if self.her and self.algorithm == "ppo":
             raise InvalidValueError(
                 explain("her is on with algorithm ppo", allowed="sac and td3, which have a replay")

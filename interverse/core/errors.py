@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 _MOST_NAMES_SHOWN = 12
+_LONGEST_SHOWN = 100
 
 
 class InterverseError(Exception):
@@ -82,7 +84,7 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
     >>> unknown("variable", "blok/mass", ["block/mass", "floor/friction"])
     "unknown variable 'blok/mass'. Did you mean 'block/mass'? Allowed: block/mass, floor/friction."
     """
-    names = sorted(names)
+    names, given = sorted(names), _shortened(given)
     near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     shown = names
@@ -91,6 +93,28 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
         shown = [*sorted(near_many), f"and {len(names) - len(near_many)} more"]
     tail = f" {fix.rstrip('.')}." if fix else ""
     return f"unknown {kind} {given!r}.{hint} Allowed: {', '.join(shown) or 'none'}.{tail}"
+
+
+def _shortened(given: object) -> object:
+    """Returns a name as it is shown: a long one is cut."""
+    text = str(given)
+    return given if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+
+
+def check_whole(value: object, name: str, most: int) -> None:
+    """Raises unless a value is a whole number from 1 to `most`.
+
+    >>> check_whole(0, "episodes", 10)
+    Traceback (most recent call last):
+    interverse.core.errors.InvalidValueError: episodes is 0. Allowed: a whole number from 1 to 10.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 1 <= int(value) <= most:  # type: ignore[call-overload]
+        raise InvalidValueError(
+            explain(
+                f"{name} is {_shortened(value)!r}", allowed=f"a whole number from 1 to {most:,}"
+            )
+        )
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:

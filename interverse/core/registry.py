@@ -93,7 +93,7 @@ class Registry:
             return name
         try:
             importlib.import_module(module)
-        except ImportError as error:
+        except (ImportError, ValueError) as error:  # the latter for an empty name
             raise UnknownNameError(
                 explain(
                     f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}",

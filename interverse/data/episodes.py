@@ -18,9 +18,16 @@ from typing import Any, final
 import h5py
 import numpy as np
 
-from interverse.core.errors import FileFormatError, InterventionError, InvalidValueError, explain
+from interverse.core.errors import (
+    FileFormatError,
+    InterventionError,
+    InvalidValueError,
+    check_whole,
+    explain,
+)
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import check_seed, generator
+from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
 from interverse.rollouts.counterfactual import counterfactual
@@ -71,11 +78,7 @@ class CollectEpisodes:
 
     def __post_init__(self) -> None:
         for name in ("episodes", "every", "workers", *(("steps",) if self.steps else ())):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
-                )
+            check_whole(getattr(self, name), name, MOST_EPISODES)
         check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
 

@@ -21,9 +21,17 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import Noise, check_seed
-from interverse.data.schema import Drawn, GridScene, Header, SceneWorld, plain, value_path
+from interverse.data.schema import (
+    MOST_EPISODES,
+    Drawn,
+    GridScene,
+    Header,
+    SceneWorld,
+    plain,
+    value_path,
+)
 from interverse.data.store import (
     file_bytes,
     is_whole_part,
@@ -73,12 +81,8 @@ class Collect:
 
     def __post_init__(self) -> None:
         for name in ("episodes", "steps", "workers"):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not whole or value < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
-                )
+            check_whole(getattr(self, name), name, MOST_EPISODES)
+        check_whole(self.episodes * self.steps, "episodes x steps", 100 * MOST_EPISODES)
         check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
 

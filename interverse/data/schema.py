@@ -23,6 +23,7 @@ from interverse.sim import raster
 
 Array = Any  # a NumPy array or a Torch tensor
 FORMAT = "interverse-dataset-1"
+MOST_EPISODES = 10_000_000  # of one data set
 _VALUES = "values/"
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import (
     atomic,
     remove_stale,
@@ -54,9 +54,12 @@ def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Holds the right to write a file; the system takes it back from a killed process."""
+    if not path.name:
+        raise InvalidValueError(explain(f"out is {path}", allowed="a name"))
     with storage(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.with_name(f".{path.name}.lock")
+        lock.touch()  # raises where no file can be made; the lock would wait for ever
         with FileLock(lock):
             remove_stale(path.parent)
             yield

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.scm import Do, as_intervention
 from interverse.worlds import WORLDS
 from interverse.worlds.world import World, parse_options
@@ -17,6 +23,7 @@ RESET_OPTIONS = {
 }
 VECTOR_RESET_OPTIONS = {**RESET_OPTIONS, "reset_mask": "which worlds to reset"}
 RENDER_MODES = (None, "rgb_array")
+_MOST_WORLDS = 1_000_000
 
 
 def build_world(
@@ -26,11 +33,7 @@ def build_world(
     entry = WORLDS[world_id]
     if render_mode not in RENDER_MODES:
         raise UnknownNameError(unknown("render_mode", render_mode, ["rgb_array"]))
-    whole = isinstance(num_worlds, int) and not isinstance(num_worlds, bool)
-    if not whole or num_worlds < 1:
-        raise InvalidValueError(
-            explain(f"num_envs is {num_worlds!r}", allowed="a whole number from 1")
-        )
+    check_whole(num_worlds, "num_envs", _MOST_WORLDS)
     kind: type[World] = entry.load()
     parsed = parse_options(kind.options_type, {**entry.options, **options})
     return kind(num_worlds=num_worlds, options=parsed)  # type: ignore[call-arg]

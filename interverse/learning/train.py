@@ -13,7 +13,7 @@ import torch
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.code import claim_run
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.json_text import read_json, read_json_object
 from interverse.core.files.lock import alone_in
@@ -64,11 +64,10 @@ class DeviceTrain:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        for name in ("steps", "num_worlds", "starts", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
-                )
+        for name in ("steps", "checkpoint_every"):
+            check_whole(getattr(self, name), name, 10**12)
+        for name in ("num_worlds", "starts"):
+            check_whole(getattr(self, name), name, 1_000_000)
         for name in ("brief", "placed"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidValueError(

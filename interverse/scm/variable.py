@@ -158,9 +158,14 @@ def table(*variables: Variable) -> Mapping[str, Variable]:
 def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mapping[str, Variable]:
     """Returns the table with other defaults: the world as if it had been declared that way."""
     out = dict(variables)
+    if not isinstance(defaults, Mapping):
+        raise InvalidValueError(explain(f"defaults is {defaults!r}", allowed="values by variable"))
     for name, value in defaults.items():
         variable = lookup(variables, name)
-        array = np.asarray(value, dtype=variable.dtype)
+        try:
+            array = np.asarray(value, dtype=variable.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidValueError(explain(f"default of {name}: {error}")) from error
         if not variable.domain.contains(array):
             raise InvalidValueError(
                 explain(

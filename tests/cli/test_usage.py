@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 
 import pytest
 
@@ -25,6 +26,37 @@ def test_a_wrong_flag_is_told_once(capsys, words, said):
     assert said in line
     assert line.count("Unrecognized options") <= 1
     assert line.count("--help") == 1
+
+
+_EVALUATE = ["evaluate", "--task", "tutorial/slider-v1", "--option"]
+_COLLECT = ["collect", "blocks/observed-3-v1", "--out"]
+_TRAIN = ["train", "--task", "tutorial/slider-v1", "--out"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["describe", ":"], "cannot be imported"),
+        (["describe", "x" * 5000], "unknown world 'xxx"),
+        ([*_EVALUATE, "defaults=[1]"], "defaults is [1]"),
+        ([*_EVALUATE, 'defaults={"box/mass": "heavy"}'], "default of box/mass"),
+        ([*_EVALUATE, "world_id=x"], "unknown option 'world_id'"),
+        ([*_COLLECT, "OUT/d.h5", "--episodes", "99999999999999"], "episodes is 99999999999999"),
+        ([*_COLLECT, "OUT/d.h5", "--steps", "9999999"], "episodes x steps is"),
+        ([*_COLLECT, "/proc/x.h5", "--episodes", "1"], "/proc/"),
+        ([*_COLLECT, ".", "--episodes", "1"], "out is ."),
+        ([*_TRAIN, "OUT/t", "--threads", "1000000000"], "threads is 1000000000"),
+        ([*_TRAIN, "OUT/t", "--steps", str(10**30)], "steps is 1000"),
+        ([*_TRAIN, "OUT/t", "--num-envs", str(10**9)], "num_envs is 1000000000"),
+    ],
+)
+def test_a_slip_of_the_keyboard_is_one_short_line_at_once(tmp_path, capsys, words, said):
+    if words[0] == "train":
+        pytest.importorskip("stable_baselines3")
+    assert main([word.replace("OUT", str(tmp_path)) for word in words]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told) < 1000
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys):
@@ -58,3 +90,22 @@ def test_no_name_is_broken_on_a_terminal_of_80_columns(capsys, monkeypatch):
     assert max(map(len, shown.splitlines())) <= 80
     for name in ("protocol", "last_fractional_success", "last20_fractional_success", "success"):
         assert f" {name} " in shown
+
+
+def test_bash_completes_verbs_flags_and_ids(capsys):
+    assert main(["--completion"]) == 0
+    script = capsys.readouterr().out
+
+    def complete(*words: str) -> set[str]:
+        asked = f"COMP_WORDS=({' '.join(words)} ''); COMP_CWORD={len(words) - 1}"
+        code = f'{script}\n{asked}\n_interverse; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    assert complete("interverse", "ex") == {"explain", "export"}
+    assert "--episodes" in complete("interverse", "evaluate", "--e")
+    assert complete("interverse", "describe", "chemistry/c") == {
+        "chemistry/chain-v1",
+        "chemistry/collider-v1",
+        "chemistry/custom-v1",
+    }

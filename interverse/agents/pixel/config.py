@@ -20,7 +20,11 @@ from interverse.agents.pixel.presets import (
     preset,
     schedule,
 )
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    UnknownNameError,
+    check_whole,
+    unknown,
+)
 from interverse.core.rng import check_seed
 from interverse.models.steps import Precision, check_device
 
@@ -34,7 +38,7 @@ class PixelTrain:
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
     algorithm: PixelAlgorithm = "sac_aug"
-    """curl, dbc, drq, drq_v2, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug, sac_pixels or svea."""
+    """The agent: curl, drq, drq_v2, sac_ae, sac_aug, soda, svea, ...; `--help` lists them all."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
     steps: int | None = None
@@ -70,13 +74,11 @@ class PixelTrain:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        counts = ("actors", "threads", "checkpoint_every", "evaluate_every", "evaluate_episodes")
+        counts = ("checkpoint_every", "evaluate_every", "evaluate_episodes")
         for name in (*counts, *(["steps"] if self.steps is not None else [])):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
-                )
+            check_whole(getattr(self, name), name, 10**12)
+        for name in ("actors", "threads"):
+            check_whole(getattr(self, name), name, 1024)
         check_device(self.device)
 
     def record(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ _LOCK = ".lock"
 def alone_in(folder: Path) -> Iterator[None]:
     """Holds a folder for one run; another process that wants it is refused at once."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / _LOCK).touch()  # raises where no file can be made
     try:
         with FileLock(folder / _LOCK, blocking=False):
             yield

@@ -15,13 +15,12 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
-import numpy as np
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.rng import check_seed
 from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
 from interverse.data.pairs.shards import (
@@ -31,7 +30,7 @@ from interverse.data.pairs.shards import (
     shard_name,
     write_shard,
 )
-from interverse.data.schema import plain
+from interverse.data.schema import MOST_EPISODES, plain
 from interverse.data.store import file_bytes, locked, write_bytes
 from interverse.rollouts.executors import run_units
 from interverse.worlds.rooms import Pair, Rejection
@@ -72,12 +71,7 @@ class CollectPairs:
 
     def __post_init__(self) -> None:
         for name in ("pairs", "workers", "pairs_per_house"):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not whole or value < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
-                )
+            check_whole(getattr(self, name), name, MOST_EPISODES)
         if self.pairs_per_house > PAIRS_OF_A_HOUSE:
             raise InvalidValueError(
                 explain(
