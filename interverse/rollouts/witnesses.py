@@ -93,7 +93,7 @@ class WitnessBench:
 
     def _run(self, trial: WitnessTrial, changes: Sequence[WitnessChange]) -> list[Evidence]:
         used = self._everyone[: len(changes) + 1]
-        self.arrange(trial.seed, trial.before, used)
+        self.arrange(trial.seed, trial.before)
         graph = self.graph  # as declared before any change of the graph itself
         rows = _Rows(self, graph, trial, changes)
         rows.intervene()
@@ -110,17 +110,15 @@ class WitnessBench:
             rows.look(drawn=False)
         return rows.added
 
-    def arrange(
-        self, seed: int, before: Sequence[tuple[str, Any]], used: NDArray[np.int64]
-    ) -> None:
-        """Brings the used worlds into the situation of a trial."""
+    def arrange(self, seed: int, before: Sequence[tuple[str, Any]]) -> None:
+        """Brings every world into the situation of a trial."""
         key = f"{seed} {plain(before)}"
         if self._situation is None or self._situation[0] != key:
             self.driver.reset(self._everyone[:1], seeds=[seed])
             for kind, what in before:
                 self.move(kind, what)
             self._situation = key, self._fact()
-        self.driver.restore(self._situation[1], used)
+        self.driver.restore(self._situation[1], self._everyone)
 
     def move(self, kind: str, what: Any) -> bool:
         """Does one thing in the world of the fact; returns whether it could be done."""
