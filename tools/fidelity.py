@@ -5,13 +5,14 @@ recorded in the original under its released policies (skip_frame 3, joint positi
 a recorded state into a world, applies the next four recorded actions (48 ms) and compares the
 block. A matched-start episode applies all recorded actions from the recorded start.
 
-    python tools/fidelity.py [--contact exact convex]
+    python tools/fidelity.py [--contact exact convex] [--cost]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,11 +138,31 @@ def _first_touch(path: Array) -> NDArray[np.int64]:
     return np.argmax(np.linalg.norm(path - path[0], axis=-1) > TOUCHED, axis=0)
 
 
+def rates(modes: list[str], worlds: int = 256, steps: int = 25) -> dict[str, float]:
+    """Returns steps a second of CPU time by contact: pushing, random actions, modes in turns."""
+    envs = {m: make_vec("trifinger/pushing-v1", worlds, contact=m, threads=1) for m in modes}
+    spent = dict.fromkeys(modes, 0.0)
+    for env in envs.values():
+        env.reset(seed=0)
+    for k in range(-3, steps):  # the first few fill caches
+        action = envs[modes[0]].action_space.sample()
+        for mode in modes[:: 1 if k % 2 else -1]:
+            start = time.process_time()
+            envs[mode].step(action)
+            spent[mode] += (time.process_time() - start) * (k >= 0)
+    return {mode: worlds * steps / seconds for mode, seconds in spent.items()}
+
+
 def main() -> None:
-    """Writes both tables as Markdown."""
+    """Writes both tables as Markdown, or what the contacts cost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contact", nargs="+", default=["exact", "convex"])
-    modes = parser.parse_args().contact
+    parser.add_argument("--cost", action="store_true", help="print steps a second instead")
+    asked = parser.parse_args()
+    modes = asked.contact
+    if asked.cost:
+        print({mode: round(rate) for mode, rate in rates(modes).items()})
+        return
     print("| task | contact | windows | mean, mm | median | 90% |\n|---|---|---|---|---|---|")
     for task in TASKS:
         for contact in modes:

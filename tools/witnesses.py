@@ -23,11 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:  # `python tools/witnesses.py` starts with tools/ alone
     sys.path.insert(0, str(ROOT))
 
+from interverse.rollouts.evidence import Evidence, WitnessTrial  # noqa: E402
 from interverse.rollouts.witness_search import needed, search  # noqa: E402
 from interverse.rollouts.witnesses import (  # noqa: E402
-    Evidence,
     WitnessBench,
-    WitnessTrial,
     replay,
     some_action,
     stored,

@@ -123,6 +123,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         _say(f"interverse {__version__}", sys.stdout)
         return 0
+    if args[0] == "--completion":
+        from interverse.cli.completion import completion
+
+        _say(completion(), sys.stdout)
+        return 0
     if args[0] not in VERBS:
         _say(f"interverse: {unknown('verb', args[0], VERBS)}", sys.stderr)
         return 2
@@ -261,6 +266,7 @@ def _help() -> str:
             "",
             "usage: interverse VERB [flags]        interverse VERB --help teaches the flags",
             "       interverse VERB --config FILE  flags from a YAML file, NAME: VALUE",
+            '       eval "$(interverse --completion)"  verbs, flags, ids by Tab, in bash and zsh',
             "",
             *lines,
             "",

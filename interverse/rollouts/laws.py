@@ -18,9 +18,10 @@ from interverse.core.errors import InterventionError
 from interverse.core.rng import generator
 from interverse.envs import Snapshot, WorldEnv, make, make_vec
 from interverse.rollouts.counterfactual import counterfactual
+from interverse.rollouts.evidence import WITNESS_LAWS, Evidence, WitnessTrial
 from interverse.rollouts.runner import rollout
 from interverse.rollouts.witness_search import search
-from interverse.rollouts.witnesses import WITNESS_LAWS, Evidence, WitnessBench, WitnessTrial, stored
+from interverse.rollouts.witnesses import WitnessBench, stored
 from interverse.scm import Space
 
 _STEPS = 5

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from interverse.core.rng import generator
-from interverse.rollouts.witnesses import (
+from interverse.rollouts.evidence import (
     MANY_EDGES,
-    Change,
     Evidence,
-    WitnessBench,
+    WitnessChange,
     WitnessTrial,
     edge_kind,
     plain,
-    some_action,
 )
+from interverse.rollouts.witnesses import WitnessBench, some_action
 from interverse.scm import Box, Space, Variable
 from interverse.scm.graph import NEXT, CausalGraph, Edge, now
 
@@ -60,11 +59,11 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     """Returns the next situation with changes for all that has no witness yet."""
     scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
     which, seed = number % len(scenarios), 100 + number
+    bench.arrange(seed, [])
     ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
     if number % 10**4 >= len(scenarios) and not any(ahead):
-        which = -1 % len(scenarios)  # nothing is left that a step could show
+        which = len(scenarios) - 1  # nothing is left that a step could show
     rng = generator(seed=number, name="witness")
-    bench.arrange(seed, [], np.arange(1))
     before, action = [], None
     for kind, what in scenarios[which](bench.fact, rng):
         if kind == "action":
@@ -77,16 +76,17 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
                 break
     if 0 in bench.driver.diverged:
         before = []
-        bench.arrange(seed, [], np.arange(1))
+        bench.arrange(seed, [])
     changes = list(_changes(bench, rng))
     if not changes:
         return None
+    unseen = bench.evidence.missing_variables(bench.world.variables)
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
+    left = left if any(ahead) or unseen or number % 10**4 < len(scenarios) else 0
     actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
-    if action is not None:
+    if action is not None and actions:
         actions[0] = action
     at_reset = which == len(scenarios) - 1
-    unseen = bench.evidence.missing_variables(bench.world.variables)
     drawn = number % 10**4 < len(scenarios) or len(unseen) <= 2  # pictures cost the most
     return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=drawn)
 
@@ -101,7 +101,7 @@ def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple
     yield "play", int(rng.integers(1, 5))
 
 
-def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
+def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessChange]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
     edges = _some_of_each_kind(graph, bench.evidence.missing_edges(graph), rng)
@@ -114,10 +114,10 @@ def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[Change]:
         rest = {other: None for other in sorted(held) if not variables[other].read_only}
         near = bool(rng.random() < _NEARBY)
         value = _value(_of_fact(variables[name]), bench.fact[name], rng, near=near)
-        yield Change({name: plain(value)} | rest)
+        yield WitnessChange({name: plain(value)} | rest)
     if any(a.endswith(NEXT) for a, _ in edges):
         for _ in range(_OTHER_ACTIONS):
-            yield Change({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
+            yield WitnessChange({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
 
 
 def _some_of_each_kind(
@@ -169,7 +169,9 @@ def _nearby(variable: Variable, present: Any, rng: np.random.Generator) -> Any:
         return out
     if not isinstance(domain, Box):
         return domain.sample(rng)
-    step = float(rng.choice(_NEAR)) * rng.standard_normal(variable.shape)
+    step = np.asarray(float(rng.choice(_NEAR)) * rng.standard_normal(variable.shape))
+    if step.size and rng.random() < 0.5:  # of a place, perhaps the height alone is free
+        step = step * (np.arange(step.size) == rng.integers(step.size)).reshape(step.shape)
     return np.clip(present + step, domain.low, domain.high)
 
 

@@ -2,16 +2,13 @@
 
 A trial starts the same world several times with one seed, one noise and the same actions; world 0
 is the fact, every other world gets one intervention of its own. What differs from the fact follows
-from the intervention. An edge is credited where its child moved, its parent moved and nothing else
-that the child follows from did: values set beside the parent to what they are hold the rest still.
+from the intervention.
 """
 
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -25,128 +22,19 @@ from interverse.envs import make_vec
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
 from interverse.envs.values import FirstWorld, to_numpy
-from interverse.scm import Variable
-from interverse.scm.graph import NEXT, CausalGraph, Edge, now
+from interverse.rollouts.evidence import (
+    Evidence,
+    Findings,
+    WitnessChange,
+    WitnessTrial,
+    credit_next,
+    credit_now,
+    plain,
+)
+from interverse.scm.graph import CausalGraph, Edge
 from interverse.worlds import WORLDS
 
-WITNESS_LAWS = (
-    "every declared edge is seen to act",
-    "every variable moves something observable",
-    "what an intervention moves is declared",
-)
-Findings = dict[str, list[str]]  # law -> what breaks it
-# Of so many, one of a kind (a block's mass, a block's mass and another block's velocity) stands for
-# all: the same code makes them.
-MANY_EDGES = 500
-MANY_VARIABLES = 100
-_NUMBER = re.compile(r"\d+")
 LEAST = 1e-7  # a number that moves by less may be a solver's rounding, not an effect
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """What one world of a trial gets: values to set, or another action.
-
-    Attributes:
-        do: values by variable; None holds a variable at its present value.
-        action: what this world does in the first step instead of the trial's action.
-    """
-
-    do: Mapping[str, Any]
-    action: Any = None
-
-    @property
-    def name(self) -> str:
-        """The variable that is tried; empty where the action is."""
-        return next((name for name, value in self.do.items() if value is not None), "")
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class WitnessTrial:
-    """One situation and the changes tried in it.
-
-    Attributes:
-        seed: of the episode.
-        before: what brings the situation about: `("do", values)`, `("play", steps)` with addressed
-            actions, `("scripted", steps)` with the world's own policy.
-        actions: those of the steps that follow the changes.
-        changes: one world each.
-        at_reset: whether episodes start under the changes.
-        drawn: whether pictures count as observations.
-    """
-
-    seed: int
-    before: Sequence[tuple[str, Any]]
-    actions: Sequence[Any]
-    changes: Sequence[Change]
-    at_reset: bool = False
-    drawn: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the trial with plain lists and numbers."""
-        rows = [
-            {"do": plain(c.do)} | ({} if c.action is None else {"action": plain(c.action)})
-            for c in self.changes
-        ]
-        flags = {name: True for name in ("at_reset", "drawn") if getattr(self, name)}
-        before = {"before": [[kind, plain(what)] for kind, what in self.before]}
-        return {
-            "seed": self.seed,
-            **(before if self.before else {}),
-            **flags,
-            "actions": plain(self.actions),
-            "changes": rows,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> WitnessTrial:
-        """Returns the trial that `to_json` wrote."""
-        changes = [Change(row["do"], row.get("action")) for row in data["changes"]]
-        rest = {name: data[name] for name in ("at_reset", "drawn") if name in data}
-        before = [(kind, what) for kind, what in data.get("before", [])]
-        return cls(data["seed"], before, data["actions"], changes, **rest)
-
-
-@final
-@dataclass(slots=True)
-class Evidence:
-    """Edges and variables that were seen to act, and what moved without a declared cause."""
-
-    edges: dict[Edge, str] = field(default_factory=dict)  # edge -> how it was seen
-    seen: set[str] = field(default_factory=set)  # variables that moved an observation
-    stray: dict[str, set[str]] = field(default_factory=dict)  # variable -> what it moved
-    steps: int = 0  # after the changes until the last of it was seen
-    by_picture: bool = False
-
-    def missing_edges(self, graph: CausalGraph) -> list[Edge]:
-        """Returns the declared edges without a witness, inert ones left out."""
-        idle = graph.inert
-        missing = [edge for edge in graph.edges if edge not in self.edges and edge not in idle]
-        if graph.number_of_edges() <= MANY_EDGES:
-            return missing
-        known = {edge_kind(edge) for edge in self.edges}
-        return [edge for edge in missing if edge_kind(edge) not in known]
-
-    def missing_variables(self, variables: Mapping[str, Variable]) -> list[str]:
-        """Returns the variables that can be set and moved nothing that can be observed."""
-        acting = [n for n, v in variables.items() if not (v.read_only or v.inert)]
-        missing = [name for name in acting if name not in self.seen]
-        if len(variables) <= MANY_VARIABLES:
-            return missing
-        known = {_NUMBER.sub("#", name) for name in self.seen}
-        return [name for name in missing if _NUMBER.sub("#", name) not in known]
-
-    def broken(self, graph: CausalGraph, variables: Mapping[str, Variable]) -> Findings:
-        """Returns, for each of the three laws, a line for each thing that breaks it."""
-        idle = [edge for edge in graph.inert if edge in self.edges]
-        acting = [f"edge {a} -> {b} is called inert" for a, b in idle]
-        seen = [f"{name} is called inert" for name in self.seen if variables[name].inert]
-        moved = [f"do({name}) moves {sorted(what)}" for name, what in self.stray.items()]
-        edges = [f"edge {a} -> {b} has no witness" for a, b in self.missing_edges(graph)]
-        unseen = [f"{name} moves nothing" for name in self.missing_variables(variables)]
-        return dict(zip(WITNESS_LAWS, (edges + acting, unseen + seen, moved), strict=True))
 
 
 @final
@@ -203,9 +91,9 @@ class WitnessBench:
             out += self._run(trial, trial.changes[start : start + room])
         return out
 
-    def _run(self, trial: WitnessTrial, changes: Sequence[Change]) -> list[Evidence]:
+    def _run(self, trial: WitnessTrial, changes: Sequence[WitnessChange]) -> list[Evidence]:
         used = self._everyone[: len(changes) + 1]
-        self.arrange(trial.seed, trial.before, used)
+        self.arrange(trial.seed, trial.before)
         graph = self.graph  # as declared before any change of the graph itself
         rows = _Rows(self, graph, trial, changes)
         rows.intervene()
@@ -222,17 +110,15 @@ class WitnessBench:
             rows.look(drawn=False)
         return rows.added
 
-    def arrange(
-        self, seed: int, before: Sequence[tuple[str, Any]], used: NDArray[np.int64]
-    ) -> None:
-        """Brings the used worlds into the situation of a trial."""
+    def arrange(self, seed: int, before: Sequence[tuple[str, Any]]) -> None:
+        """Brings every world into the situation of a trial."""
         key = f"{seed} {plain(before)}"
         if self._situation is None or self._situation[0] != key:
             self.driver.reset(self._everyone[:1], seeds=[seed])
             for kind, what in before:
                 self.move(kind, what)
             self._situation = key, self._fact()
-        self.driver.restore(self._situation[1], used)
+        self.driver.restore(self._situation[1], self._everyone)
 
     def move(self, kind: str, what: Any) -> bool:
         """Does one thing in the world of the fact; returns whether it could be done."""
@@ -284,7 +170,7 @@ class _Rows:
         bench: WitnessBench,
         graph: CausalGraph,
         trial: WitnessTrial,
-        changes: Sequence[Change],
+        changes: Sequence[WitnessChange],
     ) -> None:
         self.bench, self.graph, self.trial, self.changes = bench, graph, trial, changes
         self.added = [Evidence() for _ in changes]
@@ -320,9 +206,9 @@ class _Rows:
         for i in np.flatnonzero(self.live).tolist():
             held = set(self.changes[i].do)
             if before is None:
-                edges = _credit_now(self.graph, moved[i], held)
+                edges = credit_now(self.graph, moved[i], held)
             else:
-                edges = _credit_next(self.graph, before[i], moved[i])
+                edges = credit_next(self.graph, before[i], moved[i])
             self._note(i, edges, self._stray(i, loosely[i], first=before is None))
         return moved
 
@@ -382,17 +268,6 @@ class _Rows:
         self.added[i].steps = self.step
 
 
-def edge_kind(edge: Edge) -> tuple[str, str, bool]:
-    """Returns the edge without numbers, and whether both ends have the same ones.
-
-    >>> edge_kind(("block_3/mass", "block_11/mass"))
-    ('block_#/mass', 'block_#/mass', False)
-    """
-    parent, child = edge
-    own = _NUMBER.findall(parent) == _NUMBER.findall(child)
-    return _NUMBER.sub("#", parent), _NUMBER.sub("#", child), own
-
-
 def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
     index = np.array([row])
     try:
@@ -401,32 +276,6 @@ def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
         driver.reset(index, seeds=[seed])
         return False
     return True
-
-
-def _credit_now(graph: CausalGraph, moved: set[str], held: set[str]) -> set[Edge]:
-    """Returns the edges within a moment that a change shows."""
-    out: set[Edge] = set()
-    for child in moved - held:
-        parents = graph.parents(child) & moved
-        others = parents - graph.twins(child)
-        out |= {(p, child) for p in parents if not others - {p} - graph.twins(p)}
-    return out
-
-
-def _credit_next(graph: CausalGraph, before: set[str], after: set[str]) -> set[Edge]:
-    """Returns the edges into the next moment that a step shows.
-
-    What moves along in the next moment itself cannot be held still: it does not count against a
-    cause of the moment before.
-    """
-    out: set[Edge] = set()
-    for child in [name + NEXT for name in after if name + NEXT in graph]:
-        parents = graph.parents(child)
-        early = {p for p in parents if not p.endswith(NEXT) and p in before}
-        late = {p for p in parents if p.endswith(NEXT) and now(p) in after}
-        out |= {(p, child) for p in early if not early - {p} - graph.twins(p)}
-        out |= {(p, child) for p in late if not early}
-    return out
 
 
 def _moved(values: Mapping[str, NDArray[Any]], count: int) -> tuple[list[set[str]], list[set[str]]]:
@@ -471,17 +320,6 @@ def some_action(world: Any, seed: int, step: int) -> Any:
     if hasattr(space, "low"):
         return rng.uniform(space.low, space.high).astype(space.dtype)
     return np.asarray(rng.integers(getattr(space, "nvec", getattr(space, "n", 1))))
-
-
-def plain(value: Any) -> Any:
-    """Returns lists and numbers, rounded: what is stored is what was tried."""
-    if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def stored(world_id: str) -> list[dict[str, Any]]:

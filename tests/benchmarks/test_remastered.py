@@ -22,6 +22,7 @@ from interverse.benchmarks.dmcr.compare import (
     scored,
 )
 from interverse.benchmarks.dmcr.figures import write_figures
+from interverse.benchmarks.dmcr.kept import kept_table
 from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
 from interverse.benchmarks.dmcr.run import reproduce
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
@@ -38,6 +39,7 @@ from interverse.benchmarks.dmcr.variants import (
 )
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.reports.attribution import Attribution
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES
@@ -350,3 +352,21 @@ def test_everything_in_small(tmp_path, capsys):
 def test_the_command_line_says_what_is_wrong(capsys):
     assert main(["reproduce", "--benchmark", "dmcr", "--table", "9"]) == 2
     assert "table 9" in capsys.readouterr().err
+
+
+KEPT = Path(__file__).parents[2] / "results" / "dmcr"
+
+
+def test_the_kept_table_is_printed_from_the_kept_episodes():
+    runs = json.loads((KEPT / "h200.json").read_text())["runs"]
+    text = (KEPT / "README.md").read_text()
+    assert str(kept_table(runs).render("markdown")) in text
+    for kept in runs:
+        assert all(len(set(returns)) == len(returns) for returns in kept["returns"].values()), (
+            "no episode counts twice"
+        )
+
+
+def test_the_kept_page_is_printed_from_the_kept_scores():
+    found = Attribution.from_json(json.loads((KEPT / "explain.json").read_text()))
+    assert found.page() == (KEPT / "explain.md").read_text()

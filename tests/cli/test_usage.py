@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 
 import pytest
 
@@ -89,3 +90,22 @@ def test_no_name_is_broken_on_a_terminal_of_80_columns(capsys, monkeypatch):
     assert max(map(len, shown.splitlines())) <= 80
     for name in ("protocol", "last_fractional_success", "last20_fractional_success", "success"):
         assert f" {name} " in shown
+
+
+def test_bash_completes_verbs_flags_and_ids(capsys):
+    assert main(["--completion"]) == 0
+    script = capsys.readouterr().out
+
+    def complete(*words: str) -> set[str]:
+        asked = f"COMP_WORDS=({' '.join(words)} ''); COMP_CWORD={len(words) - 1}"
+        code = f'{script}\n{asked}\n_interverse; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    assert complete("interverse", "ex") == {"explain", "export"}
+    assert "--episodes" in complete("interverse", "evaluate", "--e")
+    assert complete("interverse", "describe", "chemistry/c") == {
+        "chemistry/chain-v1",
+        "chemistry/collider-v1",
+        "chemistry/custom-v1",
+    }

@@ -19,15 +19,9 @@ from rich.console import Console
 import interverse as iv
 import interverse.worlds.tutorial
 from interverse.cli.describe import _graph_text, _variable_table
+from interverse.rollouts.evidence import WITNESS_LAWS, WitnessTrial, edge_kind
 from interverse.rollouts.witness_search import search
-from interverse.rollouts.witnesses import (
-    WITNESS_LAWS,
-    WitnessBench,
-    WitnessTrial,
-    edge_kind,
-    replay,
-    stored,
-)
+from interverse.rollouts.witnesses import WitnessBench, replay, stored
 from interverse.scm import CausalGraph
 from interverse.worlds import WORLDS
 

@@ -38,7 +38,7 @@ class PixelTrain:
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
     algorithm: PixelAlgorithm = "sac_aug"
-    """curl, dbc, drq, drq_v2, rad, sac_ae, sac_aug, sac_cj_aug, sac_nr_aug, sac_pixels or svea."""
+    """The agent: curl, drq, drq_v2, sac_ae, sac_aug, soda, svea, ...; `--help` lists them all."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
     steps: int | None = None

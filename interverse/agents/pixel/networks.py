@@ -79,10 +79,15 @@ class PixelEncoder(nn.Module):
         """Returns the last maps, flat: what an actor with a trunk of its own reads."""
         return self.maps(pictures)[-1].flatten(1)
 
-    def maps(self, pictures: Tensor) -> list[Tensor]:
-        """Returns the activations of every convolution, (N, filters, h, w) each."""
+    def maps(self, pictures: Tensor, layers: nn.Module | None = None) -> list[Tensor]:
+        """Returns the activations of every convolution, (N, filters, h, w) each.
+
+        Args:
+            pictures: (N, C, S, S) on 0..255.
+            layers: other convolutions of the same shapes than its own.
+        """
         x, maps = scaled(pictures), []
-        for layer in self.convolutions:
+        for layer in (self.convolutions if layers is None else layers).children():
             assert isinstance(layer, nn.Conv2d)
             spare = x.shape[1] - layer.in_channels
             weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight

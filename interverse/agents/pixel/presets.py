@@ -20,10 +20,11 @@ PixelAlgorithm = Literal[
     "sac_cj_aug",
     "sac_nr_aug",
     "sac_pixels",
+    "soda",
     "svea",
 ]
 PixelPreset = Literal["paper", "small"]
-CROPPED = ("curl", "rad")  # these see random crops of pictures 100/84 as large
+CROPPED = ("curl", "rad", "soda")  # these see random crops of pictures 100/84 as large
 
 
 @final

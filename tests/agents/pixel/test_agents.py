@@ -20,10 +20,10 @@ from interverse.core.errors import InvalidValueError
 from tests.agents.pixel import by_hand
 
 COUNT, SIZE, ACTIONS = 6, 12, 2
-CROPPED = {"curl": 15, "rad": 15}  # they see the middle of larger pictures
+CROPPED = {"curl": 15, "rad": 15, "soda": 15}  # they see the middle of larger pictures
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
 SOFT = [name for name in AGENTS if name != "drq_v2"]  # they have a temperature and slow targets
-TRUNKED = {"curl", "drq", "rad", "sac_ae", "svea"}
+TRUNKED = {"curl", "drq", "rad", "sac_ae", "soda", "svea"}
 
 
 def hyper(**more) -> PixelHyper:
@@ -317,6 +317,33 @@ def test_curl_by_hand():
     assert float(losses["contrast"]) == pytest.approx(apart, rel=1e-4)
     assert (w["contrast.weight"] >= 0).all()
     assert (w["contrast.weight"] <= 1).all()
+
+
+def test_soda_by_hand():
+    agent, batch = make("soda", still(), projection=10), recorded("soda")
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    then = random_crop(batch.successors, SIZE, draws)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    now = random_crop(batch.observations, SIZE, draws)
+    expected = by_hand.critic_loss(now, batch.actions.numpy(), wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    noise(draws)  # the actor's
+    plain, changed = (random_crop(batch.observations, SIZE, draws) for _ in range(2))
+    (changed,) = augmentation("network_randomization")(changed, generator=draws)
+    flat = by_hand.flat_maps(changed, w, "encoder")
+    guess = project(project(flat, w, "projection"), w, "predictor")
+    slow = project(by_hand.flat_maps(plain, w, "encoder"), w, "slow_projection")
+    one, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (guess, slow))
+    assert float(losses["consistency"]) == pytest.approx(np.mean((one - other) ** 2), rel=1e-3)
+    assert "consistency" not in agent.update(batch), "every second update"
+
+
+def project(x, w, name):
+    x = x @ w[f"{name}.first.weight"].T + w[f"{name}.first.bias"]
+    x = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5) * w[f"{name}.scale"] + w[f"{name}.shift"]
+    x = np.maximum(x, 0.0)
+    return x @ w[f"{name}.second.weight"].T + w[f"{name}.second.bias"]
 
 
 def test_sac_ae_by_hand():

@@ -1,0 +1,126 @@
+"""SODA: SAC on random crops, whose encoder also learns to see strong changes through.
+
+Hansen and Wang's soft data augmentation: nothing strongly changed ever reaches actor or critics. A
+projection of the changed picture predicts the slow projection of the same picture as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend, track
+from interverse.agents.pixel.augment import augmentation
+from interverse.agents.pixel.geometry import random_crop
+from interverse.agents.pixel.networks import PixelSizes, linear
+from interverse.agents.pixel.presets import PixelHyper
+from interverse.agents.pixel.soft import critic_loss
+from interverse.core.errors import InvalidValueError, explain
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SodaOptions(AgentOptions):
+    """The strong augmentation and the projections."""
+
+    strong: str = "network_randomization"
+    """A name of the table, or several joined by +; a random convolution is one of the paper's."""
+    projection: int = 100
+    """The width of the projections and of what is inside them."""
+    projection_tau: float = 0.005
+    """How far the slow encoder and projection move at a step."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.projection, int) or self.projection < 1:
+            raise InvalidValueError(
+                explain(f"projection is {self.projection!r}", allowed="1 or more, whole")
+            )
+        if not 0.0 < self.projection_tau <= 1.0:
+            raise InvalidValueError(
+                explain(f"projection_tau is {self.projection_tau}", allowed="above 0, up to 1")
+            )
+        augmentation(self.strong)  # raises for a name that no table holds
+
+
+@final
+class Soda(Agent):
+    """At every second update the convolutions learn from a pair of crops of one picture."""
+
+    options_type = SodaOptions
+    own_trunk = True
+
+    def __init__(
+        self,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
+        seed: int,
+        device: str = "cpu",
+        options: SodaOptions | None = None,
+    ) -> None:
+        super().__init__(hyper, sizes, seed, device)
+        self.options = SodaOptions() if options is None else options
+        self._strong = augmentation(self.options.strong)
+        generator, width = torch.Generator().manual_seed(seed), self.options.projection
+        parts = {
+            "projection": Projection(sizes.flat, width, generator),
+            "predictor": Projection(width, width, generator),
+        }
+        parts["slow_projection"] = copy.deepcopy(parts["projection"]).requires_grad_(False)
+        self.extra.update({name: part.to(self.device) for name, part in parts.items()})
+        slow = copy.deepcopy(self.networks.encoder.convolutions).requires_grad_(False)
+        self.extra["slow_convolutions"] = slow
+        learned = (self.networks.encoder.convolutions, parts["projection"], parts["predictor"])
+        self.optimisers["projection"] = self.adam(*learned, rate=hyper.encoder_rate)
+
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
+        """Learns from a batch; every crop is drawn apart."""
+        nets, turn = self.networks, self.updates % self.hyper.actor_every
+        target = self.target(batch, self._crop(batch.successors))
+        flat = nets.encoder.convolve(self._crop(batch.observations))
+        features = nets.encoder.trunk(flat)
+        loss = critic_loss(nets.critics(features, batch.actions), target)
+        descend(self.optimisers["critic"], loss)
+        losses = {"critic": loss.detach()} | self.follow(flat, features)
+        return losses if turn else losses | self._consistent(batch.observations)
+
+    def _consistent(self, pictures: Tensor) -> dict[str, Tensor]:
+        """Makes one step towards projections that a strong change does not move."""
+        plain, changed = self._crop(pictures), self._crop(pictures)
+        (changed,) = self._strong(changed, generator=self.generator)
+        encoder, extra, tau = self.networks.encoder, self.extra, self.options.projection_tau
+        with torch.no_grad():
+            slow = extra["slow_projection"](
+                encoder.maps(plain, extra["slow_convolutions"])[-1].flatten(1)
+            )
+        guess = extra["predictor"](extra["projection"](encoder.convolve(changed)))
+        guess, slow = functional.normalize(guess, dim=1), functional.normalize(slow, dim=1)
+        loss = functional.mse_loss(guess, slow)
+        descend(self.optimisers["projection"], loss)
+        track(extra["slow_projection"], extra["projection"], tau)
+        track(extra["slow_convolutions"], encoder.convolutions, tau)
+        return {"consistency": loss.detach()}
+
+    def _crop(self, pictures: Tensor) -> Tensor:
+        return random_crop(pictures, self.sizes.pictures[1], self.generator)
+
+
+@final
+class Projection(nn.Module):
+    """Linear, norm over the batch, ReLU, linear."""
+
+    def __init__(self, given: int, width: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.first = linear(given, width, generator)
+        self.scale = nn.Parameter(torch.ones(width))
+        self.shift = nn.Parameter(torch.zeros(width))
+        self.second = linear(width, width, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Returns the projection; the norm is that of the batch, as in training."""
+        x = functional.batch_norm(self.first(x), None, None, self.scale, self.shift, training=True)
+        return self.second(functional.relu(x))
