@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InterventionError
+from interverse.core.errors import InterventionError, InvalidValueError
 from interverse.core.files.json_text import parse_json
 from interverse.core.rng import generator
 from interverse.envs import make_vec
@@ -57,7 +57,7 @@ class WitnessBench:
             evidence: what is known already; it grows.
         """
         self.env = make_vec(world_id, num_envs=worlds, **{"threads": 1, **options})
-        self.driver: Driver = self.env.unwrapped.driver  # type: ignore[attr-defined]
+        self.driver: Driver = self.env.unwrapped.driver
         self.driver.skips_diverged = True
         self.world = self.driver.world
         self.evidence = Evidence() if evidence is None else evidence
@@ -124,7 +124,7 @@ class WitnessBench:
         """Does one thing in the world of the fact; returns whether it could be done."""
         if kind == "do":
             return bool(self.driver.do(what, worlds=[0], check=False).applied[0])
-        policy = self.world.scripted_policy() if kind == "scripted" else None
+        policy = _policy(self.world) if kind == "scripted" else None
         for _ in range(min(int(what), self.world.max_steps - 2)):
             count = len(self._everyone)
             step = int(self.driver.steps[0])
@@ -266,6 +266,14 @@ class _Rows:
         self.bench.evidence.seen.add(self.changes[i].name)
         self.added[i].seen.add(self.changes[i].name)
         self.added[i].steps = self.step
+
+
+def _policy(world: Any) -> Any:
+    """Returns the world's own policy; None where its options leave it without one."""
+    try:
+        return world.scripted_policy()
+    except InvalidValueError:
+        return None
 
 
 def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
