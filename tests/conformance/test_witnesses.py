@@ -18,7 +18,7 @@ from rich.console import Console
 
 import interverse as iv
 import interverse.worlds.tutorial
-from interverse.cli.describe import _graph_text, _variable_table
+from interverse.cli.describe import _graph_text, _VariableTable
 from interverse.rollouts.evidence import WITNESS_LAWS, WitnessTrial, edge_kind
 from interverse.rollouts.witness_search import search
 from interverse.rollouts.witnesses import WitnessBench, replay, stored
@@ -39,7 +39,6 @@ NOT_YET = (
         for name in (
             "creative_stacked_blocks",
             "general",
-            "picking",
             "pushing",
             "reaching",
             "stacked_blocks",
@@ -152,7 +151,7 @@ def test_a_variable_without_binding_is_found(idle_slider):
 def test_an_inert_variable_says_why():
     env = iv.make(SLIDER)
     idle = replace(env.variables["push"], inert="no motor is attached")
-    assert "inert: no motor is attached" in _printed(_variable_table({"push": idle}))
+    assert "inert: no motor is attached" in _printed(_VariableTable({"push": idle}))
     assert idle.to_json()["inert"] == "no motor is attached"
 
 
