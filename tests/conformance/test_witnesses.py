@@ -39,9 +39,6 @@ NOT_YET = (
         for name in (
             "creative_stacked_blocks",
             "general",
-            "picking",
-            "pushing",
-            "reaching",
             "stacked_blocks",
             "stacking2",
             "towers",
