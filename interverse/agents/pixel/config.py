@@ -21,10 +21,8 @@ from interverse.agents.pixel.presets import (
     schedule,
 )
 from interverse.core.errors import (
-    InvalidValueError,
     UnknownNameError,
     check_whole,
-    explain,
     unknown,
 )
 from interverse.core.rng import check_seed
