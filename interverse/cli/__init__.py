@@ -198,6 +198,8 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
     chosen = getattr(config, "out", None)
     if chosen is None and hasattr(module, "out_folder"):
         chosen = module.out_folder(config)
+    if getattr(config, "dry_run", False):
+        chosen = None  # nothing is written
     return config, getattr(module, function_name), chosen
 
 

@@ -59,11 +59,11 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     """Returns the next situation with changes for all that has no witness yet."""
     scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
     which, seed = number % len(scenarios), 100 + number
+    bench.arrange(seed, [])
     ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
     if number % 10**4 >= len(scenarios) and not any(ahead):
-        which = -1 % len(scenarios)  # nothing is left that a step could show
+        which = len(scenarios) - 1  # nothing is left that a step could show
     rng = generator(seed=number, name="witness")
-    bench.arrange(seed, [], np.arange(1))
     before, action = [], None
     for kind, what in scenarios[which](bench.fact, rng):
         if kind == "action":
@@ -76,16 +76,17 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
                 break
     if 0 in bench.driver.diverged:
         before = []
-        bench.arrange(seed, [], np.arange(1))
+        bench.arrange(seed, [])
     changes = list(_changes(bench, rng))
     if not changes:
         return None
+    unseen = bench.evidence.missing_variables(bench.world.variables)
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
+    left = left if any(ahead) or unseen or number % 10**4 < len(scenarios) else 0
     actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
-    if action is not None:
+    if action is not None and actions:
         actions[0] = action
     at_reset = which == len(scenarios) - 1
-    unseen = bench.evidence.missing_variables(bench.world.variables)
     drawn = number % 10**4 < len(scenarios) or len(unseen) <= 2  # pictures cost the most
     return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=drawn)
 

@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InterventionError
+from interverse.core.errors import InterventionError, InvalidValueError
 from interverse.core.files.json_text import parse_json
 from interverse.core.rng import generator
 from interverse.envs import make_vec
@@ -57,7 +57,7 @@ class WitnessBench:
             evidence: what is known already; it grows.
         """
         self.env = make_vec(world_id, num_envs=worlds, **{"threads": 1, **options})
-        self.driver: Driver = self.env.unwrapped.driver  # type: ignore[attr-defined]
+        self.driver: Driver = self.env.unwrapped.driver
         self.driver.skips_diverged = True
         self.world = self.driver.world
         self.evidence = Evidence() if evidence is None else evidence
@@ -93,7 +93,7 @@ class WitnessBench:
 
     def _run(self, trial: WitnessTrial, changes: Sequence[WitnessChange]) -> list[Evidence]:
         used = self._everyone[: len(changes) + 1]
-        self.arrange(trial.seed, trial.before, used)
+        self.arrange(trial.seed, trial.before)
         graph = self.graph  # as declared before any change of the graph itself
         rows = _Rows(self, graph, trial, changes)
         rows.intervene()
@@ -110,23 +110,21 @@ class WitnessBench:
             rows.look(drawn=False)
         return rows.added
 
-    def arrange(
-        self, seed: int, before: Sequence[tuple[str, Any]], used: NDArray[np.int64]
-    ) -> None:
-        """Brings the used worlds into the situation of a trial."""
+    def arrange(self, seed: int, before: Sequence[tuple[str, Any]]) -> None:
+        """Brings every world into the situation of a trial."""
         key = f"{seed} {plain(before)}"
         if self._situation is None or self._situation[0] != key:
             self.driver.reset(self._everyone[:1], seeds=[seed])
             for kind, what in before:
                 self.move(kind, what)
             self._situation = key, self._fact()
-        self.driver.restore(self._situation[1], used)
+        self.driver.restore(self._situation[1], self._everyone)
 
     def move(self, kind: str, what: Any) -> bool:
         """Does one thing in the world of the fact; returns whether it could be done."""
         if kind == "do":
             return bool(self.driver.do(what, worlds=[0], check=False).applied[0])
-        policy = self.world.scripted_policy() if kind == "scripted" else None
+        policy = _policy(self.world) if kind == "scripted" else None
         for _ in range(min(int(what), self.world.max_steps - 2)):
             count = len(self._everyone)
             step = int(self.driver.steps[0])
@@ -268,6 +266,14 @@ class _Rows:
         self.bench.evidence.seen.add(self.changes[i].name)
         self.added[i].seen.add(self.changes[i].name)
         self.added[i].steps = self.step
+
+
+def _policy(world: Any) -> Any:
+    """Returns the world's own policy; None where its options leave it without one."""
+    try:
+        return world.scripted_policy()
+    except InvalidValueError:
+        return None
 
 
 def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:

@@ -135,9 +135,9 @@ def test_other_flags_and_other_code_are_refused_and_a_larger_grid_is_not(tmp_pat
     other = written(tmp_path, SMALL.replace("steps: 4,", "steps: 9,"), "other.yaml")
     with pytest.raises(InvalidValueError, match="holds another cell: train"):
         sweep(other, out)
-    from interverse.protocols import record
+    from interverse.core import code
 
-    monkeypatch.setattr(record, "code_hash", lambda: "other")
+    monkeypatch.setattr(code, "code_hash", lambda: "other")
     with pytest.raises(InvalidValueError, match="begun with other code: package"):
         sweep(file, out)
     assert sweep(file, out, allow_other_code=True).failed == {}

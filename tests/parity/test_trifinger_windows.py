@@ -41,8 +41,8 @@ def _first_touch(contact):
 
 
 def test_a_block_struck_sideways_does_not_hop():
-    # the original's block leaves with vx 0.495 and vz 0.037 m/s: its floor gives way under the blow,
-    # and hops with 0.13 one substep later
+    # the original's block leaves with vx 0.495 and vz 0.037 m/s: its floor gives way under the
+    # blow, and throws it up with 0.13 one substep later
     assert np.abs(_first_touch("exact")[:, 2]).max() < 0.06
 
 

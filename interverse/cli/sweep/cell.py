@@ -36,7 +36,7 @@ def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -
     remove_stale(folder)
     fresh = not (folder / "train.json").exists()
     started = time.monotonic()
-    settings, train = training(cell.command(folder))
+    settings, train = training(cell.command(folder, allow_other_code=allow_other_code))
     policy = train(settings, progress=False)
     trained = time.monotonic()
     evaluate(

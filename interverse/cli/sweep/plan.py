@@ -20,7 +20,7 @@ from interverse.protocols.select import select_protocols
 from interverse.worlds import WORLDS
 
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
-_MADE_HERE = {"actor", "algorithm", "curriculum", "out", "seed", "task"}
+_MADE_HERE = {"actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "task"}
 _TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - _MADE_HERE))
 _EVALUATE = ("episodes", "metrics", "option", "protocols")
 _MOST = 10_000
@@ -52,9 +52,11 @@ class SweepCell:
         world = re.sub(r"[^\w.-]", "_", self.task)
         return f"{world}-{self.experiment}-s{self.seed}"
 
-    def command(self, out: Path) -> TrainCommand:
+    def command(self, out: Path, *, allow_other_code: bool = False) -> TrainCommand:
         """Returns the training as a command that writes to a folder."""
-        config: TrainCommand = parse_flags(TrainCommand, "train", [*self.train, "--out", str(out)])
+        words = [*self.train, "--out", str(out)]
+        words += ["--allow-other-code"] if allow_other_code else []
+        config: TrainCommand = parse_flags(TrainCommand, "train", words)
         return config
 
     def evaluation(self) -> dict[str, Any]:

@@ -303,6 +303,9 @@ _BLOCK = (
 )
 
 
+_PLACE = ("cartesian_position",)
+
+
 @functools.lru_cache(maxsize=32)  # of hundreds of variables: built once, never changed
 def causal_graph(
     names: tuple[str, ...],
@@ -372,6 +375,7 @@ def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:
         for block in blocks:
             out += [(f"{block}/{q}{mark}", score) for q in ("cartesian_position", "orientation")]
             out.append((f"{block}/size", score))
-        for goal in goals:
-            out += [(f"{goal}/{q}", score) for q in ("cartesian_position", "orientation", "size")]
+        # Fingertips are points: of their goals, the place alone counts.
+        counted = ("cartesian_position", "orientation", "size") if blocks else _PLACE
+        out += [(f"{goal}/{q}", score) for goal in goals for q in counted]
     return out

@@ -56,6 +56,7 @@ def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scena
         names = _blocks(values)
         yield from stand(values, rng, rng.permutation(names)[:_HIGH].tolist())
         yield "do", {"robot/action_delay": int(rng.integers(2))}
+        yield "do", {"robot/control_period": int(rng.integers(1, 4))}
         for name in names:
             outwards = 4.0 * values[f"{name}/cartesian_position"] * (1.0, 1.0, 0.0)
             yield "do", {f"{name}/linear_velocity": outwards + rng.uniform(-0.1, 0.1, 3)}
