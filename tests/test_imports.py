@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from _pytest.outcomes import Skipped
 
+from interverse.core.errors import MissingExtraError
 from tools import house_check
 
+ROOT = Path(__file__).resolve().parents[1]
 HEAVY = [
     "dm_control",
     "h5py",
@@ -91,3 +95,18 @@ def test_lower_layers_load_no_simulator(module: str) -> None:
     loaded = _run(f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))")
     assert isinstance(loaded, list)
     assert {"mujoco", "torch", "ray", "warp"}.isdisjoint(loaded)
+
+
+def test_every_test_file_can_be_imported():
+    """A file that cannot is skipped in silence, for doctests allow for missing extras."""
+    broken = []
+    for path in sorted(Path(__file__).parent.rglob("test_*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            if not isinstance(error, MissingExtraError):
+                broken.append(f"{name}: {error}")
+        except Skipped:
+            continue  # of pytest.importorskip
+    assert not broken

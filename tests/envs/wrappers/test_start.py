@@ -95,11 +95,15 @@ def test_a_world_of_a_batch_starts_as_it_does_alone():
     env.close()
 
 
-def test_a_curriculum_and_a_start_do_not_mix():
-    venv = iv.make_vec(TASK, num_envs=1)
-    attach_curriculum(venv, paper_curriculum(1))
-    with pytest.raises(InvalidValueError, match="curriculum"):
-        StartingStateVector(venv)
+def test_a_curriculum_acts_on_top_of_a_start():
+    venv = StartingStateVector(iv.make_vec(TASK, num_envs=1))
+    venv.reset(seed=0)
+    plain = venv.unwrapped.values[GOAL].copy()
+    attach_curriculum(venv.unwrapped, paper_curriculum(1))
+    venv.set_starting_state({"block_0/size": (0.06, 0.06, 0.06)})
+    venv.reset(seed=0)
+    np.testing.assert_array_equal(venv.unwrapped.values["block_0/size"], [[0.06] * 3])
+    assert not np.array_equal(venv.unwrapped.values[GOAL], plain)  # curriculum 1 draws goals
     venv.close()
 
 
