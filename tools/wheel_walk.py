@@ -66,13 +66,13 @@ def _built(folder: Path, kind: str, source: Path) -> Path:
     if kind == "wheel":
         pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder)]
         _run([*pip, str(source)], ROOT)
-        return next(folder.glob("*.whl"))
+        return max(folder.glob("*.whl"), key=os.path.getmtime)
     tools = folder / "tools"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--target", str(tools)]
     _run([*pip, "hatchling>=1.27", "hatch-vcs>=0.5"], ROOT)
     code = f"from hatchling.build import build_sdist; build_sdist({str(folder)!r})"
     _run([sys.executable, "-c", code], source, PYTHONPATH=str(tools))
-    return next(folder.glob("*.tar.gz"))
+    return max(folder.glob("*.tar.gz"), key=os.path.getmtime)
 
 
 def install(wheel: Path, folder: Path, extras: str = "") -> Path:

@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[0] == "--completion":
         from interverse.cli.completion import completion
 
-        _say(completion(), sys.stdout)
+        _say(completion({verb: _rows(verb) for verb in VERBS}), sys.stdout)
         return 0
     if args[0] not in VERBS:
         _say(f"interverse: {unknown('verb', args[0], VERBS)}", sys.stderr)
@@ -201,6 +201,11 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
     if getattr(config, "dry_run", False):
         chosen = None  # nothing is written
     return config, getattr(module, function_name), chosen
+
+
+def _rows(verb: str) -> list[tuple[str, str, str]]:
+    """Returns where the configs and functions of every kind of a verb's work are."""
+    return [VERBS[verb][:3], *(KINDS[verb][1].values() if verb in KINDS else ())]
 
 
 def _row(verb: str, args: list[str]) -> tuple[str, str, str]:

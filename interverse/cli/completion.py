@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from interverse.cli import KINDS, VERBS
 from interverse.core.errors import InterverseError
 from interverse.worlds import WORLDS
 
@@ -29,17 +29,25 @@ _interverse() {{
 complete -F _interverse interverse"""
 
 
-def completion() -> str:
-    """Returns a script that a shell evaluates: `eval "$(interverse --completion)"`."""
-    lines = [f'            {verb}) words="{" ".join(_flags(verb))}" ;;' for verb in sorted(VERBS)]
-    verbs, ids = " ".join(sorted(VERBS)), " ".join(WORLDS)
-    return _SCRIPT.format(verbs=verbs, ids=ids, flags="\n".join(lines))
+def completion(verbs: Mapping[str, Sequence[tuple[str, str, str]]]) -> str:
+    """Returns a script that a shell evaluates: `eval "$(interverse --completion)"`.
+
+    Args:
+        verbs: each verb's kinds of work: module, config dataclass, function.
+    """
+    lines = [
+        f'            {verb}) words="{" ".join(_flags(kinds))}" ;;'
+        for verb, kinds in sorted(verbs.items())
+    ]
+    return _SCRIPT.format(
+        verbs=" ".join(sorted(verbs)), ids=" ".join(WORLDS), flags="\n".join(lines)
+    )
 
 
-def _flags(verb: str) -> list[str]:
-    """Returns the flags of a verb, of every kind of work that it does and that is installed."""
+def _flags(kinds: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Returns the flags of every kind of work that is installed."""
     found = {"--config", "--help"}
-    for module, config, _ in (VERBS[verb][:3], *KINDS.get(verb, ("", {}))[1].values()):
+    for module, config, _ in kinds:
         try:
             kind = getattr(importlib.import_module(module), config)
         except (InterverseError, ModuleNotFoundError):

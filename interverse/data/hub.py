@@ -41,8 +41,8 @@ def export_parquet(
     Returns:
         The folder.
     """
-    data = TwinFolder(folder)
     source = Path(folder)
+    data = TwinFolder(source)
     target = source.with_name(source.name + "_hub") if out is None else Path(out)
     tables = _tables(data)
     first = next(tables)

@@ -13,7 +13,7 @@ from PIL import Image
 from scipy import ndimage, spatial, stats
 
 from interverse.art import textures
-from interverse.art.textures import Shape
+from interverse.art.textures import BlobShape
 from interverse.art.textures.cache import cache_folder, cached, is_cached
 from interverse.core.errors import InvalidValueError
 
@@ -135,7 +135,7 @@ def test_a_diamond_has_neighbours_of_the_other_colour():
 
 
 def test_strewn_things_cross_the_seam(rng):
-    leaves = textures.blobs(rng, SIZE, 25, Shape(radius=0.9, aspect=2.0, pointed=True))
+    leaves = textures.blobs(rng, SIZE, 25, BlobShape(radius=0.9, aspect=2.0, pointed=True))
     assert set(np.unique(leaves.index)) <= set(range(-1, 25))
     crossing = (leaves.index[:, 0] == leaves.index[:, -1]) & (leaves.index[:, 0] >= 0)
     assert crossing.mean() > 0.4
@@ -146,7 +146,7 @@ def test_strewn_things_cross_the_seam(rng):
 
 
 def test_fewer_cells_have_a_thing_when_the_share_is_less(rng):
-    few = textures.blobs(rng, SIZE, 100, Shape(share=0.2))
+    few = textures.blobs(rng, SIZE, 100, BlobShape(share=0.2))
     assert 5 <= len(np.unique(few.index)) - 1 <= 40
 
 

@@ -57,6 +57,11 @@ def test_a_unit_that_kills_is_given_up():
         list(run_units(labour.die, range(4), None, workers=2))
 
 
+def test_a_unit_that_kills_may_have_a_result_and_takes_no_other_along():
+    done = run_units(labour.die, range(4), None, workers=2, on_lost=lambda unit, error: -unit)
+    assert sorted(done) == [(0, 0), (1, 1), (2, -2), (3, 3)]
+
+
 def test_what_cannot_be_sent_is_told():
     with pytest.raises(InvalidValueError, match=r"cannot be sent.*workers=1"):
         list(run_units(labour.times, range(4), threading.Lock(), workers=2))

@@ -81,6 +81,11 @@ train = ["train", "--task", task, "--out", str(folder / "t"), "--checkpoint-ever
 train += ["--num-envs", "2", "--evaluate-episodes", "0", "--option", "max_steps=3"]
 assert main([*train, "--steps", "16"]) == 0
 assert main([*train, "--steps", "32"]) == 0
+sweep = folder / "sweep.yaml"
+flags = "steps: 16, num_envs: 2, evaluate_episodes: 0, option: {max_steps: 3}"
+sweep.write_text(f"tasks: [{task}]\\ntrain: {{{flags}}}\\nevaluate: {{protocols: P0, episodes: 1}}")
+for _ in range(2):
+    assert main(["sweep", str(sweep), "--out", str(folder / "s")]) == 0
 session = Session(task, policy=saved, max_steps=3)
 session.step()
 session.close()

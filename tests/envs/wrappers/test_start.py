@@ -7,7 +7,7 @@ import pytest
 
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
-from interverse.actors.wrappers import install
+from interverse.actors.wrappers import attach_curriculum
 from interverse.core.errors import InterventionError, InvalidValueError
 from interverse.envs.wrappers import StartingState, StartingStateVector, sample_new_goal
 from interverse.rollouts import replay
@@ -97,7 +97,7 @@ def test_a_world_of_a_batch_starts_as_it_does_alone():
 
 def test_a_curriculum_and_a_start_do_not_mix():
     venv = iv.make_vec(TASK, num_envs=1)
-    install(venv, paper_curriculum(1))
+    attach_curriculum(venv, paper_curriculum(1))
     with pytest.raises(InvalidValueError, match="curriculum"):
         StartingStateVector(venv)
     venv.close()

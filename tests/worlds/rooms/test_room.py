@@ -10,7 +10,7 @@ import pytest
 from interverse.art.rooms.item import RoomTexture
 from interverse.art.rooms.materials import BUILDING, pixels
 from interverse.worlds.rooms.actions import CLASS_NAMES
-from interverse.worlds.rooms.camera import View, aim, choose_view, stands_free
+from interverse.worlds.rooms.camera import RoomView, aim, choose_view, stands_free
 from interverse.worlds.rooms.kinds import KINDS
 from interverse.worlds.rooms.lights import draw_light, sky_color
 from interverse.worlds.rooms.placing import Occupancy, Pose, clear_share, wall_pose
@@ -128,7 +128,7 @@ def test_a_camera_looks_where_it_is_aimed():
     for _ in range(20):
         place, target = rng.normal(size=3), rng.normal(size=3)
         yaw, pitch = aim(place, target)
-        view = View(place, yaw, pitch, 1.0)
+        view = RoomView(place, yaw, pitch, 1.0)
         way = (target - place) / np.linalg.norm(target - place)
         assert turned(view.quaternion, np.array([0.0, 0.0, -1.0])) == pytest.approx(way)
         assert turned(view.quaternion, np.array([1.0, 0.0, 0.0]))[2] == pytest.approx(0.0)

@@ -10,7 +10,7 @@ import interverse as iv
 from interverse.core.arrays import from_rotation_vector, to_mujoco
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import (
-    Solids,
+    BoxSet,
     _block_depths,
     link_segments,
     penetrations,
@@ -26,7 +26,7 @@ SCENE = ArenaScene(
     ),
     obstacles=(Obstacle(),),
 )
-NO_OBSTACLE = Solids((), *(np.zeros((1, 0, k)) for k in (3, 4, 3)), np.zeros((1, 0), dtype=bool))
+NO_OBSTACLE = BoxSet((), *(np.zeros((1, 0, k)) for k in (3, 4, 3)), np.zeros((1, 0), dtype=bool))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def random_scene(rng):
 
 
 def solids(place, turn, sizes, names):
-    return Solids(
+    return BoxSet(
         names, place[None], turn[None], np.array(sizes)[None], np.ones((1, len(names)), bool)
     )
 

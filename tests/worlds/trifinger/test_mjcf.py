@@ -15,7 +15,6 @@ from interverse.worlds.trifinger.contacts import (
     FINGERS,
     WALL_GEOMS,
     contacts,
-    pair_frictions,
     surface_frictions,
     touch_sensors,
 )
@@ -31,6 +30,12 @@ from interverse.worlds.trifinger.scene import (
     box_inertia,
     parking_position,
 )
+
+
+def pair_frictions(pairs, surfaces):
+    """Products of the frictions of the surfaces that meet, (worlds, pairs)."""
+    return np.stack([surfaces[one] * surfaces[two] for one, two in (p.surfaces for p in pairs)], -1)
+
 
 PUSHING = ArenaScene(
     blocks=(Block(position=(0.0, -0.08, 0.0325), mass=0.02),),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from interverse.sim import arrays as rotation
+from interverse.core import arrays as rotation
 
 
 @pytest.fixture
