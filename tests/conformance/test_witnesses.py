@@ -40,7 +40,6 @@ NOT_YET = (
             "creative_stacked_blocks",
             "general",
             "stacked_blocks",
-            "stacking2",
             "towers",
         )
     ),
