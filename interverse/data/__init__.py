@@ -1,15 +1,19 @@
 """Data sets: grid worlds with the published splits, and episodes of any world with twins."""
 
+from typing import TYPE_CHECKING, Any
+
 from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.generate import Collect, collect
-from interverse.data.hub import export_parquet
 from interverse.data.minari import to_minari
 from interverse.data.original import export_original, import_original
 from interverse.data.schema import GridScene, Header, SceneWorld
 from interverse.data.schema import GridScene as Scene
 from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
 from interverse.data.splits import DatasetSplit as Split
+
+if TYPE_CHECKING:
+    from interverse.data.hub import export_parquet
 
 __all__ = [
     "SPLITS",
@@ -35,3 +39,11 @@ __all__ = [
     "splits",
     "to_minari",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "export_parquet":
+        from interverse.data.hub import export_parquet  # loads pyarrow
+
+        return export_parquet
+    raise AttributeError(f"module {__name__} has no attribute {name!r}")

@@ -182,7 +182,7 @@ def _time(seconds: float | None) -> str:
     """Returns a time for a reader.
 
     >>> [_time(s) for s in (None, 4.2, 75, 7300)]
-    ['?', '4 s', '1 min 15 s', '2 h 2 min']
+    ['?', '4 s', '1 min 15 s', '2 h 1 min']
     """
     if seconds is None:
         return "?"

@@ -272,8 +272,8 @@ def test_mistakes(tmp_path, change, error, match):
     ("flags", "words"),
     [
         (["--algorithm", "sac_aug", "--curriculum", "2"], "--curriculum does not go with"),
-        (["--algorithm", "ppo", "--device", "cpu"], "--device does not go with --algorithm ppo"),
-        (["--algorithm", "ppo", "--hyper", "beta=1"], "--hyper does not go with"),
+        (["--algorithm", "ppo", "--actors", "2"], "--actors does not go with --algorithm ppo"),
+        (["--algorithm", "ppo", "--hyper", "beta=1"], "unknown hyper-parameter 'beta'"),
         (["--algorithm", "sac_aug"], "unknown option 'image_size'"),
         (["--algorithm", "sac_aug", "--hyper", "beta"], "NAME=VALUE"),
     ],
