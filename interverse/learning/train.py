@@ -21,10 +21,16 @@ from interverse.core.files.safetensors_file import read_safetensors, write_safet
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, curriculum_starts, make_arena
+from interverse.worlds.trifinger import device as device_worlds
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
 _WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
+
+
+def trained_steps(folder: Path) -> int:
+    """Returns the steps that a run has learned from so far."""
+    return int(read_json_object(folder / _CARD)["steps"]) if (folder / _CARD).exists() else 0
 
 
 @final
@@ -119,7 +125,8 @@ def learn(
     config: DeviceTrain, learner: DevicePpo, report: Callable[[dict[str, Any]], None] | None
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
-    claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
+    record = run_record(config, learner.arena)
+    claim_run(config.out, record, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
     rounds = 0
 
@@ -139,7 +146,8 @@ def learn(
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     """Returns the learner's policy as plain weights and a card that says what trained it."""
-    trained = {"config": _record(config), "steps": learner.steps, "version": __version__}
+    record = run_record(config, learner.arena)
+    trained = {"config": record, "steps": learner.steps, "version": __version__}
     trained |= {"engine": type(learner.arena.engine).__name__, "torch": torch.__version__}
     if learner.arena.options.normalize_actions:
         bounds = [-1.0] * 9, [1.0] * 9
@@ -148,8 +156,13 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     return learner.network.export(bounds, trained)
 
 
-def _record(config: DeviceTrain) -> dict[str, Any]:
-    record = asdict(config)
+def run_record(config: DeviceTrain, arena: device_worlds.DeviceArena) -> dict[str, Any]:
+    """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
+    record = asdict(config) | {
+        "space": "A",
+        "horizon": arena.max_steps,
+        "engine": {"device": config.device, "contact": arena.options.contact},
+    }
     del record["out"], record["seconds"], record["allow_other_code"]
     plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return plain
