@@ -73,6 +73,7 @@ def curriculum_starts(
         try:
             venv.reset(seed=seed + first)
             everyone = np.arange(size)
+            curriculum.check(venv.unwrapped.driver)
             curriculum.intervene(venv.unwrapped.driver, everyone)
             if placed:
                 _place_first(venv, everyone[: round(placed * size)])

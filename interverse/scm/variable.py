@@ -89,9 +89,14 @@ class Variable:
         """int64 for whole numbers, float64 otherwise."""
         return np.int64 if self.domain.integral else np.float64
 
+    @property
+    def bounded(self) -> bool:
+        """Whether its spaces depend on the values of other variables."""
+        return callable(self.space_a) or callable(self.space_b)
+
     def resolve(self, values: Values) -> Variable:
         """Returns the variable with its spaces evaluated at the present values."""
-        if not (callable(self.space_a) or callable(self.space_b)):
+        if not self.bounded:
             return self
         a = self.space_a(values) if callable(self.space_a) else self.space_a
         b = self.space_b(values) if callable(self.space_b) else self.space_b
@@ -104,7 +109,7 @@ class Variable:
         """
         if name not in SPACE_NAMES:
             raise UnknownNameError(unknown("space", name, SPACE_NAMES))
-        if callable(self.space_a) or callable(self.space_b):
+        if self.bounded:
             raise InvalidValueError(
                 explain(f"the spaces of {self.name} depend on other variables", fix="resolve first")
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ from interverse.actors.pose import RigidPose
 from interverse.actors.uniform import Everything, Regional, Uniform
 from interverse.actors.visual import Visual
 from interverse.actors.words import curriculum_from_words
-from interverse.actors.wrappers import CurriculumEnv
+from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.core.errors import InvalidValueError
 from interverse.core.rng import Noise
 from interverse.envs.values import Overlay
@@ -74,7 +76,8 @@ def drawn_in_b(driver, actor, curriculum):
         actor.choose(numbers(driver, actor.size(moment)))
     values = actor.act(moment)
     assert values
-    now = Overlay(driver.host_values, {n: np.asarray(v) for n, v in values.items()}, rows)
+    given = {n: np.asarray(v) for n, v in values.items()}
+    now = Overlay(driver.host_values, given, rows, driver.world.graph)
     out = {}
     for name, drawn in values.items():
         space = driver.world.variables[name].resolve(now).space_b
@@ -152,6 +155,65 @@ def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     with pytest.raises(InvalidValueError, match=r"has no (space|kind)|the range of"):
         CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
     assert env.driver.hook is None
+
+
+@pytest.mark.parametrize(
+    ("actor", "space"),
+    [
+        (Uniform(patterns=("block_0/mass",), space="B"), "A"),
+        (Uniform(patterns=("block_0/mass",), space="A_B"), "A"),
+        (Uniform(patterns=("block_0/mass",), space="A"), "B"),
+        (Regional(regions={"block_0/mass": "B"}), "A"),
+        (Everything(but={"block_0/mass": "B"}), "A"),
+        (Goals(space="B"), "A"),
+        (Joints(), "A"),
+    ],
+)
+def test_draws_that_the_world_always_refuses_raise_before_any_episode(actor, space):
+    env = iv.make(PUSHING, space=space)
+    with pytest.raises(InvalidValueError, match=rf"in a world of space {space}.*--space"):
+        CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    assert env.driver.hook is None
+    whole = iv.make(PUSHING, space="A_B")
+    CurriculumEnv(whole, Curriculum(stages=(Stage(actor=actor),))).reset(seed=0)
+    whole.close()
+
+
+def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
+    from interverse.agents.train import Train, train
+
+    words = ("physical_properties:group=block,space=B",)
+    with pytest.raises(InvalidValueError, match="draws from space B in a world of space A"):
+        train(Train(task=PUSHING, out=tmp_path / "run", actor=words, num_envs=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_curriculum_that_is_refused_every_time_says_so_once():
+    outside = (0.24, 0.24, 0.03)  # of the arena, so that every draw is refused
+    actor = Uniform(ranges={"goal_0/cartesian_position": (outside, outside)})
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 16), Curriculum(stages=(Stage(actor=actor),)))
+    with pytest.warns(UserWarning, match="each of 16 starts was refused, the last because goal_0"):
+        venv.reset(seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        venv.reset(seed=1)
+    venv.close()
+
+
+def test_a_goal_stands_on_the_floor_with_the_size_that_is_drawn_with_it():
+    sizes, goals = "block_0/size", "goal_0/cylindrical_position"
+    for patterns in ((sizes, goals), ("goal_0/size", "block_0/cylindrical_position", goals)):
+        venv = iv.make_vec(PUSHING, 50)
+        stages = (Stage(actor=Uniform(patterns=patterns)),)
+        under = CurriculumVectorEnv(venv, Curriculum(stages=stages))
+        under.reset(seed=0)
+        assert not under.hook.refused.any()
+        values = venv.values
+        for thing in ("block_0", "goal_0"):
+            height = values[f"{thing}/cartesian_position"][:, 2]
+            assert height == pytest.approx(values[f"{thing}/size"][:, 2] / 2)
+        assert np.ptp(values[sizes][:, 2]) > 0.01
+        venv.close()
 
 
 def test_a_range_of_ones_own_is_drawn():
