@@ -23,12 +23,15 @@ from interverse.actors.uniform import Everything, Regional, Uniform
 from interverse.actors.visual import Visual
 from interverse.actors.words import curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
+from interverse.agents.train import Train, make_env, train
 from interverse.core.errors import InvalidValueError
 from interverse.core.rng import Noise
 from interverse.envs.values import Overlay
 
 DRAWS = 10_000
 SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"
+PAPER = [f"trifinger/{t}-v1" for t in ("pushing", "picking", "pick_and_place", "stacking2")]
+SLOW = pytest.mark.slow
 
 
 def numbers(driver, size):
@@ -98,12 +101,56 @@ def test_no_actor_draws_from_the_test_space(driver, name):
     assert not any(found.values()), found
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_no_curriculum_of_the_paper_draws_from_the_test_space(driver, number):
-    curriculum = paper_curriculum(number)
-    (stage,) = curriculum.stages
-    found = drawn_in_b(driver, stage.actor, curriculum)
-    assert not any(found.values()), found
+@pytest.mark.parametrize("task", PAPER)
+def test_no_curriculum_of_the_paper_draws_from_the_test_space(task, tmp_path):
+    for number in (1, 2):
+        config = Train(task=task, out=tmp_path, curriculum=number, num_envs=1, preset="paper")
+        env = make_env(config)
+        env.reset()
+        driver = env.venv.unwrapped.driver
+        assert driver.world.options.space == "A"
+        (stage,) = env.hook.curriculum.stages
+        found = drawn_in_b(driver, stage.actor, env.hook.curriculum)
+        assert found
+        assert not any(found.values()), found
+        env.close()
+
+
+def starts_in_b(env, resets):
+    """Returns the variables of which a start under the environment's curriculum was in B."""
+    driver, found = env.unwrapped.driver, set()
+    before = None
+    for _ in range(resets):
+        env.reset(seed=0 if before is None else None)
+        before = before or {n: v.default for n, v in driver.variables.items()}
+        now = driver.host_values
+        for name, variable in driver.world.variables.items():
+            space = variable.resolve(now).space_b
+            if space is not None and not variable.read_only:
+                there = space.inside(now[name])
+                changed = (now[name] != before[name]).reshape(len(there), -1).any(axis=1)
+                found |= {name} if (there & changed).any() else set()
+    return found
+
+
+@pytest.mark.parametrize(("worlds", "resets"), [(20, 2), pytest.param(250, 40, marks=SLOW)])
+@pytest.mark.parametrize("name", sorted(PLAIN.keys() - {"agent", "joints"}))
+def test_no_start_of_a_training_is_in_the_test_space(name, worlds, resets):
+    curriculum = Curriculum(stages=(Stage(actor=PLAIN[name]),), start="cumulative")
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, worlds, space="A"), curriculum)
+    assert starts_in_b(venv, resets) == set()
+    assert venv.hook.refused.min() < resets
+    venv.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", PAPER)
+def test_no_start_under_a_curriculum_of_the_paper_is_in_the_test_space(task):
+    for number in (1, 2):
+        curriculum = paper_curriculum(number)
+        venv = CurriculumVectorEnv(iv.make_vec(task, 250, space="A"), curriculum)
+        assert starts_in_b(venv, 40) == set()
+        venv.close()
 
 
 def test_no_curriculum_of_words_draws_from_the_test_space(driver):
@@ -180,8 +227,6 @@ def test_draws_that_the_world_always_refuses_raise_before_any_episode(actor, spa
 
 
 def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
-    from interverse.agents.train import Train, train
-
     words = ("physical_properties:group=block,space=B",)
     with pytest.raises(InvalidValueError, match="draws from space B in a world of space A"):
         train(Train(task=PUSHING, out=tmp_path / "run", actor=words, num_envs=1))
