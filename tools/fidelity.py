@@ -170,7 +170,8 @@ def original_seconds(python: str) -> Iterator[float]:
     """
     run = [python, "-W", "ignore", "-c", _ORIGINAL]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(run, text=True, bufsize=1, **pipes) as process:
+    process: Any = subprocess.Popen(run, text=True, bufsize=1, **pipes)
+    with process:
         try:
             while True:
                 process.stdin.write(f"{_ORIGINAL_STEPS}\n")

@@ -35,7 +35,8 @@ class Joints(Actor):
 
     def spaces(self, space: SpaceName) -> Collection[SpaceName]:
         """Returns A_B: nine angles of points anywhere are hardly ever all in A or all in B."""
-        return ("A_B",)
+        whole: SpaceName = "A_B"
+        return (whole,)
 
     def act(self, moment: Moment) -> Assignment:
         """Returns joint angles per world."""

@@ -109,7 +109,7 @@ class Variable:
         """
         if name not in SPACE_NAMES:
             raise UnknownNameError(unknown("space", name, SPACE_NAMES))
-        if self.bounded:
+        if callable(self.space_a) or callable(self.space_b):
             raise InvalidValueError(
                 explain(f"the spaces of {self.name} depend on other variables", fix="resolve first")
             )
