@@ -15,7 +15,7 @@ from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode,
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
-from interverse.envs.window import Window
+from interverse.envs.window import RenderWindow
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
@@ -37,7 +37,7 @@ class WorldEnv(gym.Env[Any, Any]):
         world = build_world(world_id, 1, options)
         self.driver = Driver(world_id, world)
         self.render_mode = render_mode
-        self._window = Window(world_id, _FPS) if render_mode == "human" else None
+        self._window = RenderWindow(world_id, _FPS) if render_mode == "human" else None
         self.observation_space = world.observation_space
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout

@@ -12,7 +12,7 @@ from interverse.core.errors import RenderError, explain, missing_extra
 
 
 @final
-class Window:
+class RenderWindow:
     """A window on the screen that shows pictures at a steady rate.
 
     Args:
