@@ -1,4 +1,4 @@
-"""`interverse new`: the first file or folder of a world, a task, an actor or a metric of one's own."""
+"""`interverse new`: the first files of a world, a task, an actor or a metric of one's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, kw_only=True)
 class New:
-    """Writes a working starting point: a world (a folder), a task of the TriFinger, an actor or a metric (a file each)."""
+    """Writes a working start: a world (a folder), a TriFinger task, an actor, a metric (files)."""
 
     kind: Annotated[Literal["world", "task", "actor", "metric"], tyro.conf.Positional]
     """What to start: world, task, actor or metric."""
