@@ -144,13 +144,12 @@ def test_no_start_of_a_training_is_in_the_test_space(name, worlds, resets):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("task", PAPER)
-def test_no_start_under_a_curriculum_of_the_paper_is_in_the_test_space(task):
-    for number in (1, 2):
-        curriculum = paper_curriculum(number)
-        venv = CurriculumVectorEnv(iv.make_vec(task, 250, space="A"), curriculum)
-        assert starts_in_b(venv, 40) == set()
-        venv.close()
+def test_no_start_under_a_curriculum_of_the_paper_is_in_the_test_space(task, number):
+    venv = CurriculumVectorEnv(iv.make_vec(task, 250, space="A"), paper_curriculum(number))
+    assert starts_in_b(venv, 40) == set()
+    venv.close()
 
 
 def test_no_curriculum_of_words_draws_from_the_test_space(driver):
