@@ -25,6 +25,7 @@ _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
 _NEARBY = 0.4  # how often a value near the present one is tried
 _OTHER_ACTIONS = 4
+_STARTS = 2000  # tried for an edge that acts at the start of an episode alone
 
 
 def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTrial]:
@@ -42,7 +43,29 @@ def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTr
             break
         kept = needed(trial, bench.run(trial))
         out += [kept] if kept.changes else []
+    for parent, child in bench.evidence.missing_edges(bench.declared):
+        if not child.endswith(NEXT) and not bench.driver.variables[parent].read_only:
+            out += _at_some_start(bench, parent, child, start)
     return out
+
+
+def _at_some_start(bench: WitnessBench, parent: str, child: str, start: int) -> list[WitnessTrial]:
+    """Returns a trial for an edge that acts in few starts: each world tries one of its own."""
+    driver, everyone = bench.driver, np.arange(bench.room + 1)
+    rng = generator(seed=start, name=f"witness/{parent}/{child}")
+    for first in range(start, start + _STARTS, len(everyone)):
+        seeds = list(range(first, first + len(everyone)))
+        driver.reset(everyone, seeds=seeds)
+        value = plain(_value(_of_fact(driver.variables[parent]), bench.fact[parent], rng, near=True))
+        as_drawn = np.array(driver.host_values[child])
+        driver.reset(everyone, seeds=seeds, do={parent: value}, check=False)
+        differs = (np.asarray(driver.host_values[child]) != as_drawn).reshape(len(seeds), -1)
+        for seed in np.asarray(seeds)[differs.any(axis=1)].tolist():
+            change = WitnessChange({parent: value})
+            trial = WitnessTrial(seed, [], [], [change], at_reset=True)
+            if bench.run(trial)[0].edges:
+                return [trial]
+    return []
 
 
 def needed(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
@@ -61,8 +84,9 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     which, seed = number % len(scenarios), 100 + number
     bench.arrange(seed, [])
     ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
-    if number % 10**4 >= len(scenarios) and not any(ahead):
-        which = len(scenarios) - 1  # nothing is left that a step could show
+    unseen = bench.evidence.missing_variables(bench.world.variables)
+    if number % 10**4 >= len(scenarios) and not (any(ahead) or unseen):
+        which = len(scenarios) - 1  # nothing is left that a situation could show
     rng = generator(seed=number, name="witness")
     before, action = [], None
     for kind, what in scenarios[which](bench.fact, rng):
@@ -80,7 +104,8 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     changes = list(_changes(bench, rng))
     if not changes:
         return None
-    unseen = bench.evidence.missing_variables(bench.world.variables)
+    while len(changes) < bench.room:  # no world is left idle
+        changes += list(_changes(bench, rng))[: bench.room - len(changes)]
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
     left = left if any(ahead) or unseen or number % 10**4 < len(scenarios) else 0
     actions = [plain(some_action(bench.world, number, step)) for step in range(left)]

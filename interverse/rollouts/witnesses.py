@@ -79,6 +79,11 @@ class WitnessBench:
         return self.graph
 
     @property
+    def room(self) -> int:
+        """How many changes run side by side."""
+        return len(self._everyone) - 1
+
+    @property
     def fact(self) -> Mapping[str, NDArray[Any]]:
         """The present values of world 0."""
         return FirstWorld(self.driver.host_values)
@@ -86,9 +91,8 @@ class WitnessBench:
     def run(self, trial: WitnessTrial) -> list[Evidence]:
         """Runs a trial and returns what each of its changes added to the evidence."""
         out: list[Evidence] = []
-        room = len(self._everyone) - 1
-        for start in range(0, len(trial.changes), room):
-            out += self._run(trial, trial.changes[start : start + room])
+        for start in range(0, len(trial.changes), self.room):
+            out += self._run(trial, trial.changes[start : start + self.room])
         return out
 
     def _run(self, trial: WitnessTrial, changes: Sequence[WitnessChange]) -> list[Evidence]:

@@ -363,9 +363,9 @@ def _fallen(values: object, rng: np.random.Generator) -> Iterator[tuple[str, Any
 def _looking_around(
     values: Mapping[str, NDArray[Any]], rng: np.random.Generator
 ) -> Iterator[tuple[str, Any]]:
-    """Turns, nears and lowers the camera, so that sky, floor and what it mirrors are in view."""
+    """Turns, moves and lowers the camera, so that sky, floor and what it mirrors are in view."""
     yield "do", {"camera/rotation": rng.uniform(-0.5, 0.5, 3) * (1.0, 0.3, 0.3)}
-    yield "do", {"camera/position": values["camera/position"] * rng.uniform(0.5, 1.0, 3)}
+    yield "do", {"camera/position": values["camera/position"] * rng.uniform(0.5, (1.0, 2.0, 1.0))}
 
 
 def _thrown(
