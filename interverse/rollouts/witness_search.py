@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.errors import InterventionError
 from interverse.core.rng import generator
 from interverse.rollouts.evidence import (
     MANY_EDGES,
@@ -25,7 +26,7 @@ _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
 _NEARBY = 0.4  # how often a value near the present one is tried
 _OTHER_ACTIONS = 4
-_STARTS = 2000  # tried for an edge that acts at the start of an episode alone
+_ROUNDS = 125  # of starts, one a world, for an edge that acts at the start of an episode alone
 
 
 def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTrial]:
@@ -43,7 +44,7 @@ def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTr
             break
         kept = needed(trial, bench.run(trial))
         out += [kept] if kept.changes else []
-    for parent, child in bench.evidence.missing_edges(bench.declared):
+    for parent, child in _missing(bench, generator(seed=start, name="witness")):
         if not child.endswith(NEXT) and not bench.driver.variables[parent].read_only:
             out += _at_some_start(bench, parent, child, start)
     return out
@@ -53,12 +54,16 @@ def _at_some_start(bench: WitnessBench, parent: str, child: str, start: int) -> 
     """Returns a trial for an edge that acts in few starts: each world tries one of its own."""
     driver, everyone = bench.driver, np.arange(bench.room + 1)
     rng = generator(seed=start, name=f"witness/{parent}/{child}")
-    for first in range(start, start + _STARTS, len(everyone)):
-        seeds = list(range(first, first + len(everyone)))
+    for number in range(_ROUNDS):
+        seeds = list(range(start + number * len(everyone), start + (number + 1) * len(everyone)))
         driver.reset(everyone, seeds=seeds)
-        value = plain(_value(_of_fact(driver.variables[parent]), bench.fact[parent], rng, near=True))
+        variable = _of_fact(driver.variables[parent])
+        value = plain(_value(variable, bench.fact[parent], rng, near=True))
         as_drawn = np.array(driver.host_values[child])
-        driver.reset(everyone, seeds=seeds, do={parent: value}, check=False)
+        try:
+            driver.reset(everyone, seeds=seeds, do={parent: value}, check=False)
+        except InterventionError:
+            continue
         differs = (np.asarray(driver.host_values[child]) != as_drawn).reshape(len(seeds), -1)
         for seed in np.asarray(seeds)[differs.any(axis=1)].tolist():
             change = WitnessChange({parent: value})
@@ -129,7 +134,7 @@ def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple
 def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessChange]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
-    edges = _some_of_each_kind(graph, bench.evidence.missing_edges(graph), rng)
+    edges = _missing(bench, rng)
     wanted = {(now(a), _mediators(graph, a, b)) for a, b in edges if not a.endswith(NEXT)}
     wanted |= {(name, frozenset()) for name in bench.evidence.missing_variables(variables)}
     wanted |= {(name, frozenset()) for edge in edges for name in _upstream(graph, edge)}
@@ -145,11 +150,10 @@ def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessC
             yield WitnessChange({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
 
 
-def _some_of_each_kind(
-    graph: CausalGraph, edges: list[Edge], rng: np.random.Generator
-) -> list[Edge]:
-    """Returns the edges; of a graph with very many, one of each kind."""
-    if graph.number_of_edges() <= MANY_EDGES:
+def _missing(bench: WitnessBench, rng: np.random.Generator) -> list[Edge]:
+    """Returns the edges without a witness; of a graph with very many, one of each kind."""
+    edges = bench.evidence.missing_edges(bench.graph)
+    if bench.graph.number_of_edges() <= MANY_EDGES:
         return edges
     order = [edges[i] for i in rng.permutation(len(edges))]
     return list({edge_kind(edge): edge for edge in order}.values())

@@ -31,6 +31,7 @@ from interverse.worlds.rooms.mechanisms import (
 )
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.room import plan_room
+from interverse.worlds.rooms.situations import facing, handled
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
@@ -47,6 +48,7 @@ from interverse.worlds.world import (
     Index,
     Observation,
     Refusals,
+    Scenario,
     Score,
     State,
     World,
@@ -275,6 +277,10 @@ class Rooms(World):
         words = ["-" if number == ABSENT else CLASS_NAMES[number] for number in classes]
         things = tuple(f"{slot} {word}" for slot, word in enumerate(words))
         return things, tuple(verb.name for verb in VERBS)
+
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns objects left in other states, and cameras that look at another object."""
+        return (handled, facing)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture of one world."""
