@@ -32,8 +32,6 @@ EDGES, VARIABLES, DECLARED = WITNESS_LAWS
 
 # Ids whose witnesses have not been searched to the end: `python tools/witnesses.py --write ID`.
 NOT_YET = (
-    *(f"chemistry/{name}-v1" for name in ()),
-    *(f"rooms/{name}-v1" for name in ("multi", "single")),
     *(
         f"trifinger/{name}-v1"
         for name in (
