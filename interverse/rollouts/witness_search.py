@@ -44,7 +44,8 @@ def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTr
             break
         kept = needed(trial, bench.run(trial))
         out += [kept] if kept.changes else []
-    for parent, child in _missing(bench, generator(seed=start, name="witness")):
+    few = bench.declared.number_of_edges() <= MANY_EDGES
+    for parent, child in bench.evidence.missing_edges(bench.graph) if few else ():
         if not child.endswith(NEXT) and not bench.driver.variables[parent].read_only:
             out += _at_some_start(bench, parent, child, start)
     return out

@@ -214,7 +214,7 @@ class Rooms(World):
 
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape), as a fresh array."""
-        return self._store.read(name)
+        return self._store.rows[name].copy()
 
     def observe(self) -> Observation:
         """Returns pictures, and masks with 1 for the object, i + 1 for object_i, 0 elsewhere."""
