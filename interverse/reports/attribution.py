@@ -29,6 +29,7 @@ from interverse.core.errors import (
 )
 from interverse.core.rng import Noise, check_seed
 from interverse.envs import make_vec
+from interverse.envs.make import check_options
 from interverse.metrics import bootstrap
 from interverse.protocols.factors import Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
@@ -40,8 +41,6 @@ from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.seats import Seated
-from interverse.worlds import WORLDS
-from interverse.worlds.world import parse_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -251,7 +250,7 @@ class _Replays:
         self._policy, self._task, self._seed = policy, task, seed
         self._episodes = episodes
         self._count = min(episodes, ROWS)
-        parse_options(WORLDS.load(task).options_type, options)
+        check_options(task, options)
         settings = {"threads": 1, **options}
         self._venv: Any = make_vec(task, self._count, autoreset_mode="disabled", **settings)
         self._driver = self._venv.unwrapped.driver
