@@ -158,7 +158,9 @@ def _run(case: KillCase, folder: Path, kill_after: float | None = None) -> str:
             _reap(process.pid)
             process.communicate()
             return "killed"
-        outcome = "survived" if _kill_worker(process.pid) else "ended"
+        while process.poll() is None and outcome == "ended":  # a worker may not be there yet
+            time.sleep(0.02)
+            outcome = "survived" if _kill_worker(process.pid) else "ended"
         _, told = process.communicate(timeout=LIMIT)
     if process.returncode:
         raise RuntimeError(f"status {process.returncode}: {told.decode()[-2000:]}")

@@ -34,8 +34,8 @@ def read_torch(source: str | os.PathLike[str] | bytes, what: str = "") -> Mappin
     try:
         found = torch.load(opened, map_location="cpu", weights_only=True)
     except Exception as error:  # Torch raises whatever its unpickler does, pickle.UnpicklingError
-        told = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FileFormatError(explain(f"{name} holds no tensors: {told}")) from error
+        problem = f"{name} cannot be read: it is corrupt, or holds more than tensors"
+        raise FileFormatError(explain(problem, fix="Save a state dict")) from error
     if not isinstance(found, Mapping):
         raise FileFormatError(
             explain(f"{name} holds a {type(found).__name__}", allowed="a mapping")
