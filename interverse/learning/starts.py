@@ -55,6 +55,7 @@ def curriculum_starts(
     seed: int,
     options: Mapping[str, Any],
     placed: float = 0.0,
+    plain: float = 0.0,
 ) -> Starts:
     """Returns the first episodes of `count` worlds under a curriculum.
 
@@ -65,6 +66,7 @@ def curriculum_starts(
         seed: of the first; start i has seed + i.
         options: of the world; its space is A unless it says otherwise.
         placed: share of the starts at which the first block stands in its goal already.
+        plain: share of the starts that the curriculum leaves as the task has them.
     """
     settings = {"space": "A", "contact": "convex", **options}
     parts = []
@@ -73,7 +75,9 @@ def curriculum_starts(
         try:
             venv.reset(seed=seed + first)
             everyone = np.arange(size)
-            curriculum.intervene(venv.unwrapped.driver, everyone)
+            drawn = everyone[round(plain * size) :]
+            if len(drawn):
+                curriculum.intervene(venv.unwrapped.driver, drawn)
             if placed:
                 _place_first(venv, everyone[: round(placed * size)])
             parts.append(_plain(venv.unwrapped.world.save(everyone)))

@@ -41,6 +41,7 @@ class DeviceTrain:
         checkpoint_every: updates between checkpoints. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
+        plain: share of the starts that the curriculum leaves as the task has them, those of P0.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -60,6 +61,7 @@ class DeviceTrain:
     allow_other_code: bool = False
     brief: float = 0.75
     placed: float = 0.0
+    plain: float = 0.1
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
-        for name in ("brief", "placed"):
+        for name in ("brief", "placed", "plain"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
@@ -98,6 +100,7 @@ def train_on_device(
             seed=config.seed << 32,
             options=config.options,
             placed=config.placed,
+            plain=config.plain,
         )
     short = round(config.brief * _GROUPS)
     arena = make_arena(
