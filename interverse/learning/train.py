@@ -20,7 +20,7 @@ from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts, make_arena
+from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
@@ -99,8 +99,7 @@ def train_on_device(
             1 if config.curriculum == 0 else config.starts,
             seed=config.seed << 32,
             options=config.options,
-            placed=config.placed,
-            plain=config.plain,
+            shares=StartShares(placed=config.placed, plain=config.plain),
         )
     short = round(config.brief * _GROUPS)
     arena = make_arena(

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
-from interverse.learning.starts import curriculum_starts, make_arena, protocol_starts  # noqa: E402
+from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
@@ -63,19 +63,22 @@ def test_short_episodes_lie_in_the_time_of_whole_ones() -> None:
     assert ends == {0: 2, 2: 10, 4: 10}
 
 
-def test_some_starts_have_the_first_block_in_its_goal() -> None:
+def test_some_starts_are_plain_and_some_have_the_first_block_in_its_goal() -> None:
     starts = curriculum_starts(
         "trifinger/stacking2-v1",
         paper_curriculum(1),
         8,
         seed=0,
         options=OPTIONS,
-        placed=0.5,
+        shares=StartShares(placed=0.5, plain=0.25),
     )
     block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
     there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
-    assert there[:4].any()
-    assert not there[4:].any()
+    assert there[4:].any()
+    assert not there[:4].any()
+    goals = starts.rows["store/goal/position"][:, 0, :2]
+    assert (goals[0] == goals[1]).all(), "a quarter are the task's own"
+    assert (goals[2:] != goals[0]).any(axis=1).all()
 
 
 def test_features_tell_everything_and_are_exported() -> None:
