@@ -121,11 +121,19 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
     for number, found in _by_curriculum(records).items():
         cells = [_cell(found[name]) if name in found else "" for name in protocols]
         lines.append(f"| {number} | " + " | ".join(cells) + " |")
+    for record in (record for record in records if "cpu_engine" in record):
+        title = f"{record['curriculum']}, seed {record['seed']} on the CPU engine"
+        found = record["cpu_engine"]["last_fractional_success"]
+        lines.append(f"| {title} | " + " | ".join(_plain(found, protocols)) + " |")
     for (name, number), scores in released_scores().items():
         if name == task:
-            cells = [f"{scores[p]:.2f}" if p in scores else "" for p in protocols]
-            lines.append(f"| {number}, released by the original | " + " | ".join(cells) + " |")
+            title = f"{number}, released by the original"
+            lines.append(f"| {title} | " + " | ".join(_plain(scores, protocols)) + " |")
     return lines
+
+
+def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
+    return [f"{scores[p]:.2f}" if p in scores else "" for p in protocols]
 
 
 def _runs(records: Sequence[Record]) -> list[str]:
