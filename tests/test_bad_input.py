@@ -243,7 +243,13 @@ ON_MAKE = [
     ),
     Try(
         "unknown render mode",
-        lambda e: iv.make(SLIDER, render_mode="human"),
+        lambda e: iv.make(SLIDER, render_mode="hologram"),
+        errors.UnknownNameError,
+        "rgb_array",
+    ),
+    Try(
+        "a window of many worlds",
+        lambda e: iv.make_vec(SLIDER, num_envs=2, render_mode="human"),
         errors.UnknownNameError,
         "rgb_array",
     ),
