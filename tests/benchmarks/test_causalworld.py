@@ -11,7 +11,8 @@ from interverse.core.errors import UnknownNameError
 
 pytest.importorskip("torch")
 
-from interverse.benchmarks.causalworld.pages import released_scores
+from interverse.benchmarks.causalworld.answer import joined
+from interverse.benchmarks.causalworld.pages import released_scores, stored_records, summary
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 
@@ -58,8 +59,20 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "summary.md").read_text()
     assert "Curriculum 2 minus 1: P0 +0.00 [-0.16, +0.16], P5 +0.30 [-0.21, +0.81]." in text
     assert "| 1 | 0.50 ± 0.20 |" in text
+    assert "| pushing | 1, 2 (0.90) | 1, 2 (0.60) |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
     assert not (tmp_path / "out" / "picking_bars.png").exists()
+
+
+def test_the_page_is_printed_from_the_kept_runs() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "causalworld_results.md").read_text()
+    assert page == summary(stored_records([root / "results" / "causalworld" / "h200.json"]))
+
+
+def test_runs_that_disagree_widen_the_interval() -> None:
+    mean, error, episodes = joined([(0.2, 0.01, 100), (0.8, 0.01, 100)])
+    assert (round(mean, 6), round(error, 6), episodes) == (0.5, 0.3, 200)
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:
