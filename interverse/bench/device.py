@@ -62,7 +62,10 @@ def _arena(task: str, device: str, worlds: int, skip: int) -> device_worlds.Devi
 
 
 def _steps(task: str, device: str, worlds: int) -> list[Row]:
-    """Returns the rates of a task with ten substeps a step: whole, bare, and of new starts."""
+    """Returns the rates of a task with ten substeps a step: whole, bare, and of new starts.
+
+    That of whole episodes follows from the first and the last.
+    """
     arena = _arena(task, device, worlds, 10)
     noise = torch.randn(_TIMED, worlds, 9, device=arena.device) * 0.3 + arena.rest_action()
 
