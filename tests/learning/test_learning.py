@@ -199,3 +199,23 @@ def test_the_world_itself_runs_on_warp() -> None:
     for action in np.random.default_rng(0).uniform(-1, 1, (5, 3, 9)).astype(np.float32):
         seen = [venv.step(action)[0] for venv in (mine, other)]
         np.testing.assert_allclose(seen[0], seen[1], atol=1e-4)
+
+
+def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
+    from interverse.learning.shaping import shaped_reward
+    from interverse.worlds.trifinger.device import ArenaView
+
+    def view(place: float, height: float) -> ArenaView:
+        blocks = torch.tensor([[[0.0, 0.0, 0.0325], [place, 0.0, height]]])
+        goals = torch.tensor([[[0.0, 0.0, 0.0325], [0.0, 0.0, 0.0975]]])
+        sizes, turns = torch.full((1, 2, 3), 0.065), torch.tensor([[[0.0, 0.0, 0.0, 1.0]] * 2])
+        tips, none = blocks[:, 1, None].expand(1, 3, 3), torch.zeros(1, 0)
+        return ArenaView(tips, blocks, turns, goals, sizes, torch.zeros(1), none, none)
+
+    def earned(height: float) -> float:
+        near, far, still = view(0.10, height), view(0.12, height), torch.zeros(1, 9)
+        moved = shaped_reward("stacking2", far, near, still)
+        return float(moved - shaped_reward("stacking2", near, near, still))
+
+    assert abs(earned(0.0325)) < 1e-4
+    assert earned(0.0975) == pytest.approx(2.0, abs=1e-3)
