@@ -20,7 +20,7 @@ from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts, make_arena
+from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
 from interverse.worlds.trifinger import device as device_worlds
 
 _GROUPS = 8  # groups of worlds that start at different times
@@ -30,7 +30,8 @@ _CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
 
 def trained_steps(folder: Path) -> int:
     """Returns the steps that a run has learned from so far."""
-    return int(read_json_object(folder / _CARD)["steps"]) if (folder / _CARD).exists() else 0
+    path = folder / _CHECKPOINT
+    return int(read_safetensors(path)["count"][0]) if path.exists() else 0
 
 
 @final
@@ -47,6 +48,7 @@ class DeviceTrain:
         checkpoint_every: updates between checkpoints. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
+        plain: share of the starts that the curriculum leaves as the task has them, those of P0.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -66,6 +68,7 @@ class DeviceTrain:
     allow_other_code: bool = False
     brief: float = 0.75
     placed: float = 0.0
+    plain: float = 0.1
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,7 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
-        for name in ("brief", "placed"):
+        for name in ("brief", "placed", "plain"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
@@ -103,7 +106,7 @@ def train_on_device(
             1 if config.curriculum == 0 else config.starts,
             seed=config.seed << 32,
             options=config.options,
-            placed=config.placed,
+            shares=StartShares(placed=config.placed, plain=config.plain),
         )
     short = round(config.brief * _GROUPS)
     arena = make_arena(
