@@ -56,10 +56,9 @@ def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow
 def test_means_and_correlations_are_those_of_the_runs(monkeypatch):
     monkeypatch.setattr(results_page, "_yardsticks", lambda rows, names: iter(()))
     rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
-    _, (remark,), grid = knowledge_section(rows, "w")
-    assert "CF-H@1: -1.00 (10 runs)" in remark
-    assert grid[1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
-    assert "not given (9 runs)" in knowledge_section(rows[:9], "w")[1][0]
+    assert knowledge_section(rows, "w")[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
+    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", "-1.00 (10 runs)"]
+    assert results_page._overview(rows[:9])[1][3] == "not given (9 runs)"
 
 
 def test_a_missing_score_is_no_number():

@@ -15,13 +15,14 @@ from typing import Any, final
 import numpy as np
 from scipy import stats
 
+from interverse.benchmarks.causalmbrl.dynamics_track import dynamics_section
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     mean_text,
     option_section,
     write_option_figures,
 )
-from interverse.benchmarks.causalmbrl.pages import Section, numbers, written_page
+from interverse.benchmarks.causalmbrl.pages import Grid, Section, numbers, written_page
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.core.files import atomic
 from interverse.models.checkpoint import read_json
@@ -29,6 +30,7 @@ from interverse.models.checkpoint import read_json
 _LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 _SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}
 _FEWEST = 10  # models and seeds below which a correlation says nothing
+_BESIDE = ("CF-H@1", "graph F1", "planning success")
 _YARDSTICKS = ("true world", "true world, other noise", "copy of the fact")
 
 
@@ -156,11 +158,7 @@ def knowledge_section(rows: Sequence[ResultRow], world: str) -> Section:
         own = [row for row in mine if row.label == label]
         cells = [mean_text([row.value(name) for row in own]) for name in names]
         grid.append([label, str(len(own)), *cells])
-    told = [
-        f"{name}: {_correlated(mine, 'H@1 after 1', name)}"
-        for name in ("CF-H@1", "graph F1", "planning success")
-    ]
-    remark = "Rank correlation over runs of H@1 after 1 step with " + "; ".join(told) + "."
+    remark = "The true world in a model's place is the ceiling; +- is the deviation over runs."
     return f"Prediction and causes in {world}", [remark], grid
 
 
@@ -203,11 +201,12 @@ def results_page(folder: Path) -> str:
             " printed number in brackets; +- is the standard deviation over runs; a star marks a"
             " difference whose 95 % interval by Welch has no 0 in it. The commands of all rows,"
             " made and missing, are in `results/causalmbrl/README.md`.",
-            f"Do models that predict well also know what causes what? With {len(rows)} runs of"
-            f" {len({row.label for row in rows})} models the question is open; correlations are"
-            f" given from {_FEWEST} runs in one world on.",
+            "Do models that predict well also know what causes what? The table gives rank"
+            " correlations over runs of H@1 after one step with what a model knows and can do,"
+            f" from {_FEWEST} runs in one world on. Runs differ in model, loss, epochs and seed, so"
+            " a correlation says whether prediction may stand for the rest, not why.",
         ],
-        [["runs", "models", "worlds"], _sizes(rows)],
+        _overview([row for row in rows if not row.options]),
     )
     worlds = sorted({row.world for row in rows if not row.options})
     sections = [opening, *(knowledge_section(rows, world) for world in worlds)]
@@ -216,14 +215,21 @@ def results_page(folder: Path) -> str:
         if figure.rows(rows):
             sections.append(option_section(rows, figure))
             placed[figure.title] = figure.file
+    states = dynamics_section(folder / "dynamics")
+    sections += [states] if states else []
     sections += list(table_sections(folder))
     title = "World models beside the paper, and what they know of causes"
     return written_page(title, sections, (), placed)[0]
 
 
-def _sizes(rows: Sequence[ResultRow]) -> list[str]:
-    models = {row.label for row in rows}
-    return [str(len(rows)), str(len(models)), str(len({row.world for row in rows}))]
+def _overview(rows: Sequence[ResultRow]) -> Grid:
+    """Returns a line per world: its runs and models, and what goes with prediction."""
+    grid = [["world", "runs", "models", *_BESIDE]]
+    for world in sorted({row.world for row in rows}):
+        mine = [row for row in rows if row.world == world]
+        told = [_correlated(mine, "H@1 after 1", name) for name in _BESIDE]
+        grid.append([world, str(len(mine)), str(len({row.label for row in mine})), *told])
+    return grid
 
 
 def main(words: Sequence[str]) -> None:
