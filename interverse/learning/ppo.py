@@ -282,10 +282,8 @@ class DevicePpo:
             spent = time.perf_counter() - begun
             if seconds and spent > seconds:
                 break
-            share = self.steps / steps
-            progress = max(share, spent / seconds) if seconds else share
             seen = self.collect()
-            kl = self.update(progress)
+            kl = self.update(self.steps / steps)
             self.network.observe(seen)
             round_ += 1
             if round_ % every == 0:

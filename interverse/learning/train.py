@@ -20,11 +20,18 @@ from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts, make_arena
+from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
+from interverse.worlds.trifinger import device as device_worlds
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
 _CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
+
+
+def trained_steps(folder: Path) -> int:
+    """Returns the steps that a run has learned from so far."""
+    path = folder / _CHECKPOINT
+    return int(read_safetensors(path)["count"][0]) if path.exists() else 0
 
 
 @final
@@ -41,6 +48,7 @@ class DeviceTrain:
         checkpoint_every: updates between checkpoints. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
+        plain: share of the starts that the curriculum leaves as the task has them, those of P0.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -60,6 +68,7 @@ class DeviceTrain:
     allow_other_code: bool = False
     brief: float = 0.75
     placed: float = 0.0
+    plain: float = 0.1
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -68,7 +77,7 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
-        for name in ("brief", "placed"):
+        for name in ("brief", "placed", "plain"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
@@ -97,7 +106,7 @@ def train_on_device(
             1 if config.curriculum == 0 else config.starts,
             seed=config.seed << 32,
             options=config.options,
-            placed=config.placed,
+            shares=StartShares(placed=config.placed, plain=config.plain),
         )
     short = round(config.brief * _GROUPS)
     arena = make_arena(
@@ -119,7 +128,8 @@ def learn(
     config: DeviceTrain, learner: DevicePpo, report: Callable[[dict[str, Any]], None] | None
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
-    claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
+    record = run_record(config, learner.arena)
+    claim_run(config.out, record, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
     rounds = 0
 
@@ -139,7 +149,8 @@ def learn(
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     """Returns the learner's policy as plain weights and a card that says what trained it."""
-    trained = {"config": _record(config), "steps": learner.steps, "version": __version__}
+    record = run_record(config, learner.arena)
+    trained = {"config": record, "steps": learner.steps, "version": __version__}
     trained |= {"engine": type(learner.arena.engine).__name__, "torch": torch.__version__}
     if learner.arena.options.normalize_actions:
         bounds = [-1.0] * 9, [1.0] * 9
@@ -148,8 +159,13 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     return learner.network.export(bounds, trained)
 
 
-def _record(config: DeviceTrain) -> dict[str, Any]:
-    record = asdict(config)
+def run_record(config: DeviceTrain, arena: device_worlds.DeviceArena) -> dict[str, Any]:
+    """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
+    record = asdict(config) | {
+        "space": "A",
+        "horizon": arena.max_steps,
+        "engine": {"device": config.device, "contact": arena.options.contact},
+    }
     del record["out"], record["seconds"], record["allow_other_code"]
     plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return plain

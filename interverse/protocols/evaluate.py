@@ -37,11 +37,19 @@ from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rollouts.executors import run_units, sendable
-from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
+from interverse.rollouts.policy import (
+    PolicyLike,
+    as_policy,
+    engine_note,
+    space_note,
+    training_engine,
+    training_space,
+)
 from interverse.rollouts.policy_files import pack_policy
 from interverse.rollouts.policy_world import policy_world
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
+from interverse.worlds.world import engine_of
 
 _LOG = logging.getLogger(__name__)
 MOST_EPISODES = 2_000_000  # episodes of one call
@@ -114,9 +122,10 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)
-    if training_space(policy) != "A":
-        Console(stderr=True).print(space_note(training_space(policy)), soft_wrap=True)
     about, engine = _check_world(task, options, chosen, policy, measured)
+    for note in (space_note(training_space(policy)), engine_note(training_engine(policy), engine)):
+        if note:
+            Console(stderr=True).print(note, soft_wrap=True)
     request = Request(
         task=task,
         options=options,
@@ -206,7 +215,7 @@ def _check_world(
             about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
             ends.append(env.world.return_range)
-            engine |= record.engine_of(env.world)
+            engine |= engine_of(env.world)
         finally:
             env.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)

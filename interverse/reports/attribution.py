@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -38,9 +38,10 @@ from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy import PolicyLike, as_policy, engine_words
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.seats import Seated
+from interverse.worlds.world import engine_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,12 +63,14 @@ class Attribution:
         task: the world's id. metric: which score.
         factors: factor -> variable -> the region its values were drawn from.
         scores: the factors intervened on -> (episode,) scores; NaN where it was refused.
+        engine: the engine and contacts that the episodes were played with.
     """
 
     task: str
     metric: str
     factors: Mapping[str, Mapping[str, str]]
     scores: Mapping[Condition, FloatArray]
+    engine: Mapping[str, str] = field(default_factory=dict)
 
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together."""
@@ -147,9 +150,10 @@ class Attribution:
             f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
             for name, held in self.factors.items()
         ]
+        contact = self.engine.get("contact")
         parts = [
             f"# Why it fails: {self.task}",
-            story,
+            story + (f" Played on {engine_words(self.engine)}." if contact else ""),
             f"No more than one percent is lost to: {', '.join(harmless) or 'none of the factors'}.",
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
@@ -170,7 +174,8 @@ class Attribution:
             for key, row in self.scores.items()
         ]
         factors = {name: dict(regions) for name, regions in self.factors.items()}
-        about = {"format": _FORMAT, "task": self.task, "metric": self.metric}
+        about: dict[str, Any] = {"format": _FORMAT, "task": self.task, "metric": self.metric}
+        about |= {"engine": dict(self.engine)} if self.engine else {}
         return about | {"factors": factors, "order": list(factors), "conditions": scores}
 
     @classmethod
@@ -181,7 +186,8 @@ class Attribution:
             for row in held["conditions"]
         }
         factors = {name: held["factors"][name] for name in held["order"]}
-        return cls(task=held["task"], metric=held["metric"], factors=factors, scores=scores)
+        about = {"task": held["task"], "metric": held["metric"], "engine": held.get("engine", {})}
+        return cls(**about, factors=factors, scores=scores)
 
     def save(self, path: str | Path) -> Path:
         """Writes it as JSON and returns the path."""
@@ -332,7 +338,13 @@ class _Replays:
             key: np.array([row.get(chosen, row.get(f"score:{chosen}", np.nan)) for row in rows])
             for key, rows in self._rows.items()
         }
-        return Attribution(task=self._task, metric=chosen, factors=factors, scores=scores)
+        return Attribution(
+            task=self._task,
+            metric=chosen,
+            factors=factors,
+            scores=scores,
+            engine=engine_of(self._driver.world),
+        )
 
 
 def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:

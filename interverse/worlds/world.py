@@ -96,6 +96,15 @@ def changed_options(options: WorldOptions) -> dict[str, Any]:
     return out
 
 
+_ENGINE = ("device", "contact", "contacts")  # options, where a world has them
+
+
+def engine_of(world: World) -> dict[str, str]:
+    """Returns the options of a world that say by which engine and contacts its numbers are made."""
+    found = {name: getattr(world.options, name, None) for name in _ENGINE}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Score:
@@ -129,6 +138,11 @@ class World(ABC):
     layout: Mapping[str, slice]  # key -> slice of the flat observation; empty without one
     max_steps: int
     reward_range: tuple[float, float]
+
+    @property
+    def info_columns(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of the columns of arrays in `info`, where they have names."""
+        return {}
 
     @property
     def return_range(self) -> tuple[float, float]:

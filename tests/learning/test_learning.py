@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
-from interverse.learning.starts import curriculum_starts, make_arena, protocol_starts  # noqa: E402
+from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
@@ -65,19 +65,22 @@ def test_short_episodes_lie_in_the_time_of_whole_ones() -> None:
     assert ends == {0: 2, 2: 10, 4: 10}
 
 
-def test_some_starts_have_the_first_block_in_its_goal() -> None:
+def test_some_starts_are_plain_and_some_have_the_first_block_in_its_goal() -> None:
     starts = curriculum_starts(
         "trifinger/stacking2-v1",
         paper_curriculum(1),
         8,
         seed=0,
         options=OPTIONS,
-        placed=0.5,
+        shares=StartShares(placed=0.5, plain=0.25),
     )
     block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
     there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
-    assert there[:4].any()
-    assert not there[4:].any()
+    assert there[4:].any()
+    assert not there[:4].any()
+    goals = starts.rows["store/goal/position"][:, 0, :2]
+    assert (goals[0] == goals[1]).all(), "a quarter are the task's own"
+    assert (goals[2:] != goals[0]).any(axis=1).all()
 
 
 def test_features_tell_everything_and_are_exported() -> None:
@@ -230,3 +233,23 @@ def test_the_world_itself_runs_on_warp() -> None:
     for action in np.random.default_rng(0).uniform(-1, 1, (5, 3, 9)).astype(np.float32):
         seen = [venv.step(action)[0] for venv in (mine, other)]
         np.testing.assert_allclose(seen[0], seen[1], atol=1e-4)
+
+
+def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
+    from interverse.learning.shaping import shaped_reward
+    from interverse.worlds.trifinger.device import ArenaView
+
+    def view(place: float, height: float) -> ArenaView:
+        blocks = torch.tensor([[[0.0, 0.0, 0.0325], [place, 0.0, height]]])
+        goals = torch.tensor([[[0.0, 0.0, 0.0325], [0.0, 0.0, 0.0975]]])
+        sizes, turns = torch.full((1, 2, 3), 0.065), torch.tensor([[[0.0, 0.0, 0.0, 1.0]] * 2])
+        tips, none = blocks[:, 1, None].expand(1, 3, 3), torch.zeros(1, 0)
+        return ArenaView(tips, blocks, turns, goals, sizes, torch.zeros(1), none, none)
+
+    def earned(height: float) -> float:
+        near, far, still = view(0.10, height), view(0.12, height), torch.zeros(1, 9)
+        moved = shaped_reward("stacking2", far, near, still)
+        return float(moved - shaped_reward("stacking2", near, near, still))
+
+    assert abs(earned(0.0325)) < 1e-4
+    assert earned(0.0975) == pytest.approx(2.0, abs=1e-3)

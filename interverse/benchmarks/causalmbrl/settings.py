@@ -64,6 +64,8 @@ class Settings:
     is one sample of difficulty."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    pretrain_epochs: int | None = None
+    """Epochs of the first stage of nll, by far the dearest, if not as many."""
     finetune: bool = True
     """Also train and score the NLL Finetuned models, two thirds of the work of the nll rows;
     Tables 17 and 18 do not print them."""
@@ -93,6 +95,7 @@ class Settings:
                 if name not in names:
                     raise UnknownNameError(unknown(kind, name, names))
         counts = {"seeds": MOST_SEEDS, "cpt_seeds": MOST_SEEDS, "epochs": MOST_EPOCHS}
+        counts["pretrain_epochs"] = MOST_EPOCHS
         for name, most in counts.items():
             if getattr(self, name) is not None:
                 check_whole(getattr(self, name), name, most)
@@ -106,6 +109,10 @@ class Settings:
                     fix="vae has no contrastive loss, and Tables 17 and 18 have nll alone",
                 )
             )
+        if self.pretrain_epochs is not None and all(row.loss != "nll" for row in self.rows()):
+            raise InvalidValueError(
+                explain("pretrain_epochs is given, but no row has a first stage", allowed="nll")
+            )
 
     @property
     def training_precision(self) -> Precision:
@@ -116,7 +123,7 @@ class Settings:
 
     def budget_of(self, row: MbrlRow) -> Budget:
         """Returns the sizes in force for a row."""
-        return budget(self.budget, row.loss, epochs=self.epochs)
+        return budget(self.budget, row.loss, epochs=self.epochs, pretrain=self.pretrain_epochs)
 
     def worlds(self, number: int) -> tuple[str, ...]:
         """Returns the worlds of a table that were asked for."""
