@@ -91,6 +91,7 @@ def curriculum_starts(
         try:
             venv.reset(seed=seed + first)
             everyone = np.arange(size)
+            curriculum.check(venv.unwrapped.driver)
             drawn = everyone[round(shares.plain * size) :]
             if len(drawn):
                 curriculum.intervene(venv.unwrapped.driver, drawn)

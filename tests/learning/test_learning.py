@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 SMALL = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,))
+CHECKPOINT = "checkpoint.safetensors"
 OPTIONS = {"skip_frame": 3, "contact": "convex"}
 
 
@@ -118,7 +120,12 @@ def test_starts_of_a_protocol_are_those_of_evaluate() -> None:
     np.testing.assert_allclose(starts.rows["store/block/mass"][:, 0], [drawn[0], drawn[3]])
 
 
-def run(folder: Path, steps: int, **changes: object) -> Path:
+def run(
+    folder: Path,
+    steps: int,
+    report: Callable[[dict[str, Any]], None] | None = None,
+    **changes: object,
+) -> Path:
     config = DeviceTrain(
         task="trifinger/pushing-v1",
         out=folder,
@@ -129,16 +136,14 @@ def run(folder: Path, steps: int, **changes: object) -> Path:
         checkpoint_every=1,
         **{"settings": SMALL, **changes},  # type: ignore[arg-type]
     )
-    return train_on_device(config)
+    return train_on_device(config, report=report)
 
 
 def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     policy = run(tmp_path / "run", 64)
-    held = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
-    assert held["steps"] == 64
+    assert read_safetensors(tmp_path / "run" / CHECKPOINT)["count"][0] == 64
     run(tmp_path / "run", 128)
-    held = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
-    assert held["steps"] == 128
+    assert read_safetensors(tmp_path / "run" / CHECKPOINT)["count"][0] == 128
     assert ExportedPolicy.load(policy).card.trained["config"]["shaping"] == "progress"
     with pytest.raises(InvalidValueError, match="holds another run: seed"):
         run(tmp_path / "run", 128, seed=1)
@@ -148,10 +153,39 @@ def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     assert len(results.data) == 1
 
 
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    def killed(row: dict[str, Any]) -> None:
+        if row["steps"] == 800:  # the checkpoint is that of the report before
+            raise KilledError
+
+    changes = {
+        "curriculum": 2,
+        "options": {**OPTIONS, "max_steps": 20},
+        "settings": PpoSettings(horizon=2, epochs=1, minibatches=2, hidden=(8,)),
+    }
+    whole = run(tmp_path / "whole", 960, **changes)
+    with pytest.raises(KilledError):
+        run(tmp_path / "killed", 960, killed, **changes)
+    again = run(tmp_path / "killed", 960, **changes)
+    assert tree_bytes(again) == tree_bytes(whole)
+    ends = [read_safetensors(tmp_path / name / CHECKPOINT) for name in ("whole", "killed")]
+    assert ends[0].keys() == ends[1].keys()
+    for name, part in ends[0].items():
+        assert torch.equal(part, ends[1][name]), name
+
+
+def tree_bytes(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
     policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
-    held = read_safetensors(tmp_path / "run" / "checkpoint.safetensors")
+    held = read_safetensors(tmp_path / "run" / CHECKPOINT)
     more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
     assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56

@@ -56,6 +56,7 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         "kind": about.kind,
         "budget": settings.budget,
         "epochs": settings.epochs,
+        "pretrain_epochs": settings.pretrain_epochs,
         "comparable": settings.budget == "full" and settings.epochs is None,
         "cells": cells,
         "recovery": _recovery(settings.worlds(number), records),

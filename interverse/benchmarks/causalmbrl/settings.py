@@ -56,6 +56,8 @@ class Settings:
     is one sample of difficulty."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    pretrain_epochs: int | None = None
+    """Epochs of the first stage of nll, by far the dearest, if not as many."""
     finetune: bool = True
     """Also train and score the NLL Finetuned models, two thirds of the work of the nll rows;
     Tables 17 and 18 do not print them."""
@@ -84,7 +86,8 @@ class Settings:
             for name in given:
                 if name not in names:
                     raise UnknownNameError(unknown(kind, name, names))
-        counts = {"seeds": self.seeds, "cpt_seeds": self.cpt_seeds, "epochs": self.epochs}
+        names = ("seeds", "cpt_seeds", "epochs", "pretrain_epochs")
+        counts = {name: getattr(self, name) for name in names}
         if not self.table or any(n is not None and n < 1 for n in counts.values()):
             raise InvalidValueError(
                 explain(
@@ -101,6 +104,10 @@ class Settings:
                     fix="vae has no contrastive loss, and Tables 17 and 18 have nll alone",
                 )
             )
+        if self.pretrain_epochs is not None and all(row.loss != "nll" for row in self.rows()):
+            raise InvalidValueError(
+                explain("pretrain_epochs is given, but no row has a first stage", allowed="nll")
+            )
 
     @property
     def training_precision(self) -> Precision:
@@ -111,7 +118,7 @@ class Settings:
 
     def budget_of(self, row: MbrlRow) -> Budget:
         """Returns the sizes in force for a row."""
-        return budget(self.budget, row.loss, epochs=self.epochs)
+        return budget(self.budget, row.loss, epochs=self.epochs, pretrain=self.pretrain_epochs)
 
     def worlds(self, number: int) -> tuple[str, ...]:
         """Returns the worlds of a table that were asked for."""

@@ -137,13 +137,25 @@ def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
 
 
 def _runs(records: Sequence[Record]) -> list[str]:
-    """Returns a line on how long each run learned."""
-    told = [
-        f"curriculum {r['curriculum']} seed {r['seed']}: {r['curve'][-1]['steps'] / 1e6:.0f} M"
-        for r in records
-        if r["curve"]
+    """Returns how long each run learned, and the engines and contacts of training and tests."""
+    told = [f"curriculum {r['curriculum']} seed {r['seed']}: {_steps(r)} steps" for r in records]
+    engines = sorted(
+        f"{engine} with {contact} contacts"
+        for engine, contact in {
+            (r.get("engine", "unnamed engine"), r.get("contact", "unnamed")) for r in records
+        }
+    )
+    return [
+        f"Learned: {', '.join(told)}.",
+        f"Physics of training and tests: {', '.join(engines)}. Intervals are over episodes.",
     ]
-    return [f"Steps: {', '.join(told) or 'fewer than a report'}. Intervals are over episodes."]
+
+
+def _steps(record: Record) -> str:
+    """Returns the steps of a run; where none are kept, its curve has most of them."""
+    if "steps" in record:
+        return f"{record['steps']:,}"
+    return f"{record['curve'][-1]['steps']:,} or more" if record["curve"] else "unknown"
 
 
 def _cell(mean: Mean) -> str:

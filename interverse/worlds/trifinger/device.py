@@ -197,9 +197,7 @@ class DeviceArena:
         where = torch.as_tensor(worlds, device=self.device)
         for name, held in self._held.items():
             held[where] = self._starts[f"store/{name}"][picked]
-        law = self._drag_law()
-        self._law.links.copy_(law.links)
-        self._law.blocks.copy_(law.blocks)
+        self._follow_masses()
 
     def begin_ended(self) -> None:
         """Starts new episodes in the worlds whose episodes have ended."""
@@ -217,6 +215,35 @@ class DeviceArena:
         """Returns the groups whose time is up."""
         pairs = enumerate(zip(self._groups, self._ends, strict=True))
         return [k for k, (group, end) in pairs if self.clock[group[0]] >= end]
+
+    def save(self) -> dict[str, Tensor]:
+        """Returns a copy of all that makes later steps and episodes what they are."""
+        rows = self.engine.save(np.arange(self.num_worlds))
+        return {
+            **{f"engine.{name}": torch.as_tensor(part) for name, part in rows.items()},
+            **{f"held.{name}": part.clone() for name, part in self._held.items()},
+            "clock": torch.tensor(self.clock),
+            "ends": torch.tensor(self._ends),
+            "counts": torch.tensor((self._begun, self._next)),
+        }
+
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
+        """Goes back to where `save` was called."""
+        rows = {n.partition(".")[2]: v for n, v in saved.items() if n.startswith("engine.")}
+        state = {name: part.numpy() for name, part in rows.items()}
+        self.engine.load(state, np.arange(self.num_worlds))
+        for name, held in self._held.items():
+            held.copy_(saved[f"held.{name}"])
+        self.clock[:], self._ends[:] = saved["clock"].numpy(), saved["ends"].numpy()
+        self._clock.copy_(saved["clock"])
+        self._begun, self._next = saved["counts"].tolist()
+        self._follow_masses()
+
+    def _follow_masses(self) -> None:
+        """Makes the drag that of the blocks and links that are there now."""
+        law = self._drag_law()
+        self._law.links.copy_(law.links)
+        self._law.blocks.copy_(law.blocks)
 
     # ---------------------------------------------------------------------- time
 
