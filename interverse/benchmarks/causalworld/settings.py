@@ -87,8 +87,8 @@ class CausalWorldSettings:
     out: Path
     """A folder for runs, figures and the summary."""
     budget: Literal["smoke", "paper", "gpu"] = "smoke"
-    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run with the paper's
-    hyper-parameters; gpu is as many with those of thousands of worlds."""
+    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run with the
+    paper's hyper-parameters; gpu is as many with those of thousands of worlds."""
     task: tuple[str, ...] = device_worlds.TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
