@@ -243,7 +243,13 @@ ON_MAKE = [
     ),
     Try(
         "unknown render mode",
-        lambda e: iv.make(SLIDER, render_mode="human"),
+        lambda e: iv.make(SLIDER, render_mode="hologram"),
+        errors.UnknownNameError,
+        "rgb_array",
+    ),
+    Try(
+        "a window of many worlds",
+        lambda e: iv.make_vec(SLIDER, num_envs=2, render_mode="human"),
         errors.UnknownNameError,
         "rgb_array",
     ),
@@ -301,6 +307,18 @@ ON_COMMAND_LINE = [
     (["describe", "chemistry/chian-v1"], "Did you mean 'chemistry/chain-v1'"),
     (["describe", CHEMISTRY, "--jsn"], "jsn"),
     (["doctor", "now"], "now"),
+    (["new", "world", "mine", "--folder", "a\0b"], "a name is"),
+    (["report", "a\ud800b"], "a name is"),
+    (["evaluate", "--task", ""], "unknown world ''"),
+    (["evaluate", "--task", SLIDER, "--option", "seed=1"], "See --seed"),
+    (["evaluate", "--task", SLIDER, "--option", f"max_steps={10**20}"], "from 1 to 10,000,000"),
+    (["check", SLIDER, "--option", "seed=1"], "See --seed"),
+    (["explain", "random", "--task", SLIDER, "--option", "policy=3"], "See --policy"),
+    (["explain", "random", "--task", SLIDER, "--option", "num_envs=3"], "unknown option"),
+    (["explain", "random", "--task", SLIDER, "--episodes", "9" * 14], "episodes is"),
+    (["collect", SLIDER, "--out", "c", "--twin", "block_0/mass=zzz"], "unknown variable"),
+    (["collect", SLIDER, "--out", "c", "--twin", "box/mass=zzz"], "Allowed: numbers"),
+    (["collect", SLIDER, "--out", "c", "--twin", "box/mass=[1,2]"], "box/mass has shape (2,)"),
 ]
 
 

@@ -5,14 +5,16 @@ recorded in the original under its released policies (skip_frame 3, joint positi
 a recorded state into a world, applies the next four recorded actions (48 ms) and compares the
 block. A matched-start episode applies all recorded actions from the recorded start.
 
-    python tools/fidelity.py [--contact exact convex] [--cost]
+    python tools/fidelity.py [--contact exact convex] [--cost [--original PYTHON]]
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,8 @@ WINDOW = 4  # steps
 STEP_TIME = 0.012  # s
 MOVED = 0.002  # m; windows in which the recorded block moves less say nothing
 TOUCHED = 1e-4  # m; a block that has moved this far has been touched
+
+_ORIGINAL_STEPS = 25  # of the original in one turn
 
 Array = NDArray[np.float64]
 
@@ -138,10 +142,67 @@ def _first_touch(path: Array) -> NDArray[np.int64]:
     return np.argmax(np.linalg.norm(path - path[0], axis=-1) > TOUCHED, axis=0)
 
 
-def rates(modes: list[str], worlds: int = 256, steps: int = 25) -> dict[str, float]:
-    """Returns steps a second of CPU time by contact: pushing, random actions, modes in turns."""
+# Plays the original's pushing with random actions: a line with a number of steps on standard input
+# is answered with the CPU seconds they took.
+_ORIGINAL = """
+import sys, time
+import numpy as np
+np.bool, np.float, np.int = bool, float, int  # names that newer NumPys do not have
+from causal_world.envs.causalworld import CausalWorld
+from causal_world.task_generators.task import generate_task
+env = CausalWorld(task=generate_task("pushing"), skip_frame=10, seed=0, enable_visualization=False)
+env.reset()
+draw = np.random.default_rng(0)
+for line in sys.stdin:
+    actions = draw.uniform(-1.0, 1.0, (int(line), 9))
+    start = time.process_time()
+    for action in actions:
+        env.step(action)
+    print(time.process_time() - start, flush=True)
+"""
+
+
+def original_seconds(python: str) -> Iterator[float]:
+    """Yields the CPU seconds of one step of the original, again and again, in a process of its own.
+
+    Args:
+        python: an interpreter with `causal-world` 1.2 installed.
+    """
+    run = [python, "-W", "ignore", "-c", _ORIGINAL]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process: Any = subprocess.Popen(run, text=True, bufsize=1, **pipes)
+    with process:
+        try:
+            while True:
+                process.stdin.write(f"{_ORIGINAL_STEPS}\n")
+                answer = process.stdout.readline()
+                while answer and not _is_number(answer):  # engines greet on standard output
+                    answer = process.stdout.readline()
+                if not answer:
+                    raise SystemExit(f"{python} cannot play causal-world 1.2")
+                yield float(answer) / _ORIGINAL_STEPS
+        finally:
+            process.kill()
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().replace(".", "", 1).replace("e-", "", 1).isdigit()
+
+
+def rates(
+    modes: list[str], worlds: int = 256, steps: int = 25, original: str | None = None
+) -> dict[str, float]:
+    """Returns steps a second of CPU time by contact: pushing, random actions, modes in turns.
+
+    Args:
+        modes: contacts.
+        worlds: in a batch, on one thread.
+        steps: of every world.
+        original: an interpreter with the original, which is played one world at a time.
+    """
     envs = {m: make_vec("trifinger/pushing-v1", worlds, contact=m, threads=1) for m in modes}
-    spent = dict.fromkeys(modes, 0.0)
+    spent = dict.fromkeys((*modes, *(["original"] if original else [])), 0.0)
+    other = original_seconds(original) if original else iter(())
     for env in envs.values():
         env.reset(seed=0)
     for k in range(-3, steps):  # the first few fill caches
@@ -150,6 +211,8 @@ def rates(modes: list[str], worlds: int = 256, steps: int = 25) -> dict[str, flo
             start = time.process_time()
             envs[mode].step(action)
             spent[mode] += (time.process_time() - start) * (k >= 0)
+        if original:
+            spent["original"] += worlds * next(other) * (k >= 0)
     return {mode: worlds * steps / seconds for mode, seconds in spent.items()}
 
 
@@ -158,10 +221,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contact", nargs="+", default=["exact", "convex"])
     parser.add_argument("--cost", action="store_true", help="print steps a second instead")
+    parser.add_argument("--original", help="with --cost: a Python that has causal-world 1.2")
     asked = parser.parse_args()
     modes = asked.contact
     if asked.cost:
-        print({mode: round(rate) for mode, rate in rates(modes).items()})
+        found = rates(modes, original=asked.original)
+        print({mode: round(rate) for mode, rate in found.items()})
+        if asked.original:
+            print(
+                {f"{mode} / original": round(found[mode] / found["original"], 1) for mode in modes}
+            )
         return
     print("| task | contact | windows | mean, mm | median | 90% |\n|---|---|---|---|---|---|")
     for task in TASKS:

@@ -56,16 +56,17 @@ class Moment:
         return self.draw_each(dict.fromkeys(names, space or self.space))
 
     def draw_each(self, regions: Mapping[str, SpaceName | Space]) -> dict[str, Any]:
-        """Returns uniform draws of variables, each from its region or space, in declared order.
+        """Returns uniform draws of variables, each from its region or space.
 
-        A bound that depends on another variable (a height on a size) sees the value drawn for it
-        just before. Variables without a published space are left out, and of two descriptions of
+        A bound that depends on another variable (a height on a size) sees the value drawn for it.
+        Variables without a published space are left out, and of two descriptions of
         one thing (the size of a block and of its goal) the first is drawn.
         """
         graph = self.driver.world.graph
         given: dict[str, Any] = {}
-        now = Overlay(self.driver.host_values, given, self.worlds)
-        for name, declared in self.variables.items():
+        now = Overlay(self.driver.host_values, given, self.worlds, graph)
+        # Spaces that depend on values come last, so that they see what they depend on.
+        for name, declared in sorted(self.variables.items(), key=lambda item: item[1].bounded):
             if name not in regions or graph.twins(name) & given.keys():
                 continue
             asked = regions[name]
@@ -86,6 +87,14 @@ class Actor(ABC):
             variables: of the world, as declared.
             space: the region to draw from where the actor names none.
         """
+
+    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
+        """Returns the regions that its values lie in; a world of another space refuses them.
+
+        Args:
+            space: the region to draw from where the actor names none.
+        """
+        return (getattr(self, "space", None) or space,)
 
     @abstractmethod
     def act(self, moment: Moment) -> Assignment:

@@ -65,6 +65,7 @@ class AgentDriven(Actor):
     def _spaces(self, moment: Moment) -> list[tuple[str, Any]]:
         """Returns the spaces of the variables, evaluated at these worlds' values."""
         region = self.space or moment.space
-        now = Overlay(moment.driver.host_values, {}, moment.worlds)
+        driver = moment.driver
+        now = Overlay(driver.host_values, {}, moment.worlds, driver.world.graph)
         names = drawable(moment.variables, self.patterns)
         return [(name, moment.variables[name].resolve(now).region(region)) for name in names]

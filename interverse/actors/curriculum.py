@@ -76,9 +76,20 @@ class Curriculum:
         return self.space or ("B" if driver.world.options.space == "B" else "A")
 
     def check(self, driver: Driver) -> None:
-        """Raises if an actor has nothing to choose in this world; a curriculum must not idle."""
+        """Raises if an actor has nothing to choose in this world, or what it refuses every time."""
+        region, active = self.region(driver), driver.world.options.space
         for stage in self.stages:
-            stage.actor.check(driver.world.variables, self.region(driver))
+            stage.actor.check(driver.world.variables, region)
+            for space in stage.actor.spaces(region):
+                if active not in (space, "A_B"):
+                    raise InvalidValueError(
+                        explain(
+                            f"{type(stage.actor).__name__} draws from space {space} in a world of "
+                            f"space {active}, which refuses every such draw",
+                            fix=f"Make the world with space={space!r} or 'A_B' (--space {space}), "
+                            f"or let the actor draw from {active}",
+                        )
+                    )
 
     def intervene(self, driver: Driver, worlds: Index) -> Mapping[int, str]:
         """Applies the active stages to some worlds; returns the worlds that refused, with why.

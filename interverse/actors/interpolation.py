@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
 from interverse.core.errors import InvalidValueError, explain
+from interverse.scm.variable import SpaceName
 
 
 @final
@@ -27,6 +28,10 @@ class Interpolation(Actor):
             raise InvalidValueError(
                 explain(f"episodes is {self.episodes}", allowed="a whole number from 1")
             )
+
+    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
+        """Returns nothing: its values are the target's, whatever their space."""
+        return ()
 
     def act(self, moment: Moment) -> Assignment:
         """Returns the point on the line that each world's episode stands at."""

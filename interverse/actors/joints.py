@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import final
 
@@ -10,6 +11,7 @@ import numpy as np
 from interverse.actors.actor import Actor, Assignment, Moment
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.values import to_numpy
+from interverse.scm.variable import SpaceName
 from interverse.worlds.trifinger import ARENA, inverse_kinematics
 
 _ANGLES, _HEIGHT = "joint_positions", "robot/height"
@@ -30,6 +32,11 @@ class Joints(Actor):
     """The box's lowest corner, m above the floor."""
     high: Point = ARENA[1]
     """Its highest corner, m."""
+
+    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
+        """Returns A_B: nine angles of points anywhere are hardly ever all in A or all in B."""
+        whole: SpaceName = "A_B"
+        return (whole,)
 
     def act(self, moment: Moment) -> Assignment:
         """Returns joint angles per world."""

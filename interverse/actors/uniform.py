@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -81,6 +81,10 @@ class Regional(Actor):
         for pattern, region in self.regions.items():
             drawable(variables, [pattern], region)
 
+    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
+        """Returns the regions it was given."""
+        return self.regions.values()
+
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world and variable."""
         names: dict[str, SpaceName] = {}
@@ -107,6 +111,10 @@ class Everything(Actor):
 
     but: Mapping[str, SpaceName] = field(default_factory=dict)
     """Patterns drawn from another region: everything from A but `{"block_*/mass": "B"}`."""
+
+    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
+        """Returns its region and those of the exceptions."""
+        return (self.space or space, *self.but.values())
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world; a world whose coin shows sizes keeps its positions."""

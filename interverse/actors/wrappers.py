@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -19,6 +20,7 @@ from interverse.envs.vector import WorldVectorEnv
 from interverse.worlds.world import Index
 
 _SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds
+_SILENT = 16  # refused starts in a row, from the first on, that are no accident
 
 
 @final
@@ -52,6 +54,7 @@ class CurriculumHook:
         self._ended = np.zeros(num_worlds, dtype=bool)
         self._carried: dict[str, NDArray[Any]] = {}
         self._has: dict[str, NDArray[np.bool_]] = {}
+        self._tried: int | None = 0  # starts so far while every one was refused; else None
 
     def on_reset(self, driver: Driver, worlds: Index) -> None:
         """Lays earlier episodes' values down again if they accumulate, then intervenes."""
@@ -60,7 +63,9 @@ class CurriculumHook:
         if cumulative:
             self._lay_down(driver, worlds)
         before = len(driver.log(int(worlds[0]))) if len(worlds) else 0
-        self._count(self.curriculum.intervene(driver, worlds))
+        refusals = self.curriculum.intervene(driver, worlds)
+        self._count(refusals)
+        self._tell(len(worlds), refusals)
         if cumulative and len(worlds):
             self._carry(driver, worlds, before)
 
@@ -99,6 +104,19 @@ class CurriculumHook:
 
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.refused[list(refusals)] += 1
+
+    def _tell(self, tried: int, refusals: Mapping[int, str]) -> None:
+        """Warns once if no start so far took what the curriculum asked for."""
+        if self._tried is None or not tried:
+            return
+        self._tried = self._tried + tried if len(refusals) == tried else None
+        if self._tried is not None and self._tried >= _SILENT:
+            warnings.warn(
+                f"the curriculum has not acted yet: each of {self._tried} starts was refused, "
+                f"the last because {next(iter(refusals.values()))}",
+                stacklevel=2,
+            )
+            self._tried = None
 
     def _lay_down(self, driver: Driver, worlds: Index) -> None:
         for name, rows in self._carried.items():

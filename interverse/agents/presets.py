@@ -20,12 +20,14 @@ class Hyper:
     """What an algorithm is made with.
 
     Attributes:
+        steps: of the whole training.
         num_envs: worlds in the batch.
         settings: arguments of the SB3 class.
         tanh: whether the networks use tanh (else ReLU).
         net: hidden layers.
     """
 
+    steps: int = 100_000
     num_envs: int
     settings: Mapping[str, Any]
     tanh: bool = False
@@ -34,6 +36,7 @@ class Hyper:
 
 PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
     ("ppo", "paper"): Hyper(
+        steps=100_000_000,
         num_envs=20,
         tanh=True,
         settings={
@@ -54,6 +57,7 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
         settings={"n_steps": 128, "batch_size": 256, "n_epochs": 10, "gamma": 0.98},
     ),
     ("sac", "paper"): Hyper(
+        steps=10_000_000,
         num_envs=1,
         settings={
             "gamma": 0.95,
@@ -70,6 +74,7 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
         settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
     ),
     ("td3", "paper"): Hyper(
+        steps=10_000_000,
         num_envs=1,
         settings={
             "gamma": 0.96,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import gymnasium as gym
 import tyro
@@ -31,11 +31,12 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import quiet_threads, storage
 from interverse.core.files.lock import alone_in
-from interverse.core.rng import check_seed
+from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
+from interverse.worlds.world import engine_of
 
 try:
     import numpy as np
@@ -50,8 +51,10 @@ except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
 # More is a slip of the keyboard: OpenMP ends the process that asks for a million threads.
+_MOST_SEED = 2**32 - 1  # what Stable-Baselines3 takes
 LIMITS = {"steps": 10**12, "checkpoint_every": 10**12, "threads": 1024}
 ALGORITHMS = {"ppo": PPO, "sac": SAC, "td3": TD3}
+_NOISE = 0.1  # standard deviation of td3's actions while it explores
 # Arguments of the SB3 classes that are the run's own, or no plain values.
 _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorboard_log"} | {
     "action_noise",
@@ -72,9 +75,9 @@ class Train:
     algorithm: Algorithm = "ppo"
     """ppo, sac or td3."""
     preset: Preset = "small"
-    """ "paper" (CausalWorld's networks, hyper-parameters and worlds) or "small"."""
-    steps: int = 100_000
-    """Environment steps in all; an algorithm finishes the batch it is in."""
+    """ "paper" (CausalWorld's networks, hyper-parameters, worlds and steps) or "small"."""
+    steps: int | None = None
+    """Environment steps in all, the preset's by default; an algorithm finishes its batch."""
     curriculum: int = 0
     """CausalWorld's: 0 none, 1 goals, 2 everything."""
     space: SpaceName = "A"
@@ -103,8 +106,10 @@ class Train:
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        check_whole(self.seed, "seed", _MOST_SEED, least=0)
         check_device(self.device)
+        if self.steps is None:
+            object.__setattr__(self, "steps", preset(self.algorithm, self.preset).steps)
         for name, most in LIMITS.items():
             check_whole(getattr(self, name), name, most)
         if self.her and self.algorithm == "ppo":
@@ -125,20 +130,22 @@ class Train:
 
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
-    if config.space != "A":
-        Console(stderr=True).print(space_note(config.space), soft_wrap=True)
+    if note := space_note(config.space):
+        Console(stderr=True).print(note, soft_wrap=True)
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     env = make_env(config)
     try:
-        model = make_model(config, env)
+        model, record = make_model(config, env), run_record(config, env)
         with alone_in(config.out), storage(config.out), quiet_threads():
-            claim_run(config.out, _record(config), allow_other_code=config.allow_other_code)
-            with tracked(config.wandb, config.out, _record(config)), _logged(model, config.out):
+            claim_run(config.out, record, allow_other_code=config.allow_other_code)
+            with tracked(config.wandb, config.out, record), _logged(model, config.out):
                 learning = Learning(model, env, config.out, config.checkpoint_every)
                 title = f"{config.algorithm} {config.task}" if progress else None
-                learning.run(config.steps, lambda: _policy(config, model), watcher, title)
-                return _policy(config, model).save(config.out / "policy")
+                learning.run(
+                    cast(int, config.steps), lambda: _policy(record, model), watcher, title
+                )
+                return _policy(record, model).save(config.out / "policy")
     finally:
         env.close()
         torch.set_num_threads(threads)
@@ -160,13 +167,28 @@ def world_options(config: Train) -> dict[str, Any]:
     return {**presets.world_options(config.task, config.preset), **config.options}
 
 
-def _policy(config: Train, model: BaseAlgorithm) -> ExportedPolicy:
-    trained = {"config": _record(config), "steps": model.num_timesteps, "version": __version__}
+def _policy(record: dict[str, Any], model: BaseAlgorithm) -> ExportedPolicy:
+    trained = {"config": record, "steps": model.num_timesteps, "version": __version__}
     return export(model, trained)
 
 
-def _record(config: Train) -> dict[str, Any]:
-    record = asdict(config) | {"options": world_options(config)}
+def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
+    """Returns all that a run is made with, JSON-ready: every setting, given or not, and the engine.
+
+    `settings` has every argument of the SB3 class, `horizon` is the length of an episode in steps.
+    """
+    world, hyper = env.venv.unwrapped.world, _hyper(config)
+    known = inspect.signature(ALGORITHMS[config.algorithm]).parameters.items()
+    defaults = {name: p.default for name, p in known if name not in _OURS}
+    noise = {"action_noise": _NOISE} if config.algorithm == "td3" else {}
+    network = {"net": hyper.net, "tanh": hyper.tanh}
+    record = asdict(config) | {
+        "num_envs": env.num_envs,
+        "options": world_options(config),
+        "horizon": world.max_steps,
+        "settings": {**defaults, **_settings(config, env), **noise, **network},
+        "engine": engine_of(world),
+    }
     for name in ("out", "allow_other_code", "wandb"):
         del record[name]
     return json.loads(json.dumps(record, default=str))
@@ -178,6 +200,7 @@ def make_env(config: Train) -> WorldVecEnv:
     count = hyper.num_envs if config.num_envs is None else config.num_envs
     curriculum = _curriculum(config)
     options = {**world_options(config), "space": config.space}
+    check_options(config.task, options)
     env = WorldVecEnv(config.task, count, curriculum, goals=config.her, **options)
     seen: Any = env.observation_space["observation"] if config.her else env.observation_space  # type: ignore[index]
     for name, space in (("observation", seen), ("action", env.action_space)):
@@ -209,15 +232,12 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
         "net_arch": list(hyper.net),
         "activation_fn": torch.nn.Tanh if hyper.tanh else torch.nn.ReLU,
     }
-    settings = dict(hyper.settings)
+    settings = _settings(config, env)
     if config.algorithm == "td3":
         size = env.action_space.shape or ()
-        settings["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, 0.1))
+        settings["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, _NOISE))
     if config.her:
         settings["replay_buffer_class"] = HerReplayBuffer
-        # A goal can be relabelled once an episode has ended, in every world at about the same time.
-        whole = (env.venv.unwrapped.world.max_steps + 1) * env.num_envs
-        settings["learning_starts"] = max(settings.get("learning_starts", 100), whole)
     settings |= {"seed": config.seed, "policy_kwargs": network, "device": config.device}
     kind = ALGORITHMS[config.algorithm]
     try:
@@ -229,6 +249,16 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
         raise InvalidValueError(explain(f"{kind.__name__} refuses {given}: {error}")) from error
     env.seed(config.seed)
     return model
+
+
+def _settings(config: Train, env: WorldVecEnv) -> dict[str, Any]:
+    """Returns the plain arguments of the SB3 class that are not its defaults."""
+    settings = dict(_hyper(config).settings)
+    if config.her:
+        # A goal can be relabelled once an episode has ended, in every world at about the same time.
+        whole = (env.venv.unwrapped.world.max_steps + 1) * env.num_envs
+        settings["learning_starts"] = max(settings.get("learning_starts", 100), whole)
+    return settings
 
 
 def _hyper(config: Train) -> Hyper:

@@ -61,13 +61,14 @@ def steps(task: str, least: int) -> Row:
     venv = _batch(task, count)
     draw = np.random.default_rng(0)
     actions = itertools.cycle(list(draw.uniform(-1, 1, (12, count, 9)).astype(np.float32)))
-    plain = PlainLoop(venv.unwrapped.world.scene)
+    scene = venv.unwrapped.world.scene
+    plain = PlainLoop(scene)
     for _ in range(_WARM):
         venv.step(next(actions))
         plain.step()
     row = _rate(
         f"trifinger/{task}-v1",
-        f"steps per second and core, batch of {count}, skip_frame 10",
+        f"steps per second and core, batch of {count}, skip_frame 10, {scene.contact} contacts",
         _Timed(lambda: venv.step(next(actions)), count),
         _Timed(plain.step, len(plain), _STEP),
         least,
@@ -89,7 +90,7 @@ def single() -> Row:
 
     row = _rate(
         "trifinger/pushing-v1, single",
-        "steps per second",
+        f"steps per second, {env.world.scene.contact} contacts",
         _Timed(run, len(actions)),
         _Timed(plain.step, len(plain), _STEP),
         600,

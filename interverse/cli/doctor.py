@@ -33,7 +33,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "rl": ("stable_baselines3",),
     "rooms": ("transformers", "sklearn", "PIL"),
     "torch": ("torch", "safetensors", "tensorboard"),
-    "view": ("viser",),
+    "view": ("viser", "pygame"),
     "wandb": ("wandb",),
 }
 _BASE = ("numpy", "gymnasium", "mujoco", "networkx", "scipy", "h5py", "pyarrow")

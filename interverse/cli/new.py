@@ -1,4 +1,4 @@
-"""`interverse new`: the first file or folder of a world, an actor or a metric of one's own."""
+"""`interverse new`: the first files of a world, a task, an actor or a metric of one's own."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, kw_only=True)
 class New:
-    """Writes a working starting point: a world (a folder), an actor or a metric (a file)."""
+    """Writes a working start: a world (a folder), a TriFinger task, an actor, a metric (files)."""
 
-    kind: Annotated[Literal["world", "actor", "metric"], tyro.conf.Positional]
-    """What to start: world, actor or metric."""
+    kind: Annotated[Literal["world", "task", "actor", "metric"], tyro.conf.Positional]
+    """What to start: world, task, actor or metric."""
     name: Annotated[str, tyro.conf.Positional]
     """Its name, a Python module's: lower case letters, digits and underscores."""
     folder: Path = Path()
@@ -46,7 +46,7 @@ def new(config: New) -> Path:
     if config.kind == "world":
         _world(target, config.name)
     else:
-        _file(target, config.kind)
+        _file(target, config.kind, config.name)
     console = Console()
     console.print(str(target), soft_wrap=True)
     console.print(f"Next: {_NEXT[config.kind].format(name=config.name)}", markup=False)
@@ -55,6 +55,7 @@ def new(config: New) -> Path:
 
 _NEXT = {
     "world": "interverse check {name}:lab/{name}-v1",
+    "task": "interverse check {name}:lab/{name}-v1",
     "actor": "from {name} import InTurn, for a stage of a curriculum; see docs/evaluation.md",
     "metric": "iv.evaluate(..., metrics=[{name}.effort]); see docs/evaluation.md",
 }
@@ -74,6 +75,6 @@ def _world(target: Path, name: str) -> None:
     )
 
 
-def _file(target: Path, kind: str) -> None:
+def _file(target: Path, kind: str, name: str) -> None:
     text = files(_TEMPLATES).joinpath(f"{kind}.py.txt").read_text(encoding="utf-8")
-    target.write_text(text, encoding="utf-8")
+    target.write_text(text.replace("NAME", name), encoding="utf-8")

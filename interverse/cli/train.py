@@ -31,9 +31,10 @@ class TrainCommand:
     algorithm: Algorithm | PixelAlgorithm = "ppo"
     """ppo, sac, td3 on flat observations; the others learn from pictures."""
     preset: Literal["paper", "small"] = "small"
-    """Hyper-parameters: the paper's (CausalWorld's Table 5, DMCR's Table 4), or small ones."""
+    """The paper's whole setting (CausalWorld's Table 5, DMCR's Table 4), or a small one."""
     steps: int | None = None
-    """Steps in all; by default 100,000, or the preset's for the task with pictures."""
+    """Steps in all; by default the preset's: 100,000 if small, CausalWorld's 100 million (ppo) or
+    10 million (sac, td3), with pictures those of the task."""
     seed: int = 0
     """The seed of everything."""
     checkpoint_every: int | None = None
@@ -140,7 +141,7 @@ _DEVICE_FLAGS = (
     "allow_other_code",
 )
 _DEVICE_PAIRS = ("option", "hyper")
-_DEVICE_HYPER = ("brief", "placed", "starts")  # of the run; the others are PPO's
+_DEVICE_HYPER = ("brief", "placed", "plain", "starts")  # of the run; the others are PPO's
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:

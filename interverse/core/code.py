@@ -70,6 +70,8 @@ def claim_run(folder: Path, config: Mapping[str, Any], *, allow_other_code: bool
         held = read_json_object(file)
         begun = held.get(_CODE) if isinstance(held.get(_CODE), list) else [None]  # type: ignore[assignment]
         names = [name for name in different(held, config) if name not in _FREE]
+        if allow_other_code:  # other code may have written less about the same run
+            names = [name for name in names if name in held]
         if names:
             shown = ", ".join(f"{n} {held.get(n)!r} there, {config.get(n)!r} here" for n in names)
             raise InvalidValueError(

@@ -11,6 +11,7 @@ from interverse.data.schema import GridScene, Header, SceneWorld
 from interverse.data.schema import GridScene as Scene
 from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
 from interverse.data.splits import DatasetSplit as Split
+from interverse.data.worldmodel import export_worldmodel
 
 if TYPE_CHECKING:
     from interverse.data.hub import export_parquet
@@ -33,6 +34,7 @@ __all__ = [
     "draw_frames",
     "export_original",
     "export_parquet",
+    "export_worldmodel",
     "import_original",
     "load_dataset",
     "open_dataset",

@@ -30,6 +30,7 @@ from interverse.core.rng import check_seed, generator
 from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
+from interverse.envs.checks import check_values
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import run_units
@@ -37,6 +38,7 @@ from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space
+from interverse.worlds.world import engine_of
 
 _HEADER = "collect.json"
 _FORMAT = "interverse-episodes-1"
@@ -106,10 +108,10 @@ def collect_episodes(
         config: what to collect.
         advance: is told how many episodes were added, for a progress bar.
     """
-    _check_twins(config)
+    engine = _check_twins(config)
     config.out.mkdir(parents=True, exist_ok=True)
     with locked(config.out / _HEADER):
-        _write_header(config)
+        _write_header(config, engine)
         units = [
             range(first, min(first + config.every, config.episodes))
             for first in range(0, config.episodes, config.every)
@@ -158,20 +160,22 @@ class TwinFolder:
             return Episode.read(group)
 
 
-def _check_twins(config: CollectEpisodes) -> None:
-    """Raises for a variable or a space that the world has not, before anything is played."""
+def _check_twins(config: CollectEpisodes) -> dict[str, str]:
+    """Raises for what no episode could take, before any is played; returns the world's engine."""
     env = make(config.id, **config.options)
     env.reset(seed=config.seed)
     for twin in config.twins:
-        for name, value in twin.items():
-            _value(env, name, value, 0)
+        values = {name: _value(env, name, value, 0) for name, value in twin.items()}
+        check_values(values, env.variables, np.arange(1), 1)
+    engine = engine_of(env.world)
     env.close()
+    return engine
 
 
-def _write_header(config: CollectEpisodes) -> None:
-    path, header = config.out / _HEADER, config.header()
+def _write_header(config: CollectEpisodes, engine: Mapping[str, str]) -> None:
+    path, header = config.out / _HEADER, {**config.header(), "engine": dict(engine)}
     if path.exists():
-        held = read_json_object(path)
+        held = {"engine": header["engine"], **read_json_object(path)}  # older ones have none
         differing = sorted(name for name in header if held.get(name) != header[name])
         if differing:
             raise InvalidValueError(

@@ -146,7 +146,7 @@ def _palette(world: World) -> str:
 
 
 def _build(config: Collect, count: int) -> World:
-    world = build_world(config.id, count, config.options, None)
+    world = build_world(config.id, count, config.options)
     seen = world.observation_space
     pictured = isinstance(seen, gym.spaces.Dict) and {"image", "state"} <= set(seen.spaces)
     if not (pictured and isinstance(world.action_space, gym.spaces.Discrete)):

@@ -1,7 +1,8 @@
 """Collected episodes as a Hugging Face data set: Parquet with a card, twins as columns.
 
 A row is a moment: what is seen and the values of all variables, then the action and its reward.
-The last row of an episode has no action. The columns of twin k begin with `twin_k.`; they are null
+The last row of an episode has no action. Arrays of `info` whose columns have names (active edges)
+are a column each. The columns of twin k begin with `twin_k.`; they are null
 where the intervention was refused, which `twin_k.refused` says.
 """
 
@@ -85,6 +86,9 @@ def _moments(prefix: str, episode: Episode, rows: int) -> Columns:
     out |= {f"{prefix}action": episode.actions, f"{prefix}next.reward": episode.rewards}
     out |= {f"{prefix}next.terminated": episode.terminated}
     out |= {f"{prefix}next.truncated": episode.truncated}
+    for name, titles in episode.columns.items():
+        parts = episode.info[name].T
+        out |= {f"{prefix}{name}.{title}": parts[k] for k, title in enumerate(titles)}
     return {name: _column(np.asarray(array)[:rows], rows) for name, array in out.items()}
 
 
@@ -148,6 +152,7 @@ def _card(data: TwinFolder, schema: pa.Schema) -> str:
     lines = ["---", *(f"{k}: {json.dumps(v)}" for k, v in front.items()), "---", ""]
     lines += [f"# {first.id}: {len(data)} episodes", ""]
     lines += ["A row is a moment; the last of an episode has no action."]
+    lines += ["", f"Options of the world: `{json.dumps(dict(first.options), default=str)}`."]
     if twins:
         told = "Twins are the same episode (start, noise, actions) under another intervention."
         lines += ["", told, "", *twins]

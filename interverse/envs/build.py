@@ -22,21 +22,22 @@ RESET_OPTIONS = {
     "snapshot": "a saved moment to start from",
 }
 VECTOR_RESET_OPTIONS = {**RESET_OPTIONS, "reset_mask": "which worlds to reset"}
-RENDER_MODES = (None, "rgb_array")
 _MOST_WORLDS = 1_000_000
 
 
-def build_world(
-    world_id: str, num_worlds: int, options: Mapping[str, Any], render_mode: str | None
-) -> World:
+def build_world(world_id: str, num_worlds: int, options: Mapping[str, Any]) -> World:
     """Returns N copies of a registered world, or raises naming what is wrong."""
     entry = WORLDS[world_id]
-    if render_mode not in RENDER_MODES:
-        raise UnknownNameError(unknown("render_mode", render_mode, ["rgb_array"]))
     check_whole(num_worlds, "num_envs", _MOST_WORLDS)
     kind: type[World] = entry.load()
     parsed = parse_options(kind.options_type, {**entry.options, **options})
     return kind(num_worlds=num_worlds, options=parsed)  # type: ignore[call-arg]
+
+
+def check_render_mode(mode: object, allowed: Collection[str]) -> None:
+    """Raises unless the mode is one of these, or None."""
+    if mode is not None and mode not in allowed:
+        raise UnknownNameError(unknown("render_mode", mode, allowed))
 
 
 def check_reset_options(

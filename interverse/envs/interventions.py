@@ -68,7 +68,7 @@ class InterventionRules:
             if bad.any():
                 legal[name] = values.copy()
                 legal[name][bad] = self._values[name][index][bad]
-        after = Overlay(self._values, legal, index)
+        after = Overlay(self._values, legal, index, self._world.graph)
         reasons: dict[int, str] = {}
         for name, values in rows.items():
             variable = variables[name].resolve(after)

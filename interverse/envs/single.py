@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InterventionError
 from interverse.core.rng import check_seed
-from interverse.envs.build import RESET_OPTIONS, build_world, check_reset_options
+from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode, check_reset_options
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
+from interverse.envs.window import RenderWindow
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
+_FPS = 25  # pictures a second of a window or a video
 
 
 @final
@@ -28,12 +30,14 @@ class WorldEnv(gym.Env[Any, Any]):
     moment; `do`, `values`, `variables`, `graph`, `snapshot` and `restore` are interverse's own.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 25}  # noqa: RUF012 - as in Gymnasium
+    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": _FPS}  # noqa: RUF012 - Gymnasium's
 
     def __init__(self, world_id: str, render_mode: str | None = None, **options: Any) -> None:
-        world = build_world(world_id, 1, options, render_mode)
+        check_render_mode(render_mode, self.metadata["render_modes"])
+        world = build_world(world_id, 1, options)
         self.driver = Driver(world_id, world)
         self.render_mode = render_mode
+        self._window = RenderWindow(world_id, _FPS) if render_mode == "human" else None
         self.observation_space = world.observation_space
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
@@ -51,11 +55,15 @@ class WorldEnv(gym.Env[Any, Any]):
             driver.reset(_ALL, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do"))
         super().reset(seed=seed)  # Gymnasium's own generator, once the rest is accepted
         moment = driver.transition()
+        if self._window is not None:
+            self.render()
         return first(moment.observation), _info(moment.info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
         moment = self.driver.step(_lead(action), _ALL)
+        if self._window is not None:
+            self.render()
         terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
         seen, reward = first(moment.observation), float(moment.reward[0])
         return seen, reward, terminated, truncated, _info(moment.info)
@@ -105,11 +113,15 @@ class WorldEnv(gym.Env[Any, Any]):
         return self.observe()
 
     def render(self) -> Any:
-        """Returns a picture (rows, columns, 3) if render_mode is "rgb_array"."""
+        """Returns a picture (rows, columns, 3) in mode "rgb_array", shows it in mode "human"."""
+        if self._window is not None:
+            return self._window.show(self.driver.world.render(0))
         return None if self.render_mode is None else self.driver.world.render(0)
 
     def close(self) -> None:
-        """Releases simulators and GL contexts."""
+        """Releases simulators and GL contexts, and closes the window if there is one."""
+        if self._window is not None:
+            self._window.close()
         self.driver.world.close()
 
 

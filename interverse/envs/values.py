@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.scm.graph import CausalGraph
 from interverse.worlds.world import Index, World
 
 
@@ -37,14 +38,21 @@ class HostValues(WorldValues):
 
 @final
 class Overlay(Mapping[str, NDArray[Any]]):
-    """Present values of some worlds with an intervention's values laid over them."""
+    """Present values of some worlds with an intervention's values laid over them.
 
-    def __init__(self, values: Mapping[str, NDArray[Any]], given: Any, index: Index) -> None:
-        self._values, self._given, self._index = values, given, index
+    Where the graph says that a variable always equals one that is given (the size of a block and of
+    its goal), it has that value too.
+    """
+
+    def __init__(
+        self, values: Mapping[str, NDArray[Any]], given: Any, index: Index, graph: CausalGraph
+    ) -> None:
+        self._values, self._given, self._index, self._graph = values, given, index, graph
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name in self._given:
-            return self._given[name]
+        for known in (name, *sorted(self._graph.equals(name))):
+            if known in self._given:
+                return self._given[known]
         return self._values[name][self._index]
 
     def __iter__(self) -> Iterator[str]:

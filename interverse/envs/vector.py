@@ -20,7 +20,12 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.rng import check_seed
-from interverse.envs.build import VECTOR_RESET_OPTIONS, build_world, check_reset_options
+from interverse.envs.build import (
+    VECTOR_RESET_OPTIONS,
+    build_world,
+    check_render_mode,
+    check_reset_options,
+)
 from interverse.envs.checks import select_worlds
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
@@ -43,8 +48,9 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **options: Any,
     ) -> None:
+        check_render_mode(render_mode, ["rgb_array"])
         self.autoreset_mode = _autoreset(autoreset_mode)
-        world = build_world(world_id, num_envs, options, render_mode)
+        world = build_world(world_id, num_envs, options)
         self.driver = Driver(world_id, world)
         self.num_envs = num_envs
         self.render_mode = render_mode

@@ -37,14 +37,22 @@ from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rollouts.executors import run_units, sendable
-from interverse.rollouts.policy import PolicyLike, as_policy, space_note, training_space
+from interverse.rollouts.policy import (
+    PolicyLike,
+    as_policy,
+    engine_note,
+    space_note,
+    training_engine,
+    training_space,
+)
 from interverse.rollouts.policy_files import pack_policy
 from interverse.rollouts.policy_world import policy_world
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
+from interverse.worlds.world import engine_of
 
 _LOG = logging.getLogger(__name__)
-_MOST = 2_000_000  # episodes of one call
+MOST_EPISODES = 2_000_000  # episodes of one call
 RESULT_FILE = "results.parquet"
 EVALUATION_FILE = "evaluation.parquet"  # of a training run, one step a checkpoint
 COMMAND_FILE = "command.json"  # apart from the table: how it was asked for changes no score
@@ -114,9 +122,10 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)
-    if training_space(policy) != "A":
-        Console(stderr=True).print(space_note(training_space(policy)), soft_wrap=True)
     about, engine = _check_world(task, options, chosen, policy, measured)
+    for note in (space_note(training_space(policy)), engine_note(training_engine(policy), engine)):
+        if note:
+            Console(stderr=True).print(note, soft_wrap=True)
     request = Request(
         task=task,
         options=options,
@@ -146,17 +155,19 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
 def _check_counts(*, protocols: int, **counts: int) -> None:
     """Raises unless the numbers are whole, from 1, and an evaluation that can end."""
     for name, count in counts.items():
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST:
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_EPISODES:
             raise InvalidValueError(
-                explain(f"{name} is {count!r}", allowed=f"a whole number from 1 to {_MOST:,}")
+                explain(
+                    f"{name} is {count!r}", allowed=f"a whole number from 1 to {MOST_EPISODES:,}"
+                )
             )
     total = counts["episodes"] * counts["seeds"] * protocols
-    if total > _MOST:
+    if total > MOST_EPISODES:
         raise InvalidValueError(
             explain(
                 f"{counts['episodes']} episodes x {counts['seeds']} seeds x {protocols} protocols "
                 f"are {total:,} episodes",
-                allowed=f"at most {_MOST:,} in one call",
+                allowed=f"at most {MOST_EPISODES:,} in one call",
             )
         )
 
@@ -204,7 +215,7 @@ def _check_world(
             about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
             ends.append(env.world.return_range)
-            engine |= record.engine_of(env.world)
+            engine |= engine_of(env.world)
         finally:
             env.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)

@@ -15,10 +15,8 @@ from interverse.core.errors import FileFormatError, explain
 from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
-from interverse.rollouts.policy import PolicyLike, training_space
-from interverse.worlds.world import World
+from interverse.rollouts.policy import PolicyLike, engine_note, training_engine, training_space
 
-_ENGINE = ("engine", "device", "contact", "contacts", "contact_mode")  # options, where they exist
 _SPECIAL = (
     "everything",
     "grid",
@@ -45,13 +43,6 @@ class Request:
     metrics: tuple[Metric, ...]
     engine: Mapping[str, str]
     policy_version: str | None = None
-
-
-def engine_of(world: World) -> dict[str, str]:
-    """Returns the options of a world that say by which engine its numbers are made."""
-    options = getattr(world, "options", None)
-    found = {name: getattr(options, name, None) for name in _ENGINE}
-    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def is_known(known: Mapping[str, Any]) -> bool:
@@ -90,8 +81,9 @@ def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what it takes to play an episode of these results again."""
     named = isinstance(request.policy, str | os.PathLike)
     out = {name: known[name] for name in ("experiment", "task", "options", "policy")}
-    space = training_space(request.policy)
-    seen = {} if space == "A" else {"training_space": space}
+    space, engine = training_space(request.policy), training_engine(request.policy)
+    seen: dict[str, Any] = {} if space == "A" else {"training_space": space}
+    seen |= {"training_engine": dict(engine)} if engine_note(engine, request.engine) else {}
     return out | {"source": os.fspath(request.policy) if named else None} | seen
 
 

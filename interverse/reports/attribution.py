@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -20,9 +20,16 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Moment, apply
 from interverse.actors.uniform import Regional
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import Noise, check_seed
 from interverse.envs import make_vec
+from interverse.envs.make import check_options
 from interverse.metrics import bootstrap
 from interverse.protocols.factors import Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
@@ -31,9 +38,10 @@ from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy import PolicyLike, as_policy, engine_words
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.seats import Seated
+from interverse.worlds.world import engine_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Condition = tuple[str, ...]  # the factors intervened on; empty for the episode as it is
 Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode
+_MOST_EPISODES, _MOST_PAIRS = 100_000, 1000
 _FORMAT = "interverse-attribution-1"
 _PROTOCOL = Protocol(name="attribution")  # what the rows of replays are called
 
@@ -54,12 +63,14 @@ class Attribution:
         task: the world's id. metric: which score.
         factors: factor -> variable -> the region its values were drawn from.
         scores: the factors intervened on -> (episode,) scores; NaN where it was refused.
+        engine: the engine and contacts that the episodes were played with.
     """
 
     task: str
     metric: str
     factors: Mapping[str, Mapping[str, str]]
     scores: Mapping[Condition, FloatArray]
+    engine: Mapping[str, str] = field(default_factory=dict)
 
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together."""
@@ -139,9 +150,10 @@ class Attribution:
             f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
             for name, held in self.factors.items()
         ]
+        contact = self.engine.get("contact")
         parts = [
             f"# Why it fails: {self.task}",
-            story,
+            story + (f" Played on {engine_words(self.engine)}." if contact else ""),
             f"No more than one percent is lost to: {', '.join(harmless) or 'none of the factors'}.",
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
@@ -162,7 +174,8 @@ class Attribution:
             for key, row in self.scores.items()
         ]
         factors = {name: dict(regions) for name, regions in self.factors.items()}
-        about = {"format": _FORMAT, "task": self.task, "metric": self.metric}
+        about: dict[str, Any] = {"format": _FORMAT, "task": self.task, "metric": self.metric}
+        about |= {"engine": dict(self.engine)} if self.engine else {}
         return about | {"factors": factors, "order": list(factors), "conditions": scores}
 
     @classmethod
@@ -173,7 +186,8 @@ class Attribution:
             for row in held["conditions"]
         }
         factors = {name: held["factors"][name] for name in held["order"]}
-        return cls(task=held["task"], metric=held["metric"], factors=factors, scores=scores)
+        about = {"task": held["task"], "metric": held["metric"], "engine": held.get("engine", {})}
+        return cls(**about, factors=factors, scores=scores)
 
     def save(self, path: str | Path) -> Path:
         """Writes it as JSON and returns the path."""
@@ -213,11 +227,8 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
     >>> list(found.scores)
     [(), ('box/mass',)]
     """
-    for name, count, least in (("episodes", episodes, 1), ("pairs", pairs, 0)):
-        if not isinstance(count, int) or isinstance(count, bool) or count < least:
-            raise InvalidValueError(
-                explain(f"{name} is {count!r}", allowed=f"a whole number from {least}")
-            )
+    check_whole(episodes, "episodes", _MOST_EPISODES)
+    check_whole(pairs, "pairs", _MOST_PAIRS, least=0)
     trained = policy_world(policy)
     given = trained.with_options(options)
     stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
@@ -245,6 +256,7 @@ class _Replays:
         self._policy, self._task, self._seed = policy, task, seed
         self._episodes = episodes
         self._count = min(episodes, ROWS)
+        check_options(task, options)
         settings = {"threads": 1, **options}
         self._venv: Any = make_vec(task, self._count, autoreset_mode="disabled", **settings)
         self._driver = self._venv.unwrapped.driver
@@ -326,7 +338,13 @@ class _Replays:
             key: np.array([row.get(chosen, row.get(f"score:{chosen}", np.nan)) for row in rows])
             for key, rows in self._rows.items()
         }
-        return Attribution(task=self._task, metric=chosen, factors=factors, scores=scores)
+        return Attribution(
+            task=self._task,
+            metric=chosen,
+            factors=factors,
+            scores=scores,
+            engine=engine_of(self._driver.world),
+        )
 
 
 def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:

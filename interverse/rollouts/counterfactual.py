@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, overload
 
 from interverse.core.errors import InvalidValueError, explain
@@ -55,10 +56,9 @@ def counterfactual(
         from interverse.rollouts.pair_counterfactual import counterfactual_pair  # draws rooms
 
         return counterfactual_pair(episode, do, at, check=check)
-    if not 0 <= at <= len(episode):
-        raise InvalidValueError(
-            explain(f"at is {at}", allowed=f"0 to {len(episode)}, the episode's actions")
-        )
+    if not isinstance(at, Integral) or not 0 <= at <= len(episode):
+        allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
+        raise InvalidValueError(explain(f"at is {at!r}", allowed=allowed))
     change = as_intervention(do)
     env = make(episode.id, **episode.options)
     try:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -20,6 +20,7 @@ from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.core.files.json_text import parse_json
 
 _FORMAT = "interverse-episode-1"
+_INFO, _COLUMNS = "info", "columns"  # the group of info, the names of an array's columns
 Tree = Any  # an array, or a dict of them
 
 
@@ -54,6 +55,7 @@ class Episode:
         observations: (T+1, ...) or a dict of such.
         actions: (T, ...). rewards, terminated, truncated: (T,).
         values: every variable, (T+1, *shape).
+        info: arrays (T, ...) of `info`; `columns`: names of their columns, where they have names.
         interventions: those that took effect; `refusals`: those that did not.
         version: the package version that made it.
     """
@@ -73,6 +75,7 @@ class Episode:
     refusals: tuple[Refusal, ...] = ()
     start: bytes = b""  # a snapshot the episode started from, instead of a reset
     version: str = __version__
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """How many actions were taken."""
@@ -109,6 +112,8 @@ class Episode:
         for name, array in self.arrays().items():
             packed = {"compression": "gzip"} if array.size > 64 else {}
             group.create_dataset(name, data=array, **packed)
+        for name, titles in self.columns.items():
+            group[f"{_INFO}/{name}"].attrs[_COLUMNS] = list(titles)
 
     @classmethod
     def read(cls, group: h5py.Group) -> Episode:
@@ -116,7 +121,13 @@ class Episode:
         if group.attrs.get("format") != _FORMAT:
             raise ValueError(f"format {group.attrs.get('format')!r}")
         header = parse_json(group.attrs["header"], "the header")
-        episode = cls(**_from_header(header), **_from_arrays(_read_tree(group)))
+        columns = {
+            name: tuple(item.attrs[_COLUMNS])
+            for name, item in group.get(_INFO, {}).items()
+            if _COLUMNS in item.attrs
+        }
+        read = _from_header(header) | _from_arrays(_read_tree(group))
+        episode = cls(**read, columns=columns)
         if episode.fingerprint != group.attrs["fingerprint"]:
             raise ValueError("the arrays do not match their fingerprint")
         return episode
@@ -158,7 +169,7 @@ class Episode:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Returns everything measured, by path."""
         out = _flatten("observations", self.observations)
-        out |= _flatten("values", dict(self.values)) | _flatten("info", dict(self.info))
+        out |= _flatten("values", dict(self.values)) | _flatten(_INFO, dict(self.info))
         for name in ("actions", "rewards", "terminated", "truncated"):
             out[name] = getattr(self, name)
         out["start"] = np.frombuffer(self.start, dtype=np.uint8)

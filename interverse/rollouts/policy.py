@@ -175,16 +175,54 @@ def is_path(given: str) -> bool:
 
 def training_space(given: PolicyLike) -> str:
     """Returns the space that a policy's training drew from; A where nothing else is recorded."""
+    return str(_training(given)[1].get("space", "A"))
+
+
+def training_engine(given: PolicyLike) -> Mapping[str, str]:
+    """Returns the engine and contacts a policy was trained with; empty where none are recorded."""
+    trained, config = _training(given)
+    engine = config.get("engine")
+    if engine is None and trained.get("engine") == "WarpEngine":  # cards of the first GPU runs
+        engine = {"device": "cuda", "contact": "convex"}
+    return engine if isinstance(engine, Mapping) else {}
+
+
+def _training(given: PolicyLike) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Returns what a policy's card says of its training, and the settings in it."""
     if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
         given = load_policy(Path(given))
     trained = getattr(getattr(given, "card", None), "trained", None)
-    config = trained.get("config", {}) if isinstance(trained, Mapping) else {}
-    return str(config.get("space", "A")) if isinstance(config, Mapping) else "A"
+    trained = trained if isinstance(trained, Mapping) else {}
+    config = trained.get("config")
+    return trained, config if isinstance(config, Mapping) else {}
 
 
 def space_note(space: str) -> str:
-    """Returns the line that says that a policy has seen what protocols test."""
+    """Returns the line that says that a policy has seen what protocols test; empty for A."""
+    if space == "A":
+        return ""
     return f"Trained in space {space}: scores in space B are not those of an unseen space."
+
+
+def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """Returns the line that says that a policy acts on another engine; empty for its own."""
+    if not trained or engine_words(trained) == engine_words(here):
+        return ""
+    return (
+        f"Trained on {engine_words(trained)}, evaluated on {engine_words(here)}: "
+        "scores may differ from those of its own engine."
+    )
+
+
+def engine_words(engine: Mapping[str, str]) -> str:
+    """Returns an engine in words.
+
+    >>> engine_words({"device": "cuda:0", "contact": "convex"})
+    'MuJoCo Warp with convex contacts'
+    """
+    warp = str(engine.get("device", "cpu")).partition(":")[0] in ("cuda", "warp")
+    contact = engine.get("contact")
+    return ("MuJoCo Warp" if warp else "MuJoCo") + (f" with {contact} contacts" if contact else "")
 
 
 def _compare_rates(policy: Any, world: World) -> None:

@@ -153,6 +153,7 @@ class Recorder:
             interventions=tuple(_applied(log)),
             refusals=tuple(_refused(log)),
             start=self._start,
+            columns=driver.world.info_columns if self._infos else {},
         )
 
     def _stack_actions(self) -> Any:

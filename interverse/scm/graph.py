@@ -102,6 +102,11 @@ class CausalGraph(nx.DiGraph):
         """Returns the other descriptions of the thing that this variable describes."""
         return {a for a, _, edge in self.in_edges(name, data=True) if edge.get("constraint")}
 
+    def equals(self, name: str) -> set[str]:
+        """Returns the twins that always have the same value: one quality of two things."""
+        quality = name.rpartition("/")[2]
+        return {twin for twin in self.twins(name) if twin.rpartition("/")[2] == quality}
+
     def updated(self, earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
         """Returns both sets of values; of two descriptions of one thing the later one stands."""
         twins = {twin for name in later if name in self for twin in self.twins(name)}

@@ -89,9 +89,14 @@ class Variable:
         """int64 for whole numbers, float64 otherwise."""
         return np.int64 if self.domain.integral else np.float64
 
+    @property
+    def bounded(self) -> bool:
+        """Whether its spaces depend on the values of other variables."""
+        return callable(self.space_a) or callable(self.space_b)
+
     def resolve(self, values: Values) -> Variable:
         """Returns the variable with its spaces evaluated at the present values."""
-        if not (callable(self.space_a) or callable(self.space_b)):
+        if not self.bounded:
             return self
         a = self.space_a(values) if callable(self.space_a) else self.space_a
         b = self.space_b(values) if callable(self.space_b) else self.space_b

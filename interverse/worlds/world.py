@@ -16,7 +16,13 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
@@ -35,6 +41,7 @@ Observation = Any  # an array (N, ...) or a dict of them
 Scenario = Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Iterator[tuple[str, Any]]]
 
 NONE_REFUSED: Refusals = {}
+_MOST_STEPS, _MOST_THREADS = 10_000_000, 4096
 DEVICES = ("cpu", "torch", "cuda", "warp")
 
 
@@ -59,14 +66,9 @@ class WorldOptions:
             raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
         if self.device.partition(":")[0] not in DEVICES:
             raise UnknownNameError(unknown("device", self.device, DEVICES))
-        for name in ("threads", "max_steps"):
-            value = getattr(self, name)
-            least = 0 if name == "threads" else 1
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= least):
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed=f"a whole number from {least}")
-                )
+        if self.max_steps is not None:
+            check_whole(self.max_steps, "max_steps", _MOST_STEPS)
+        check_whole(self.threads, "threads", _MOST_THREADS, least=0)
 
 
 OptionsT = TypeVar("OptionsT", bound=WorldOptions)
@@ -92,6 +94,15 @@ def changed_options(options: WorldOptions) -> dict[str, Any]:
         if type(value) is not type(default) or value != default:
             out[item.name] = value
     return out
+
+
+_ENGINE = ("device", "contact", "contacts")  # options, where a world has them
+
+
+def engine_of(world: World) -> dict[str, str]:
+    """Returns the options of a world that say by which engine and contacts its numbers are made."""
+    found = {name: getattr(world.options, name, None) for name in _ENGINE}
+    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 @final
@@ -127,6 +138,11 @@ class World(ABC):
     layout: Mapping[str, slice]  # key -> slice of the flat observation; empty without one
     max_steps: int
     reward_range: tuple[float, float]
+
+    @property
+    def info_columns(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of the columns of arrays in `info`, where they have names."""
+        return {}
 
     @property
     def return_range(self) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -20,13 +22,16 @@ from interverse.actors.pose import RigidPose
 from interverse.actors.uniform import Everything, Regional, Uniform
 from interverse.actors.visual import Visual
 from interverse.actors.words import curriculum_from_words
-from interverse.actors.wrappers import CurriculumEnv
+from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
+from interverse.agents.train import Train, make_env, train
 from interverse.core.errors import InvalidValueError
 from interverse.core.rng import Noise
 from interverse.envs.values import Overlay
 
 DRAWS = 10_000
 SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"
+PAPER = [f"trifinger/{t}-v1" for t in ("pushing", "picking", "pick_and_place", "stacking2")]
+SLOW = pytest.mark.slow
 
 
 def numbers(driver, size):
@@ -74,7 +79,8 @@ def drawn_in_b(driver, actor, curriculum):
         actor.choose(numbers(driver, actor.size(moment)))
     values = actor.act(moment)
     assert values
-    now = Overlay(driver.host_values, {n: np.asarray(v) for n, v in values.items()}, rows)
+    given = {n: np.asarray(v) for n, v in values.items()}
+    now = Overlay(driver.host_values, given, rows, driver.world.graph)
     out = {}
     for name, drawn in values.items():
         space = driver.world.variables[name].resolve(now).space_b
@@ -95,12 +101,56 @@ def test_no_actor_draws_from_the_test_space(driver, name):
     assert not any(found.values()), found
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_no_curriculum_of_the_paper_draws_from_the_test_space(driver, number):
-    curriculum = paper_curriculum(number)
-    (stage,) = curriculum.stages
-    found = drawn_in_b(driver, stage.actor, curriculum)
-    assert not any(found.values()), found
+@pytest.mark.parametrize("task", PAPER)
+def test_no_curriculum_of_the_paper_draws_from_the_test_space(task, tmp_path):
+    for number in (1, 2):
+        config = Train(task=task, out=tmp_path, curriculum=number, num_envs=1, preset="paper")
+        env = make_env(config)
+        env.reset()
+        driver = env.venv.unwrapped.driver
+        assert driver.world.options.space == "A"
+        (stage,) = env.hook.curriculum.stages
+        found = drawn_in_b(driver, stage.actor, env.hook.curriculum)
+        assert found
+        assert not any(found.values()), found
+        env.close()
+
+
+def starts_in_b(env, resets):
+    """Returns the variables of which a start under the environment's curriculum was in B."""
+    driver, found = env.unwrapped.driver, set()
+    before = None
+    for _ in range(resets):
+        env.reset(seed=0 if before is None else None)
+        before = before or {n: v.default for n, v in driver.variables.items()}
+        now = driver.host_values
+        for name, variable in driver.world.variables.items():
+            space = variable.resolve(now).space_b
+            if space is not None and not variable.read_only:
+                there = space.inside(now[name])
+                changed = (now[name] != before[name]).reshape(len(there), -1).any(axis=1)
+                found |= {name} if (there & changed).any() else set()
+    return found
+
+
+@pytest.mark.parametrize(("worlds", "resets"), [(20, 2), pytest.param(250, 40, marks=SLOW)])
+@pytest.mark.parametrize("name", sorted(PLAIN.keys() - {"agent", "joints"}))
+def test_no_start_of_a_training_is_in_the_test_space(name, worlds, resets):
+    curriculum = Curriculum(stages=(Stage(actor=PLAIN[name]),), start="cumulative")
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, worlds, space="A"), curriculum)
+    assert starts_in_b(venv, resets) == set()
+    assert venv.hook.refused.min() < resets
+    venv.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", PAPER)
+def test_no_start_under_a_curriculum_of_the_paper_is_in_the_test_space(task):
+    for number in (1, 2):
+        curriculum = paper_curriculum(number)
+        venv = CurriculumVectorEnv(iv.make_vec(task, 250, space="A"), curriculum)
+        assert starts_in_b(venv, 40) == set()
+        venv.close()
 
 
 def test_no_curriculum_of_words_draws_from_the_test_space(driver):
@@ -152,6 +202,63 @@ def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     with pytest.raises(InvalidValueError, match=r"has no (space|kind)|the range of"):
         CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
     assert env.driver.hook is None
+
+
+@pytest.mark.parametrize(
+    ("actor", "space"),
+    [
+        (Uniform(patterns=("block_0/mass",), space="B"), "A"),
+        (Uniform(patterns=("block_0/mass",), space="A_B"), "A"),
+        (Uniform(patterns=("block_0/mass",), space="A"), "B"),
+        (Regional(regions={"block_0/mass": "B"}), "A"),
+        (Everything(but={"block_0/mass": "B"}), "A"),
+        (Goals(space="B"), "A"),
+        (Joints(), "A"),
+    ],
+)
+def test_draws_that_the_world_always_refuses_raise_before_any_episode(actor, space):
+    env = iv.make(PUSHING, space=space)
+    with pytest.raises(InvalidValueError, match=rf"in a world of space {space}.*--space"):
+        CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    assert env.driver.hook is None
+    whole = iv.make(PUSHING, space="A_B")
+    CurriculumEnv(whole, Curriculum(stages=(Stage(actor=actor),))).reset(seed=0)
+    whole.close()
+
+
+def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
+    words = ("physical_properties:group=block,space=B",)
+    with pytest.raises(InvalidValueError, match="draws from space B in a world of space A"):
+        train(Train(task=PUSHING, out=tmp_path / "run", actor=words, num_envs=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_curriculum_that_is_refused_every_time_says_so_once():
+    outside = (0.24, 0.24, 0.03)  # of the arena, so that every draw is refused
+    actor = Uniform(ranges={"goal_0/cartesian_position": (outside, outside)})
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 16), Curriculum(stages=(Stage(actor=actor),)))
+    with pytest.warns(UserWarning, match="each of 16 starts was refused, the last because goal_0"):
+        venv.reset(seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        venv.reset(seed=1)
+    venv.close()
+
+
+def test_a_goal_stands_on_the_floor_with_the_size_that_is_drawn_with_it():
+    sizes, goals = "block_0/size", "goal_0/cylindrical_position"
+    for patterns in ((sizes, goals), ("goal_0/size", "block_0/cylindrical_position", goals)):
+        venv = iv.make_vec(PUSHING, 50)
+        stages = (Stage(actor=Uniform(patterns=patterns)),)
+        under = CurriculumVectorEnv(venv, Curriculum(stages=stages))
+        under.reset(seed=0)
+        assert not under.hook.refused.any()
+        values = venv.values
+        for thing in ("block_0", "goal_0"):
+            height = values[f"{thing}/cartesian_position"][:, 2]
+            assert height == pytest.approx(values[f"{thing}/size"][:, 2] / 2)
+        assert np.ptp(values[sizes][:, 2]) > 0.01
+        venv.close()
 
 
 def test_a_range_of_ones_own_is_drawn():

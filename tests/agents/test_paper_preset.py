@@ -9,7 +9,7 @@ import torch
 
 from interverse.actors.curriculum import paper_curriculum
 from interverse.agents.presets import preset
-from interverse.agents.train import Train, make_env, make_model, train
+from interverse.agents.train import Train, make_env, make_model, run_record, train
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
 # Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
@@ -57,6 +57,59 @@ def test_hyper_parameters_are_those_of_table_5(algorithm):
         assert (hyper.num_envs, batch, batch // hyper.settings["batch_size"]) == (20, 120_000, 40)
 
 
+STEPS = {"ppo": 100_000_000, "sac": 10_000_000, "td3": 10_000_000}
+BATCHES = {"ppo": (20, 3000), "sac": (1, 256), "td3": (1, 128)}
+
+
+@pytest.mark.parametrize("algorithm", SHEET)
+def test_the_record_of_a_run_is_the_papers_whole_setting(algorithm, tmp_path):
+    task = "trifinger/pushing-v1"
+    config = Train(task=task, out=tmp_path, preset="paper", algorithm=algorithm, curriculum=1)
+    env = make_env(config)
+    record = run_record(config, env)
+    env.close()
+    assert (record["preset"], record["steps"]) == ("paper", STEPS[algorithm])
+    assert (record["num_envs"], record["settings"]["batch_size"]) == BATCHES[algorithm]
+    assert SHEET[algorithm].items() <= record["settings"].items()
+    assert record["settings"]["net"] == [256, 256]
+    assert record["settings"]["tanh"] == (algorithm == "ppo")
+    assert (record["space"], record["horizon"], record["options"]["skip_frame"]) == ("A", 834, 3)
+    assert record["options"]["dense_reward_weights"] == [750, 250, 0]
+    assert record["engine"]["contact"] in ("exact", "convex")
+
+
+def test_steps_that_are_given_win_over_the_preset(tmp_path):
+    from interverse.cli.train import TrainCommand, training
+
+    def steps(**given):
+        command = TrainCommand(task="trifinger/pushing-v1", out=tmp_path, preset="paper", **given)
+        return training(command)[0].steps
+
+    assert steps() == 100_000_000
+    assert steps(algorithm="sac") == 10_000_000
+    assert steps(steps=7) == 7
+
+
+def test_a_run_names_its_contacts_and_an_evaluation_on_others_says_so(tmp_path, capsys):
+    import interverse as iv
+
+    options = {"max_steps": 2, "contact": "convex"}
+    hyper = {"n_steps": 2, "batch_size": 4}
+    task = "trifinger/pushing-v1"
+    config = Train(task=task, out=tmp_path, steps=4, num_envs=2, options=options, hyper=hyper)
+    policy = train(config)
+    record = json.loads((tmp_path / "train.json").read_text())
+    assert record["engine"] == {"device": "cpu", "contact": "convex"}
+    capsys.readouterr()
+    iv.evaluate(str(policy), task, "P0", episodes=1)
+    assert "contacts" not in capsys.readouterr().err
+    card = tmp_path / "policy" / "policy.json"
+    card.write_text(card.read_text().replace('"convex"', '"exact"', 1))  # as on another machine
+    iv.evaluate(str(policy), task, "P0", episodes=1, contact="convex")
+    told = capsys.readouterr().err
+    assert "Trained on MuJoCo with exact contacts, evaluated on MuJoCo with convex" in told
+
+
 @pytest.mark.parametrize("task", WORLDS)
 def test_worlds_are_those_of_the_paper(task, tmp_path):
     weights, overlap, steps = WORLDS[task]
@@ -97,11 +150,7 @@ def test_a_run_records_its_space_and_its_options(tmp_path, capsys):
     assert json.loads((tmp_path / "run" / "train.json").read_text())["space"] == "A_B"
     card = json.loads((tmp_path / "run" / "policy" / "policy.json").read_text())
     assert card["trained"]["config"]["space"] == "A_B"
-    config = Train(task="trifinger/pushing-v1", out=tmp_path / "paper", preset="paper")
-    from interverse.agents.train import _record
-
-    assert _record(config)["options"]["skip_frame"] == 3
-    assert _record(config)["space"] == "A"
+    assert "settings" in card["trained"]["config"]
 
 
 def test_a_plain_run_says_nothing_and_draws_from_a(tmp_path, capsys):

@@ -31,6 +31,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
 
 
 GOALS = {"task": "trifinger/reaching-v1", "her": True, "actor": ("goals", "joints@first=1")}
+GOALS |= {"space": "A_B"}  # the angles of random tips lie in neither A nor B
 RUNS = {
     "ppo": {"algorithm": "ppo", "steps": 1536, "curriculum": 2},
     "sac": {"algorithm": "sac", "steps": 1024, "curriculum": 2},

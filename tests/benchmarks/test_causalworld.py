@@ -11,7 +11,8 @@ from interverse.core.errors import UnknownNameError
 
 pytest.importorskip("torch")
 
-from interverse.benchmarks.causalworld.pages import released_scores
+from interverse.benchmarks.causalworld.answer import joined
+from interverse.benchmarks.causalworld.pages import released_scores, stored_records, summary
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 
@@ -23,6 +24,11 @@ def test_smoke_writes_tables_and_figures_once(tmp_path: Path) -> None:
     assert found["runs"][0]["contact"] == "convex"
     text = (tmp_path / "summary.md").read_text()
     assert "released by the original" in text
+    assert "curriculum 1 seed 0: 256 steps." in text
+    assert "mujoco with convex contacts" in text
+    trained = json.loads((tmp_path / "runs" / "pushing_c1_s0" / "train.json").read_text())
+    assert trained["engine"] == {"device": "torch", "contact": "convex"}
+    assert (trained["space"], trained["horizon"]) == ("A", 8)
     assert {f.name for f in tmp_path.glob("*.png")} == {
         f"pushing_{kind}.png" for kind in ("bars", "curves", "radar")
     }
@@ -39,6 +45,9 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
             "task": "trifinger/pushing-v1",
             "curriculum": number,
             "seed": 0,
+            "steps": 2_345_678,
+            "engine": "mujoco_warp",
+            "contact": "convex",
             "curve": [{"steps": 2_000_000, "fraction": 0.5}],
             "scores": {"P0": [1.0, 0.9, 0.8], "P5": [0.1 * number, 0.3 * number, 0.5 * number]},
         }
@@ -58,8 +67,39 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "summary.md").read_text()
     assert "Curriculum 2 minus 1: P0 +0.00 [-0.16, +0.16], P5 +0.30 [-0.21, +0.81]." in text
     assert "| 1 | 0.50 ± 0.20 |" in text
+    assert "curriculum 2 seed 0: 2,345,678 steps." in text
+    assert "mujoco_warp with convex contacts" in text
+    assert "| pushing | 1, 2 (0.90) | 1, 2 (0.60) |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
     assert not (tmp_path / "out" / "picking_bars.png").exists()
+
+
+def test_the_papers_budget_is_the_papers_preset(tmp_path: Path) -> None:
+    sizes = CausalWorldSettings(out=tmp_path, budget="paper").sizes()
+    ppo = sizes.ppo
+    assert sizes.steps == 100_000_000
+    assert sizes.num_worlds * ppo.horizon == 120_000
+    assert (ppo.minibatches, ppo.epochs, ppo.gamma, ppo.entropy) == (40, 4, 0.99, 0.01)
+    assert (ppo.rate, ppo.rates, ppo.hidden) == (2.5e-4, (2.5e-4, 2.5e-4), (256, 256))
+    assert sizes.episodes == 200
+    assert sizes.options == {"skip_frame": 3}
+
+
+def test_results_that_are_kept_name_their_contacts() -> None:
+    folder = Path(__file__).parents[2] / "results" / "causalworld"
+    assert all(run["contact"] for run in json.loads((folder / "h200.json").read_text())["runs"])
+    assert json.loads((folder / "h200_parity.json").read_text())["contact"] == "convex"
+
+
+def test_the_page_is_printed_from_the_kept_runs() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "causalworld_results.md").read_text()
+    assert page == summary(stored_records([root / "results" / "causalworld" / "h200.json"]))
+
+
+def test_runs_that_disagree_widen_the_interval() -> None:
+    mean, error, episodes = joined([(0.2, 0.01, 100), (0.8, 0.01, 100)])
+    assert (round(mean, 6), round(error, 6), episodes) == (0.5, 0.3, 200)
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:

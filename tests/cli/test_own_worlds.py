@@ -24,7 +24,7 @@ def workshop(tmp_path, monkeypatch):
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("tank_a", "tank_b"):
+        if name.partition(".")[0] in ("tank_a", "tank_b", "task_a"):
             del sys.modules[name]
 
 
@@ -35,6 +35,17 @@ def test_a_new_world_passes_the_laws_at_once(workshop, capsys):
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == len(laws.LAWS)
     assert all(row["passed"] for row in rows)
+
+
+def test_a_new_task_runs_and_declares_what_moves(workshop):
+    assert main(["new", "task", "task_a"]) == 0
+    env = iv.make("task_a:lab/task_a-v1")
+    env.reset(seed=0)
+    changed = env.do({"block_0/size": [0.07, 0.07, 0.07]}).changed
+    assert set(changed) <= {"block_0/size"} | env.graph.effects_now("block_0/size")
+    assert "block_0/cartesian_position" in changed
+    *_, info = env.step(env.action_space.sample())
+    assert 0.0 <= info["fractional_success"] <= 1.0
 
 
 def test_a_broken_world_is_told(workshop, capsys):

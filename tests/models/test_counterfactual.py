@@ -24,7 +24,7 @@ WORLDS += [f"chemistry/{graph}-v1" for graph in ("chain", "collider", "full")]
 
 @pytest.fixture(scope="module", params=WORLDS)
 def trials(request):
-    return counterfactual_trials(build_world(request.param, 500, {}, None), seed=11)
+    return counterfactual_trials(build_world(request.param, 500, {}), seed=11)
 
 
 def test_the_true_world_with_the_facts_noise_is_perfect(trials):
@@ -42,7 +42,7 @@ def test_copying_the_fact_never_hits_and_misses_every_effect(trials):
 
 def test_perfect_mechanisms_without_the_noise_lie_between():
     """In chemistry the noise matters: that is what a counterfactual has over a prediction."""
-    trials = counterfactual_trials(build_world("chemistry/full-v1", 800, {}, None), seed=11)
+    trials = counterfactual_trials(build_world("chemistry/full-v1", 800, {}), seed=11)
     score = score_counterfactuals(TrueWorld(trials, noise=2), trials)
     assert 10.0 < score.hits < 90.0
     assert 0.0 < score.effect_error < 0.5
@@ -52,7 +52,7 @@ def test_the_truth_is_what_the_library_calls_a_counterfactual():
     """Against `iv.counterfactual` of an episode: same noise, same action, another colour."""
     fact = iv.rollout("chemistry/full-v1", lambda obs: np.array([7]), seed=3, max_steps=1)
     twin = iv.counterfactual(fact, do={"object_0/color": 4})
-    world = build_world("chemistry/full-v1", 1, {}, None)
+    world = build_world("chemistry/full-v1", 1, {})
     from interverse.models.trials import Scenes
 
     scenes = Scenes(world, seed=3, field="color")

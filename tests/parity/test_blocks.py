@@ -36,7 +36,7 @@ def world_of(key: str, count: int, **options):
     """The world an original id such as WShapesRL-Observed-Train-3-Blues-v0 names."""
     _, setting, mode, objects, cmap, _ = key.split("-")
     world_id = f"blocks/{SETTINGS[setting]}-{objects}-v1"
-    return build_world(world_id, count, {"mode": mode, "cmap": cmap, **options}, None)
+    return build_world(world_id, count, {"mode": mode, "cmap": cmap, **options})
 
 
 def noise_of(count: int, seed: int = 0) -> Noise:

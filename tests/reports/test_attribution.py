@@ -83,6 +83,19 @@ def test_costs_and_interactions_by_hand():
         found.costs("c")
 
 
+def test_the_contacts_of_the_episodes_are_named():
+    found = attribute(
+        "random",
+        "trifinger/pushing-v1",
+        ["block_0/mass"],
+        episodes=1,
+        max_steps=2,
+        contact="convex",
+    )
+    assert found.to_json()["engine"]["contact"] == "convex"
+    assert "Played on MuJoCo with convex contacts." in Attribution.from_json(found.to_json()).page()
+
+
 def test_episodes_are_the_same_whatever_else_is_asked():
     few = attribute("random", SLIDER, ["push"], episodes=3, max_steps=5)
     more = attribute("random", SLIDER, ["box/mass", "push"], episodes=4, max_steps=5, pairs=0)

@@ -131,7 +131,7 @@ class Materials:
     @cached_property
     def graph(self) -> GraphTrials:
         """The trials that judge what was learned of the graph."""
-        world = build_world(self.world, self.budget.trials, self.options, None)
+        world = build_world(self.world, self.budget.trials, self.options)
         in_blocks = self.world.startswith("blocks/")
         make = blocks_trials if in_blocks else chemistry_trials
         trials, respondent = make(world, seed=_TRIALS_SEED)
@@ -141,7 +141,7 @@ class Materials:
     @cached_property
     def counterfactuals(self) -> CounterfactualTrials:
         """The trials that ask what would have happened."""
-        world = build_world(self.world, self.budget.trials // 3, self.options, None)
+        world = build_world(self.world, self.budget.trials // 3, self.options)
         return counterfactual_trials(world, seed=_TRIALS_SEED)
 
     @cached_property

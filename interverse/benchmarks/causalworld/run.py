@@ -14,7 +14,7 @@ from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import read_json, read_json_object
 from interverse.learning.evaluation import episode_rows, play, starts_of
 from interverse.learning.starts import make_arena
-from interverse.learning.train import DeviceTrain, train_on_device
+from interverse.learning.train import DeviceTrain, train_on_device, trained_steps
 from interverse.protocols.select import select_protocols
 from interverse.rollouts.exported import ExportedPolicy
 
@@ -90,18 +90,16 @@ def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> di
         "curriculum": run.curriculum,
         "seed": run.seed,
         "engine": "mujoco" if settings.device in ("cpu", "torch") else "mujoco_warp",
-        "contact": "convex",
+        "steps": trained_steps(folder),
         "curve": read_json(folder / "curve.json"),
-        "rows": _tested(run, settings, policy),
+        **_tested(run, settings, policy),
     }
     write_text(file, json.dumps(record))  # whole or not at all: it stands for a finished run
     return record
 
 
-def _tested(
-    run: CausalWorldRun, settings: CausalWorldSettings, policy: Path
-) -> list[dict[str, Any]]:
-    """Returns one row per episode of the twelve protocols, all played side by side."""
+def _tested(run: CausalWorldRun, settings: CausalWorldSettings, policy: Path) -> dict[str, Any]:
+    """Returns the contacts, and one row per episode of the twelve protocols, played together."""
     sizes = settings.sizes()
     protocols = select_protocols(run.world, "P0-P11")
     starts = starts_of(run.world, protocols, episodes=sizes.episodes, options=sizes.options)
@@ -117,4 +115,5 @@ def _tested(
         scores = play(ExportedPolicy.load(policy).on(arena.device), arena)
     finally:
         arena.close()
-    return episode_rows(scores, protocols, starts, task=run.world, seed=run.seed)
+    rows = episode_rows(scores, protocols, starts, task=run.world, seed=run.seed)
+    return {"contact": arena.options.contact, "rows": rows}

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
+from interverse.agents.presets import PAPER_WORLDS, preset
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.learning.ppo import PpoSettings
 from interverse.worlds.trifinger import device as device_worlds
 
 CURRICULA = (0, 1, 2)
+_WORLDS = 8000  # side by side; 15 steps of them are the paper's batch of 120,000
 
 
 @final
@@ -26,6 +28,34 @@ class CausalWorldSizes:
     ppo: PpoSettings
 
 
+def paper_sizes() -> CausalWorldSizes:
+    """Returns the sizes of `train --preset paper`, with its 20 workers' batch spread over a GPU.
+
+    Steps, network, discount, batch, minibatches, epochs, learning rate and entropy are the
+    preset's; the reward that is learned from is the device learner's own (`shaping`).
+    """
+    hyper = preset("ppo", "paper")
+    given = hyper.settings
+    batch, rate = hyper.num_envs * given["n_steps"], given["learning_rate"]
+    return CausalWorldSizes(
+        steps=hyper.steps,
+        num_worlds=_WORLDS,
+        starts=16384,
+        episodes=200,
+        options={"skip_frame": PAPER_WORLDS["trifinger/pushing-v1"]["skip_frame"]},
+        ppo=PpoSettings(
+            horizon=batch // _WORLDS,
+            epochs=given["n_epochs"],
+            minibatches=batch // given["batch_size"],
+            gamma=given["gamma"],
+            entropy=given["ent_coef"],
+            rate=rate,
+            rates=(rate, rate),
+            hidden=hyper.net,
+        ),
+    )
+
+
 BUDGETS = {
     "smoke": CausalWorldSizes(
         steps=256,
@@ -35,14 +65,7 @@ BUDGETS = {
         options={"skip_frame": 3, "max_steps": 8},
         ppo=PpoSettings(horizon=8, epochs=1, minibatches=1, hidden=(16,)),
     ),
-    "paper": CausalWorldSizes(
-        steps=100_000_000,
-        num_worlds=8192,
-        starts=16384,
-        episodes=200,
-        options={"skip_frame": 3},
-        ppo=PpoSettings(),
-    ),
+    "paper": paper_sizes(),
 }
 
 

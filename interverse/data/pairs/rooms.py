@@ -35,7 +35,7 @@ class RoomsSource:
                     f"{config.id} has no pairs", allowed="ids of rooms", fix="See: interverse list"
                 )
             )
-        world = build_world(config.id, 1, config.options, None)
+        world = build_world(config.id, 1, config.options)
         graph = world.graph.to_json()
         world.close()
         return cls(

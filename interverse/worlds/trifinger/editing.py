@@ -18,7 +18,7 @@ from interverse.scm import Variable
 from interverse.scm.store import Rows, Store
 from interverse.worlds.trifinger.objects import to_cartesian
 from interverse.worlds.trifinger.penetration import BoxSet, Depths, penetrations
-from interverse.worlds.trifinger.rewards import bounds
+from interverse.worlds.trifinger.rewards import bounds, vertical_extent
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.store import ADDRESS, noise_of
 from interverse.worlds.trifinger.tasks.task import Task
@@ -132,9 +132,9 @@ class Editor:
 
     def apply(self, rows: Rows, values: Mapping[str, Array]) -> dict[int, str]:
         """Writes values and what follows from them into rows; returns rows that cannot be."""
-        late = values.keys() & self._states
+        late = {n for n in values.keys() & self._states if not n.endswith("orientation")}
         refused: dict[int, str] = {}
-        for name in sorted(values.keys() - late):
+        for name in sorted(values.keys() - late):  # a turn before a size, which stands on its face
             refused |= self._put(rows, name, values[name])
         refused |= settle(self._task, rows, values.keys())
         if "joint_positions" in values:
@@ -162,10 +162,11 @@ class Editor:
 
     def _keep_lower_face(self, rows: Rows, block: str, size: Array) -> None:
         """Lifts a block that is to have another size, so that it stays on what it stands on."""
-        height, place = (
-            self._store.part(rows, f"{block}/{k}") for k in ("size", "cartesian_position")
+        held, place, turn = (
+            self._store.part(rows, f"{block}/{k}")
+            for k in ("size", "cartesian_position", "orientation")
         )
-        place[:, 2] += (size[:, 2] - height[:, 2]) / 2
+        place[:, 2] += (vertical_extent(turn, size) - vertical_extent(turn, held)) / 2
 
     def infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
         """Returns, by row, why a scene cannot be."""

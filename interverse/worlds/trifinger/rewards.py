@@ -83,6 +83,13 @@ def bounds(position: Array, orientation: Array, size: Array) -> Array:
     return namespace(position).stack([position - half, position + half], axis=-2)
 
 
+def vertical_extent(orientation: Array, size: Array) -> Array:
+    """Returns how far boxes reach from their lowest to their highest point, (...), m."""
+    share = abs(matrix(orientation)[..., 2, :])
+    lying = share[..., 0] * size[..., 0] + share[..., 1] * size[..., 1]
+    return lying + share[..., 2] * size[..., 2]
+
+
 def aabb_score(blocks: Array, goals: Array) -> Array:
     """Returns the filled fraction of the goals' bounding boxes, (N,); 1 where there is no goal.
 

@@ -1,7 +1,7 @@
 """Situations of the TriFinger arena in which causes act that seldom do, for the witness search.
 
 Blocks stand on each other, in the middle or at the wall, fingers press on the lowest one, goals lie
-a little beside their blocks, commands wait in the queue.
+a little beside their blocks, pieces are not as they were built, commands wait in the queue.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def situations(options: TriFingerOptions) -> tuple[Scenario, ...]:
         _late_commands,
         _pile_with(options, _in_the_middle),
         _at_work,
+        _rearranged,
         _pile_with(options, _at_the_wall),
     )
 
@@ -47,6 +48,19 @@ def _late_commands(values: _Values, rng: np.random.Generator) -> _Moves:
 def _at_work(values: _Values, rng: np.random.Generator) -> _Moves:
     yield "scripted", int(rng.choice([41, 71]))
     yield from _goals_beside_blocks(values, rng)
+
+
+def _rearranged(values: _Values, rng: np.random.Generator) -> _Moves:
+    """Lifts, turns and shrinks every piece: whatever builds the scene anew then changes it."""
+    for size in [n for n in values if re.fullmatch(r"(block|goal)_\d+/size", n)]:
+        piece = size.rpartition("/")[0]
+        yield "do", {size: 0.95 * values[size]}
+        place = values[f"{piece}/cartesian_position"] + rng.uniform(0.001, 0.002, 3)
+        yield "do", {f"{piece}/cartesian_position": place}
+        yield "do", {f"{piece}/orientation": np.array([0.0, 0.0, 0.02, 0.9998])}
+        if piece.startswith("block"):
+            yield "do", {f"{piece}/linear_velocity": rng.uniform(-0.1, 0.1, 3)}
+            yield "do", {f"{piece}/angular_velocity": rng.uniform(-1.0, 1.0, 3)}
 
 
 def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scenario:

@@ -343,6 +343,12 @@ class TriFinger(World):
         """The edges (cause, effect) that `info["active_edges"]` has a column for."""
         return contact_edges(self.scene)
 
+    @property
+    def info_columns(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the active edges, such as `finger_0 -> block_0`, if they are asked for."""
+        edges = self.contact_edges if self.options.active_edges else ()
+        return {"active_edges": tuple(f"{a} -> {b}" for a, b in edges)} if edges else {}
+
     def _forget_edges(self, worlds: Index) -> None:
         if self._edges is not None:
             self._edges.clear(worlds)

@@ -15,7 +15,7 @@ DRAWS = range(3)
 
 
 def world_and_effects(name, worlds=1, **options):
-    world = build_world(name, worlds, options, None)
+    world = build_world(name, worlds, options)
     screen = layout.screen(world.options)
     return world, screen, screen.effects(screen.weights(world.options.cpt_seed))
 
@@ -30,7 +30,7 @@ def test_every_edge_of_every_default_draw_has_an_effect(name):
 @pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize("cpt_seed", DRAWS)
 def test_the_true_world_as_a_model_recovers_its_whole_graph(name, cpt_seed):
-    world = build_world(name, 3000, {"cpt_seed": cpt_seed}, None)
+    world = build_world(name, 3000, {"cpt_seed": cpt_seed})
     trials, respondent = chemistry_trials(world, seed=11)
     found = effects(respondent, trials.states)
     scores = score_effects(trials.graph, truth=found, found=found)
@@ -56,7 +56,7 @@ def test_an_effect_is_the_mean_total_variation_counted_by_hand():
 
 def test_objects_that_pass_keep_their_first_draw():
     screened, first = (
-        build_world("chemistry/chain-v1", 1, options, None)._weights
+        build_world("chemistry/chain-v1", 1, options)._weights
         for options in ({}, {"least_effect": 0})
     )
     same = [np.array_equal(screened.first[0, v], first.first[0, v]) for v in range(5)]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+import h5py
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from interverse.data.episodes import CollectEpisodes, collect_episodes
+from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
+from interverse.data.hub import DATA_FILE, export_parquet
 from interverse.envs import make, make_vec
+from interverse.rollouts.episode import Episode
 from interverse.rollouts.recorder import EpisodeFolder
 from interverse.rollouts.runner import rollout
 from tools import fidelity
@@ -101,3 +107,29 @@ def test_data_sets_hold_the_edges_of_every_step(tmp_path):
         assert edges.any()
         assert not edges.all()
         assert np.array_equal(edges, played.info["active_edges"])
+
+
+def test_edges_and_contacts_have_names_in_every_file(tmp_path):
+    options = {"active_edges": True, "skip_frame": 3}
+    task, twins = "trifinger/pushing-v1", ({"block_0/mass": 0.03},)
+    config = CollectEpisodes(
+        id=task, out=tmp_path / "set", episodes=1, steps=9, options=options, twins=twins
+    )
+    folder = collect_episodes(config)
+    data, env = TwinFolder(folder), make(task, **options)
+    names = tuple(f"{a} -> {b}" for a, b in env.unwrapped.world.contact_edges)
+    assert "finger_0 -> block_0" in names
+    assert data.facts[0].columns == data.twin(0).columns == {"active_edges": names}
+    with h5py.File(data.facts.file_of(0)) as file:  # as any other program reads it
+        assert list(file["0/info/active_edges"].attrs["columns"]) == list(names)
+    played = rollout(env, "random", seed=0, max_steps=9).save(tmp_path / "one.h5")
+    assert Episode.load(played).columns == {"active_edges": names}
+    table = pq.read_table(export_parquet(folder) / DATA_FILE)
+    k = names.index("floor -> block_0")
+    for prefix, episode in (("", data.facts[0]), ("twin_0.", data.twin(0))):
+        column = table.column(f"{prefix}active_edges.floor -> block_0").to_pylist()
+        assert column == [*episode.info["active_edges"][:, k].tolist(), None]
+    contact = env.unwrapped.world.options.contact
+    assert json.loads((folder / "collect.json").read_text())["engine"]["contact"] == contact
+    assert data.facts[0].options["contact"] == contact
+    assert f'"contact": "{contact}"' in (tmp_path / "set_hub" / "README.md").read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,27 @@ def test_a_stacked_block_keeps_its_lower_face_when_it_is_resized(make):
     assert env.values["block_1/cartesian_position"][2] == pytest.approx(0.065 + 0.0425)
     env.do({"block_0/size": (0.065, 0.065, 0.055)}, check=False)
     assert env.values["block_0/cartesian_position"][2] == pytest.approx(0.0275)
+
+
+ROLLED = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))  # by 90 degrees: its y edge stands upright
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_rolled_block_keeps_its_lower_face_when_it_is_resized(make, together):
+    env = make("stacking2")
+    env.do({"block_1/cartesian_position": (0.0, 0.0, 0.0975)}, check=False)
+    turn, size = {"block_1/orientation": ROLLED}, {"block_1/size": (0.065, 0.1, 0.08)}
+    for values in [{**turn, **size}] if together else [turn, size]:
+        env.do(values, check=False)
+    assert env.values["block_1/cartesian_position"][2] - 0.1 / 2 == pytest.approx(0.065)
+
+
+def test_a_rolled_block_on_the_floor_stays_on_it_when_it_is_resized(make):
+    env = make("pushing")
+    env.do({"block_0/orientation": ROLLED}, check=False)
+    env.do({"block_0/size": (0.065, 0.09, 0.06)}, check=False)
+    assert env.values["block_0/cartesian_position"][2] == pytest.approx(0.045)
+    assert env.values["goal_0/cartesian_position"][2] == pytest.approx(0.03)
 
 
 def test_fingers_may_hang_over_the_wall_as_in_the_original(make):

@@ -46,7 +46,8 @@ def same_size(rows: Rows, given: Collection[str], *, seated: Collection[str]) ->
         return refused
     for kind in seated:
         if not position_given(f"{kind}_0", given):
-            rows[f"{kind}/position"][:, 0, 2] = rows[f"{kind}/size"][:, 0, 2] / 2
+            turn, size = (rows[f"{kind}/{key}"][:, 0] for key in ("orientation", "size"))
+            rows[f"{kind}/position"][:, 0, 2] = rewards.vertical_extent(turn, size) / 2
     return refused
 
 

@@ -152,8 +152,9 @@ class Task(ABC):
         return out
 
     def edges(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns the causal edges within a moment that the task adds."""
-        return ()
+        """Returns the causal edges within a moment: a block's size places its middle."""
+        blocks = [f"block_{i}" for i in range(scene.block_count)]
+        return [(f"{name}/size", f"{name}/cartesian_position") for name in blocks]
 
     def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns pairs of variables that describe one thing."""
