@@ -307,6 +307,18 @@ ON_COMMAND_LINE = [
     (["describe", "chemistry/chian-v1"], "Did you mean 'chemistry/chain-v1'"),
     (["describe", CHEMISTRY, "--jsn"], "jsn"),
     (["doctor", "now"], "now"),
+    (["new", "world", "mine", "--folder", "a\0b"], "a name is"),
+    (["report", "a\ud800b"], "a name is"),
+    (["evaluate", "--task", ""], "unknown world ''"),
+    (["evaluate", "--task", SLIDER, "--option", "seed=1"], "See --seed"),
+    (["evaluate", "--task", SLIDER, "--option", f"max_steps={10**20}"], "from 1 to 10,000,000"),
+    (["check", SLIDER, "--option", "seed=1"], "See --seed"),
+    (["explain", "random", "--task", SLIDER, "--option", "policy=3"], "See --policy"),
+    (["explain", "random", "--task", SLIDER, "--option", "num_envs=3"], "unknown option"),
+    (["explain", "random", "--task", SLIDER, "--episodes", "9" * 14], "episodes is"),
+    (["collect", SLIDER, "--out", "c", "--twin", "block_0/mass=zzz"], "unknown variable"),
+    (["collect", SLIDER, "--out", "c", "--twin", "box/mass=zzz"], "Allowed: numbers"),
+    (["collect", SLIDER, "--out", "c", "--twin", "box/mass=[1,2]"], "box/mass has shape (2,)"),
 ]
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "results" / "kill_matrix.json"
+_OF_THE_RUN = ("runs", "seconds")
 LIMIT = 900.0  # seconds that an unbroken run may take
 
 EVALUATE = """
@@ -73,6 +74,10 @@ TRAIN = _verb(
     "train --task trifinger/reaching-v1 --out OUT --steps 512 --num-envs 2 --checkpoint-every 256"
     " --option max_steps=20"
 )
+DEVICE = _verb(
+    "train --task trifinger/pushing-v1 --device torch --out OUT --steps 3200 --num-envs 8 --option"
+    " max_steps=20 --hyper starts=8 horizon=2 epochs=1 minibatches=1 hidden=[8]"
+)
 FIT = _verb("fit blocks/observed-3-v1 --model ae --budget smoke --epochs 1 --out OUT")
 REPRODUCE = _verb("reproduce --benchmark causalworld --task pushing --curriculum 1 --out OUT")
 CASES = {
@@ -95,7 +100,8 @@ CASES = {
         code=COLLECT.format(images=False, workers=2, cluster="'local'"), files=("data.h5",)
     ),
     "train": KillCase(code=TRAIN, files=("o/policy/*", "o/evaluation.parquet")),
-    "fit": KillCase(code=FIT, files=("o/summary.md", "o/training/seed-1/*", "o/data/*")),
+    "train, worlds on a device": KillCase(code=DEVICE, files=("o/policy/*", "o/*.safetensors")),
+    "fit": KillCase(code=FIT, files=("o/*.json", "o/training/seed-1/*", "o/data/*")),
     "reproduce": KillCase(code=REPRODUCE, files=("o/summary.md", "o/runs/*/scores.json")),
     "sweep": KillCase(code=_verb("sweep FOLDER/sweep.yaml --out OUT"), files=SWEPT),
     "sweep, 2 processes": KillCase(
@@ -157,7 +163,9 @@ def _run(case: KillCase, folder: Path, kill_after: float | None = None) -> str:
             _reap(process.pid)
             process.communicate()
             return "killed"
-        outcome = "survived" if _kill_worker(process.pid) else "ended"
+        while process.poll() is None and outcome == "ended":  # a worker may not be there yet
+            time.sleep(0.02)
+            outcome = "survived" if _kill_worker(process.pid) else "ended"
         _, told = process.communicate(timeout=LIMIT)
     if process.returncode:
         raise RuntimeError(f"status {process.returncode}: {told.decode()[-2000:]}")
@@ -217,12 +225,23 @@ def _compare(case: KillCase, ours: Path, theirs: Path) -> int:
     )
     assert names
     for name in names:
-        if (ours / name).read_bytes() != (theirs / name).read_bytes():
+        if _content(ours / name) != _content(theirs / name):
             raise RuntimeError(f"{name} differs in {ours}")
     left = [path.name for path in ours.rglob("*") if ".partial" in path.name]
     if left:
         raise RuntimeError(f"{left} are left in {ours}")
     return len(names)
+
+
+def _content(file: Path) -> Any:
+    """Returns what a file holds; in JSON without what a run took and who ran it."""
+    if file.suffix != ".json":
+        return file.read_bytes()
+
+    def kept(entry: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in entry.items() if name not in _OF_THE_RUN}
+
+    return json.loads(file.read_text(), object_hook=kept)
 
 
 def table(record: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import quiet_threads, storage
 from interverse.core.files.lock import alone_in
-from interverse.core.rng import check_seed
+from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
@@ -51,6 +51,7 @@ except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
 # More is a slip of the keyboard: OpenMP ends the process that asks for a million threads.
+_MOST_SEED = 2**32 - 1  # what Stable-Baselines3 takes
 LIMITS = {"steps": 10**12, "checkpoint_every": 10**12, "threads": 1024}
 ALGORITHMS = {"ppo": PPO, "sac": SAC, "td3": TD3}
 _NOISE = 0.1  # standard deviation of td3's actions while it explores
@@ -105,7 +106,7 @@ class Train:
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        check_whole(self.seed, "seed", _MOST_SEED, least=0)
         check_device(self.device)
         if self.steps is None:
             object.__setattr__(self, "steps", preset(self.algorithm, self.preset).steps)
@@ -199,6 +200,7 @@ def make_env(config: Train) -> WorldVecEnv:
     count = hyper.num_envs if config.num_envs is None else config.num_envs
     curriculum = _curriculum(config)
     options = {**world_options(config), "space": config.space}
+    check_options(config.task, options)
     env = WorldVecEnv(config.task, count, curriculum, goals=config.her, **options)
     seen: Any = env.observation_space["observation"] if config.her else env.observation_space  # type: ignore[index]
     for name, space in (("observation", seen), ("action", env.action_space)):

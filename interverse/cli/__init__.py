@@ -226,6 +226,10 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
     """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
+    from interverse.core.files.atomic import check_path
+
+    for word in args:
+        check_path(word)
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from interverse.cli.evaluate import parse_pairs
+from interverse.cli.evaluate import flag_names, parse_pairs
 from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.laws import LawResult, check_laws
 
@@ -45,7 +45,7 @@ def _witness_table(rows: list[LawResult]) -> Table:
 
 def check(config: Check) -> list[LawResult]:
     """Checks every law and writes the table; raises where one does not hold."""
-    rows = check_laws(config.id, seed=config.seed, **parse_pairs(config.option))
+    rows = check_laws(config.id, seed=config.seed, **parse_pairs(config.option, flag_names(config)))
     if config.json:
         json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
         sys.stdout.write("\n")

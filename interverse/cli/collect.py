@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,9 +101,16 @@ def _episodes(given: dict[str, Any]) -> Path:
     del given["progress"]
     twins = tuple({name: value} for name, value in parse_pairs(given.pop("twin")).items())
     config = CollectEpisodes(**given, twins=twins)
-    with Progress(console=Console(stderr=True)) as progress:
-        bar = progress.add_task(f"{config.id}, {config.policy}", total=config.episodes)
-        return collect_episodes(config, lambda count: progress.advance(bar, count))
+    progress = Progress(console=Console(stderr=True))
+    bar = progress.add_task(f"{config.id}, {config.policy}", total=config.episodes)
+    with ExitStack() as shown:
+
+        def advance(count: int) -> None:
+            if not progress.live.is_started:  # a mistake is one line, without a bar
+                shown.enter_context(progress)
+            progress.advance(bar, count)
+
+        return collect_episodes(config, advance)
 
 
 def _pairs(given: dict[str, Any]) -> Path:

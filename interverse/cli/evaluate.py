@@ -8,6 +8,7 @@ import math
 import os
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import MISSING, field, fields, make_dataclass, replace
 from pathlib import Path
@@ -84,7 +85,7 @@ Evaluate = _config()
 def evaluate(config: Any) -> Results:
     """Runs the evaluation that an `Evaluate` asks for and writes its table."""
     given = {item.name: getattr(config, item.name) for item in fields(config)}
-    as_json, options = given.pop("json"), parse_pairs(given.pop("option"))
+    as_json, options = given.pop("json"), parse_pairs(given.pop("option"), given)
     known = known_policy(given.pop("run") or config.policy, config.task)
     given |= {"policy": known.policy, "task": known.task}
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
@@ -109,7 +110,7 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
         raise InvalidValueError(
             explain(f"{given} does not say which world it is for", fix="Pass --task, an id")
         )
-    return replace(known, task=task or known.task)
+    return replace(known, task=known.task if task is None else task)
 
 
 def summary(results: Results) -> list[dict[str, Any]]:
@@ -128,6 +129,11 @@ def summary(results: Results) -> list[dict[str, Any]]:
     return out
 
 
+def flag_names(config: Any) -> list[str]:
+    """Returns the names of a command's flags."""
+    return [item.name for item in fields(config)]
+
+
 def without_pairs(config: Any) -> dict[str, Any]:
     """Returns a config's fields with its `option` words parsed into `options`."""
     given = {item.name: getattr(config, item.name) for item in fields(config)}
@@ -137,10 +143,12 @@ def without_pairs(config: Any) -> dict[str, Any]:
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
-def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
+def parse_pairs(pairs: tuple[str, ...], flags: Iterable[str] = ()) -> dict[str, Any]:
     """Returns options from NAME=VALUE words; a value that is no JSON is taken as text.
 
-    True, False and None may be written as in Python.
+    Args:
+        pairs: the words. True, False and None may be written as in Python.
+        flags: names that are no options of a world, since the command has flags of these names.
     """
     out: dict[str, Any] = {}
     for pair in pairs:
@@ -148,6 +156,10 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, Any]:
         if not name or not equals:
             raise InvalidValueError(
                 explain(f"option {pair!r}", allowed="NAME=VALUE", fix="For instance skip_frame=3")
+            )
+        if name in flags:
+            raise InvalidValueError(
+                explain(f"option {pair!r}", allowed="options of the world", fix=f"See --{name}")
             )
         try:
             out[name] = parse_json(_WORDS.get(text, text))

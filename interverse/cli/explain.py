@@ -12,7 +12,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import known_policy, parse_pairs
+from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
 from interverse.reports.attribution import Attribution, attribute
 
 
@@ -59,7 +59,7 @@ def explain(config: Explain) -> Attribution:
             seed=config.seed,
             pairs=config.pairs,
             metric=config.metric,
-            **known.with_options(parse_pairs(config.option)),
+            **known.with_options(parse_pairs(config.option, [*flag_names(config), "policy"])),
         )
     out = out_folder(config) if config.out is None else config.out
     files = [] if out is None else _write(found, out)

@@ -141,7 +141,7 @@ _DEVICE_FLAGS = (
     "allow_other_code",
 )
 _DEVICE_PAIRS = ("option", "hyper")
-_DEVICE_HYPER = ("brief", "placed", "starts")  # of the run; the others are PPO's
+_DEVICE_HYPER = ("brief", "placed", "plain", "starts")  # of the run; the others are PPO's
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import known_policy, parse_pairs
+from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
 from interverse.rollouts.policy import is_path
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
@@ -38,7 +38,8 @@ class View:
 
 def session_of(config: View) -> Session:
     """Returns the world to show; a trained policy comes with the options it was trained with."""
-    id, policy, options = config.id, config.policy, parse_pairs(config.option)
+    id, policy = config.id, config.policy
+    options = parse_pairs(config.option, flag_names(config))
     trained = config.id not in WORLDS and is_path(config.id)
     if trained or is_path(config.policy):
         known = known_policy(config.id if trained else config.policy, None if trained else id)

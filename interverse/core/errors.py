@@ -101,18 +101,19 @@ def _shortened(given: object) -> object:
     return given if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
 
 
-def check_whole(value: object, name: str, most: int) -> None:
-    """Raises unless a value is a whole number from 1 to `most`.
+def check_whole(value: object, name: str, most: int, *, least: int = 1) -> None:
+    """Raises unless a value is a whole number from `least` to `most`.
 
     >>> check_whole(0, "episodes", 10)
     Traceback (most recent call last):
     interverse.core.errors.InvalidValueError: episodes is 0. Allowed: a whole number from 1 to 10.
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= int(value) <= most:  # type: ignore[call-overload]
+    if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
         raise InvalidValueError(
             explain(
-                f"{name} is {_shortened(value)!r}", allowed=f"a whole number from 1 to {most:,}"
+                f"{name} is {_shortened(value)!r}",
+                allowed=f"a whole number from {least} to {most:,}",
             )
         )
 

@@ -30,6 +30,7 @@ from interverse.core.rng import check_seed, generator
 from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
+from interverse.envs.checks import check_values
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import run_units
@@ -160,12 +161,12 @@ class TwinFolder:
 
 
 def _check_twins(config: CollectEpisodes) -> dict[str, str]:
-    """Raises for what the world has not, before anything is played; returns the world's engine."""
+    """Raises for what no episode could take, before any is played; returns the world's engine."""
     env = make(config.id, **config.options)
     env.reset(seed=config.seed)
     for twin in config.twins:
-        for name, value in twin.items():
-            _value(env, name, value, 0)
+        values = {name: _value(env, name, value, 0) for name, value in twin.items()}
+        check_values(values, env.variables, np.arange(1), 1)
     engine = engine_of(env.world)
     env.close()
     return engine

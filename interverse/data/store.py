@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import (
     atomic,
+    check_path,
     remove_stale,
     scratch_folder,
     storage,
@@ -56,6 +57,7 @@ def locked(path: Path) -> Iterator[None]:
     """Holds the right to write a file; the system takes it back from a killed process."""
     if not path.name:
         raise InvalidValueError(explain(f"out is {path}", allowed="a name"))
+    check_path(path)
     with storage(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.with_name(f".{path.name}.lock")

@@ -28,7 +28,8 @@ def make(id: str, **options: Any) -> WorldEnv:
     >>> int(env.values["object_0/color"])
     2
     """
-    _check_options(id, options)
+    if "world_id" in options:  # the one name that Gymnasium's registry gives a world besides
+        check_options(id, options)
     env = WorldEnv(id, **options)
     env.spec = _spec(id, options)
     return env
@@ -42,16 +43,16 @@ def make_vec(id: str, num_envs: int = 1, **options: Any) -> WorldVectorEnv:
     >>> observations["image"].shape
     (8, 50, 50, 3)
     """
-    _check_options(id, options)
+    if "world_id" in options:
+        check_options(id, options)
     venv = WorldVectorEnv(id, num_envs, **options)
     venv.spec = _spec(id, options)
     return venv
 
 
-def _check_options(id: str, options: Mapping[str, Any]) -> None:
-    """Raises for the one name that Gymnasium's registry gives a world besides its options."""
-    if "world_id" in options:
-        parse_options(WORLDS.load(id).options_type, {"world_id": options["world_id"]})
+def check_options(id: str, options: Mapping[str, Any]) -> None:
+    """Raises for what is no option of a world, such as a name that `make_vec` itself takes."""
+    parse_options(WORLDS.load(id).options_type, options)
 
 
 def _spec(id: str, options: Mapping[str, Any]) -> EnvSpec:

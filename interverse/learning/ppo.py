@@ -8,7 +8,7 @@ episode cut by time would still have earned.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -108,6 +108,39 @@ class DevicePpo:
             empty(t, n),
             empty(t, n),
         )
+
+    # ---------------------------------------------------------------- checkpoints
+
+    def save(self) -> dict[str, Tensor]:
+        """Returns all that the rest of a run depends on: networks, worlds, random numbers."""
+        count = torch.tensor((self.steps, self.rate), dtype=torch.float64)
+        out = {"count": count, "tally": self._tally, "returns": self._returns}
+        out |= {f"network.{name}": part for name, part in self.network.state_dict().items()}
+        for number, held in self.optimizer.state_dict()["state"].items():
+            out |= {f"optimizer.{number}.{name}": part for name, part in held.items()}
+        out |= {f"arena.{name}": part for name, part in self.arena.save().items()}
+        out["random.cpu"] = torch.get_rng_state()
+        if self.arena.device.type == "cuda":
+            out["random.cuda"] = torch.cuda.get_rng_state(self.arena.device)
+        return {name: part.detach().cpu() for name, part in out.items()}
+
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
+        """Goes back to where `save` was called, in a learner made with the same settings."""
+        self.network.load_state_dict(_under(saved, "network."))
+        held: dict[int, dict[str, Tensor]] = {}
+        for name, part in _under(saved, "optimizer.").items():
+            number, _, key = name.partition(".")
+            held.setdefault(int(number), {})[key] = part
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
+        steps, self.rate = saved["count"].tolist()
+        self.steps = int(steps)
+        self._set_rate()
+        self._tally.copy_(saved["tally"])
+        self._returns.copy_(saved["returns"])
+        self.arena.restore(_under(saved, "arena."))
+        torch.set_rng_state(saved["random.cpu"])
+        if "random.cuda" in saved and self.arena.device.type == "cuda":
+            torch.cuda.set_rng_state(saved["random.cuda"], self.arena.device)
 
     # ------------------------------------------------------------------- acting
 
@@ -219,10 +252,13 @@ class DevicePpo:
             self.rate = max(self.rate / 1.3, least)
         elif kl < low:
             self.rate = min(self.rate * 1.2, most)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
+        self._set_rate()
         with torch.no_grad():
             self.network.log_std.clip_(min=self.settings.least_std)
+
+    def _set_rate(self) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
 
     def learn(
         self,
@@ -246,10 +282,8 @@ class DevicePpo:
             spent = time.perf_counter() - begun
             if seconds and spent > seconds:
                 break
-            share = self.steps / steps
-            progress = max(share, spent / seconds) if seconds else share
             seen = self.collect()
-            kl = self.update(progress)
+            kl = self.update(self.steps / steps)
             self.network.observe(seen)
             round_ += 1
             if round_ % every == 0:
@@ -274,6 +308,11 @@ class DevicePpo:
             "std": round(float(self.network.log_std.detach().exp().mean()), 3),
             "diverged": int(_diverged(self.arena)),
         }
+
+
+def _under(saved: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Returns the tensors whose names begin with a prefix, without it."""
+    return {n.removeprefix(prefix): part for n, part in saved.items() if n.startswith(prefix)}
 
 
 def _diverged(arena: device_worlds.DeviceArena) -> float:

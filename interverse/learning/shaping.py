@@ -23,6 +23,7 @@ _CARRY = 0.13  # pick_and_place: height of the block's centre while it crosses, 
 _PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
 _ABOVE = 0.02  # stacking2: horizontal distance from which the upper block comes down, m
 _CLEARANCE = 0.03  # stacking2: how far above its place the upper block is carried, m
+_AWAY = 0.2  # stacking2: horizontal distance from which the upper block earns nothing, m
 
 
 @final
@@ -104,11 +105,14 @@ def _stacking2(before: View, now: View) -> Tensor:
     carry = torch.where(flat[1] > _ABOVE, _CLEARANCE, 0.0)
     wanted = now.goals[:, 1, 2] + carry
     height = [(v.blocks[:, 1, 2] - wanted).abs() for v in (before, now)]
+    above = [
+        _raised(v) * (_AWAY - f).clip(min=0.0) for v, f in zip((before, now), flat, strict=True)
+    ]
     first = WEIGHTS.tips * _tips_progress(before, now, 0)
     second = (
         WEIGHTS.tips * _tips_progress(before, now, 1)
         + WEIGHTS.lift * (height[0] - height[1])
-        + WEIGHTS.across * (flat[0] - flat[1])
+        + WEIGHTS.across * (above[1] - above[0])
         + WEIGHTS.raised * (1.0 - height[1] / wanted).clip(0.0, 1.0)
         + WEIGHTS.grip * _grip(now, 1)
         + WEIGHTS.near * torch.exp(-20.0 * _norm(now.blocks[:, 1] - now.goals[:, 1]))
@@ -119,6 +123,16 @@ def _stacking2(before: View, now: View) -> Tensor:
         + WEIGHTS.push * (low[0] - low[1])
         + WEIGHTS.near * torch.exp(-20.0 * low[1])
     )
+
+
+def _raised(view: View) -> Tensor:
+    """Returns how far the upper block is lifted to its place, from 0 to 1.
+
+    On the floor it earns nothing by coming nearer: paid for that, it is pushed against the lower
+    block and stays there.
+    """
+    half = view.sizes[:, 1, 2] / 2
+    return ((view.blocks[:, 1, 2] - half) / (view.goals[:, 1, 2] - half)).clip(0.0, 1.0)
 
 
 _TERMS: Mapping[str, Callable[[View, View], Tensor]] = {

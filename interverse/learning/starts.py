@@ -8,6 +8,7 @@ protocol starts on a GPU as it does on the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -47,6 +48,23 @@ class Starts:
         return cls(read_npz(file))
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartShares:
+    """Shares of starts that begin otherwise than the curriculum has them.
+
+    Attributes:
+        placed: those at which the first block stands in its goal already.
+        plain: those that the curriculum leaves as the task has them.
+    """
+
+    placed: float = 0.0
+    plain: float = 0.0
+
+
+NO_SHARES = StartShares()
+
+
 def curriculum_starts(
     task: str,
     curriculum: Curriculum,
@@ -54,7 +72,7 @@ def curriculum_starts(
     *,
     seed: int,
     options: Mapping[str, Any],
-    placed: float = 0.0,
+    shares: StartShares = NO_SHARES,
 ) -> Starts:
     """Returns the first episodes of `count` worlds under a curriculum.
 
@@ -64,7 +82,7 @@ def curriculum_starts(
         count: how many.
         seed: of the first; start i has seed + i.
         options: of the world; its space is A unless it says otherwise.
-        placed: share of the starts at which the first block stands in its goal already.
+        shares: which of them begin otherwise.
     """
     settings = {"space": "A", "contact": "convex", **options}
     parts = []
@@ -74,9 +92,11 @@ def curriculum_starts(
             venv.reset(seed=seed + first)
             everyone = np.arange(size)
             curriculum.check(venv.unwrapped.driver)
-            curriculum.intervene(venv.unwrapped.driver, everyone)
-            if placed:
-                _place_first(venv, everyone[: round(placed * size)])
+            drawn = everyone[round(shares.plain * size) :]
+            if len(drawn):
+                curriculum.intervene(venv.unwrapped.driver, drawn)
+            if shares.placed:
+                _place_first(venv, everyone[size - round(shares.placed * size) :])
             parts.append(_plain(venv.unwrapped.world.save(everyone)))
         finally:
             venv.close()

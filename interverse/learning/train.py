@@ -13,24 +13,25 @@ import torch
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.code import claim_run
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.files.atomic import storage, write_json
-from interverse.core.files.json_text import read_json, read_json_object
+from interverse.core.files.json_text import read_json
 from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, curriculum_starts, make_arena
+from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
 from interverse.worlds.trifinger import device as device_worlds
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
-_WEIGHTS, _CARD, _CURVE = "checkpoint.safetensors", "checkpoint.json", "curve.json"
+_CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
 
 
 def trained_steps(folder: Path) -> int:
     """Returns the steps that a run has learned from so far."""
-    return int(read_json_object(folder / _CARD)["steps"]) if (folder / _CARD).exists() else 0
+    path = folder / _CHECKPOINT
+    return int(read_safetensors(path)["count"][0]) if path.exists() else 0
 
 
 @final
@@ -47,6 +48,7 @@ class DeviceTrain:
         checkpoint_every: updates between checkpoints. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
+        plain: share of the starts that the curriculum leaves as the task has them, those of P0.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -66,6 +68,7 @@ class DeviceTrain:
     allow_other_code: bool = False
     brief: float = 0.75
     placed: float = 0.0
+    plain: float = 0.1
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,7 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
-        for name in ("brief", "placed"):
+        for name in ("brief", "placed", "plain"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidValueError(
                     explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
@@ -103,7 +106,7 @@ def train_on_device(
             1 if config.curriculum == 0 else config.starts,
             seed=config.seed << 32,
             options=config.options,
-            placed=config.placed,
+            shares=StartShares(placed=config.placed, plain=config.plain),
         )
     short = round(config.brief * _GROUPS)
     arena = make_arena(
@@ -169,31 +172,24 @@ def run_record(config: DeviceTrain, arena: device_worlds.DeviceArena) -> dict[st
 
 
 def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:
-    """Writes weights and optimiser, then the card that makes them count."""
-    tensors = {f"network.{k}": v for k, v in learner.network.state_dict().items()}
-    for number, held in learner.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{k}": v for k, v in held.items()}
-    write_safetensors(folder / _WEIGHTS, {k: v.detach().cpu() for k, v in tensors.items()})
-    write_json(folder / _CARD, {"steps": learner.steps, "rate": learner.rate})
+    """Writes the learning curve, then the checkpoint that makes it count."""
     write_json(folder / _CURVE, curve)
+    write_safetensors(folder / _CHECKPOINT, learner.save())
 
 
 def _resume(folder: Path, learner: DevicePpo) -> list[dict[str, Any]]:
     """Loads the folder's checkpoint, if there is one; returns the learning curve so far."""
-    if not (folder / _CARD).exists():
+    if not (folder / _CHECKPOINT).exists():
         return []
-    read = read_safetensors(folder / _WEIGHTS)
-    tensors = {name: tensor.to(learner.arena.device) for name, tensor in read.items()}
-    part = {k.removeprefix("network."): v for k, v in tensors.items() if k.startswith("network.")}
-    learner.network.load_state_dict(part)
-    state = learner.optimizer.state_dict()
-    held: dict[int, dict[str, Any]] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, key = name.split(".", 2)
-            held.setdefault(int(number), {})[key] = value
-    learner.optimizer.load_state_dict({**state, "state": held})
-    card = read_json_object(folder / _CARD)
-    learner.steps, learner.rate = card["steps"], card["rate"]
+    saved = read_safetensors(folder / _CHECKPOINT)
+    try:
+        learner.restore(saved)
+    except (KeyError, ValueError, RuntimeError) as error:
+        raise FileFormatError(
+            explain(
+                f"{folder / _CHECKPOINT} is no checkpoint of this run: {error}",
+                fix="Remove it to begin again",
+            )
+        ) from error
     curve: list[dict[str, Any]] = read_json(folder / _CURVE)
-    return curve
+    return [row for row in curve if row["steps"] <= learner.steps]

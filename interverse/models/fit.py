@@ -23,6 +23,8 @@ class Fit:
 
     epochs: int = 100
     """Per stage."""
+    pretrain_epochs: int | None = None
+    """nll: epochs of its first stage, by far the dearest, if not as many."""
     batch_size: int = 512
     learning_rate: float = 5e-4
     seeds: tuple[int, ...] = (0,)
@@ -64,6 +66,10 @@ class Fit:
                 raise InvalidValueError(
                     explain(f"{name} must be at least 1, got {getattr(self, name)}")
                 )
+        if self.pretrain_epochs is not None and self.pretrain_epochs < 1:
+            raise InvalidValueError(
+                explain(f"pretrain_epochs must be at least 1, got {self.pretrain_epochs}")
+            )
         if not self.learning_rate > 0:
             raise InvalidValueError(explain(f"learning_rate must be > 0, got {self.learning_rate}"))
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -72,6 +78,11 @@ class Fit:
             raise InvalidValueError(
                 explain("tensorboard=True needs a folder", fix="Pass out='runs/name'")
             )
+
+    def epochs_of(self, stage: str) -> int:
+        """Returns the epochs of a stage by name."""
+        fewer = self.pretrain_epochs if stage == "pretrain" else None
+        return self.epochs if fewer is None else fewer
 
     def decides(self) -> dict[str, Any]:
         """Returns the fields that decide the result, for comparison with a saved run."""
@@ -86,7 +97,8 @@ class Fit:
             "sample_latents",
             "precision",
         )
-        return {name: getattr(self, name) for name in names}
+        own = {} if self.pretrain_epochs is None else {"pretrain_epochs": self.pretrain_epochs}
+        return {name: getattr(self, name) for name in names} | own
 
 
 @final

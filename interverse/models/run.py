@@ -92,10 +92,11 @@ class Run:
         work = StageWork(self.learner, stage, self.how, self.seeds)
         if found is not None and found.epoch > 0:
             work.restore(found)
-        for epoch in range(work.epoch, self.how.epochs):
+        epochs = self.how.epochs_of(stage.name)
+        for epoch in range(work.epoch, epochs):
             report = work.run_epoch()
             self.history.append(report.row())
-            last = epoch + 1 == self.how.epochs
+            last = epoch + 1 == epochs
             if self.progress_folder is not None and (
                 last or (epoch + 1) % self.how.checkpoint_every == 0
             ):

@@ -52,7 +52,7 @@ from interverse.scm.variable import Variable
 from interverse.worlds.world import engine_of
 
 _LOG = logging.getLogger(__name__)
-_MOST = 2_000_000  # episodes of one call
+MOST_EPISODES = 2_000_000  # episodes of one call
 RESULT_FILE = "results.parquet"
 EVALUATION_FILE = "evaluation.parquet"  # of a training run, one step a checkpoint
 COMMAND_FILE = "command.json"  # apart from the table: how it was asked for changes no score
@@ -155,17 +155,19 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
 def _check_counts(*, protocols: int, **counts: int) -> None:
     """Raises unless the numbers are whole, from 1, and an evaluation that can end."""
     for name, count in counts.items():
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST:
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_EPISODES:
             raise InvalidValueError(
-                explain(f"{name} is {count!r}", allowed=f"a whole number from 1 to {_MOST:,}")
+                explain(
+                    f"{name} is {count!r}", allowed=f"a whole number from 1 to {MOST_EPISODES:,}"
+                )
             )
     total = counts["episodes"] * counts["seeds"] * protocols
-    if total > _MOST:
+    if total > MOST_EPISODES:
         raise InvalidValueError(
             explain(
                 f"{counts['episodes']} episodes x {counts['seeds']} seeds x {protocols} protocols "
                 f"are {total:,} episodes",
-                allowed=f"at most {_MOST:,} in one call",
+                allowed=f"at most {MOST_EPISODES:,} in one call",
             )
         )
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import final
 
 from interverse.agents.train import Train, train, world_options
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_whole
 from interverse.core.files.atomic import write_json
-from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, evaluate
+from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, MOST_EPISODES, evaluate
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
 from interverse.results.provenance import command
@@ -33,10 +33,7 @@ class TrainAndEvaluate(Train):
         if not self.evaluate_protocols:
             first = select_protocols(self.task)[0].name
             object.__setattr__(self, "evaluate_protocols", first)
-        if self.evaluate_episodes < 0:
-            raise InvalidValueError(
-                explain(f"evaluate_episodes is {self.evaluate_episodes}", allowed="0 or more")
-            )
+        check_whole(self.evaluate_episodes, "evaluate_episodes", MOST_EPISODES, least=0)
 
 
 def train_and_evaluate(config: TrainAndEvaluate, *, progress: bool = False) -> Path:

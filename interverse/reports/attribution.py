@@ -20,9 +20,16 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Moment, apply
 from interverse.actors.uniform import Regional
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import Noise, check_seed
 from interverse.envs import make_vec
+from interverse.envs.make import check_options
 from interverse.metrics import bootstrap
 from interverse.protocols.factors import Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Condition = tuple[str, ...]  # the factors intervened on; empty for the episode as it is
 Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode
+_MOST_EPISODES, _MOST_PAIRS = 100_000, 1000
 _FORMAT = "interverse-attribution-1"
 _PROTOCOL = Protocol(name="attribution")  # what the rows of replays are called
 
@@ -219,11 +227,8 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
     >>> list(found.scores)
     [(), ('box/mass',)]
     """
-    for name, count, least in (("episodes", episodes, 1), ("pairs", pairs, 0)):
-        if not isinstance(count, int) or isinstance(count, bool) or count < least:
-            raise InvalidValueError(
-                explain(f"{name} is {count!r}", allowed=f"a whole number from {least}")
-            )
+    check_whole(episodes, "episodes", _MOST_EPISODES)
+    check_whole(pairs, "pairs", _MOST_PAIRS, least=0)
     trained = policy_world(policy)
     given = trained.with_options(options)
     stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
@@ -251,6 +256,7 @@ class _Replays:
         self._policy, self._task, self._seed = policy, task, seed
         self._episodes = episodes
         self._count = min(episodes, ROWS)
+        check_options(task, options)
         settings = {"threads": 1, **options}
         self._venv: Any = make_vec(task, self._count, autoreset_mode="disabled", **settings)
         self._driver = self._venv.unwrapped.driver

@@ -6,7 +6,6 @@ names and the shapes of its weights, which Torch reads with `weights_only`.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping
 from typing import Any, final
@@ -14,8 +13,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import explain, missing_extra
-from interverse.core.files.zip_archive import open_zip
+from interverse.core.errors import missing_extra
+from interverse.core.files.torch_file import read_torch
 from interverse.rollouts.exported import Activation, Card, ExportedPolicy
 from interverse.rollouts.policy_card import (
     check_bounds,
@@ -75,7 +74,8 @@ def third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | G
     if home not in _KINDS or card.get("use_sde"):
         raise ValueError(f"its policy is of {home}, use_sde {card.get('use_sde')}")
     hidden, last, squash, usual = _KINDS[home]
-    tensors = _tensors(weights)
+    found = read_torch(weights, "policy.pth")
+    tensors = {str(name): part for name, part in found.items() if isinstance(part, torch.Tensor)}
     names = [hidden.format(i) for i in range(_DEEPEST) if f"{hidden.format(i)}.weight" in tensors]
     names += [last] if last else []
     kept: dict[str, Any] = {}
@@ -99,23 +99,6 @@ def third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | G
         kept,
     )
     return policy if start is None else GreedyPolicy(policy, start)
-
-
-def _tensors(data: bytes) -> dict[str, Any]:
-    """Returns the state dict in `policy.pth`; its tensors are as large as their bytes."""
-    with open_zip(data, "policy.pth"):
-        pass  # its members stay within limits
-    try:
-        found = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except Exception as error:  # Torch raises whatever its unpickler does, pickle.UnpicklingError
-        raise ValueError(f"policy.pth: {str(error).splitlines()[0]}") from error
-    if not isinstance(found, Mapping):
-        raise ValueError("policy.pth is no state dict")
-    out = {str(name): part for name, part in found.items() if isinstance(part, torch.Tensor)}
-    for name, part in out.items():
-        if part.numel() * part.element_size() > part.untyped_storage().nbytes():
-            raise ValueError(explain(f"{name} is larger than its bytes"))
-    return out
 
 
 def _actions(space: Mapping[str, Any], width: int) -> tuple[list[float], list[float], int | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from interverse.core.errors import InterventionError
 from interverse.core.rng import generator
 from interverse.rollouts.evidence import (
     MANY_EDGES,
@@ -25,6 +26,7 @@ _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
 _NEARBY = 0.4  # how often a value near the present one is tried
 _OTHER_ACTIONS = 4
+_ROUNDS = 125  # of starts, one a world, for an edge that acts at the start of an episode alone
 
 
 def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTrial]:
@@ -42,7 +44,34 @@ def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTr
             break
         kept = needed(trial, bench.run(trial))
         out += [kept] if kept.changes else []
+    few = bench.declared.number_of_edges() <= MANY_EDGES
+    for parent, child in bench.evidence.missing_edges(bench.graph) if few else ():
+        if not child.endswith(NEXT) and not bench.driver.variables[parent].read_only:
+            out += _at_some_start(bench, parent, child, start)
     return out
+
+
+def _at_some_start(bench: WitnessBench, parent: str, child: str, start: int) -> list[WitnessTrial]:
+    """Returns a trial for an edge that acts in few starts: each world tries one of its own."""
+    driver, everyone = bench.driver, np.arange(bench.room + 1)
+    rng = generator(seed=start, name=f"witness/{parent}/{child}")
+    for number in range(_ROUNDS):
+        seeds = list(range(start + number * len(everyone), start + (number + 1) * len(everyone)))
+        driver.reset(everyone, seeds=seeds)
+        variable = _of_fact(driver.variables[parent])
+        value = plain(_value(variable, bench.fact[parent], rng, near=True))
+        as_drawn = np.array(driver.host_values[child])
+        try:
+            driver.reset(everyone, seeds=seeds, do={parent: value}, check=False)
+        except InterventionError:
+            continue
+        differs = (np.asarray(driver.host_values[child]) != as_drawn).reshape(len(seeds), -1)
+        for seed in np.asarray(seeds)[differs.any(axis=1)].tolist():
+            change = WitnessChange({parent: value})
+            trial = WitnessTrial(seed, [], [], [change], at_reset=True)
+            if bench.run(trial)[0].edges:
+                return [trial]
+    return []
 
 
 def needed(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
@@ -61,8 +90,9 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     which, seed = number % len(scenarios), 100 + number
     bench.arrange(seed, [])
     ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
-    if number % 10**4 >= len(scenarios) and not any(ahead):
-        which = len(scenarios) - 1  # nothing is left that a step could show
+    unseen = bench.evidence.missing_variables(bench.world.variables)
+    if number % 10**4 >= len(scenarios) and not (any(ahead) or unseen):
+        which = len(scenarios) - 1  # nothing is left that a situation could show
     rng = generator(seed=number, name="witness")
     before, action = [], None
     for kind, what in scenarios[which](bench.fact, rng):
@@ -80,7 +110,8 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     changes = list(_changes(bench, rng))
     if not changes:
         return None
-    unseen = bench.evidence.missing_variables(bench.world.variables)
+    while len(changes) < bench.room:  # no world is left idle
+        changes += list(_changes(bench, rng))[: bench.room - len(changes)]
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
     left = left if any(ahead) or unseen or number % 10**4 < len(scenarios) else 0
     actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
@@ -104,7 +135,7 @@ def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple
 def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessChange]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
-    edges = _some_of_each_kind(graph, bench.evidence.missing_edges(graph), rng)
+    edges = _missing(bench, rng)
     wanted = {(now(a), _mediators(graph, a, b)) for a, b in edges if not a.endswith(NEXT)}
     wanted |= {(name, frozenset()) for name in bench.evidence.missing_variables(variables)}
     wanted |= {(name, frozenset()) for edge in edges for name in _upstream(graph, edge)}
@@ -120,11 +151,10 @@ def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessC
             yield WitnessChange({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
 
 
-def _some_of_each_kind(
-    graph: CausalGraph, edges: list[Edge], rng: np.random.Generator
-) -> list[Edge]:
-    """Returns the edges; of a graph with very many, one of each kind."""
-    if graph.number_of_edges() <= MANY_EDGES:
+def _missing(bench: WitnessBench, rng: np.random.Generator) -> list[Edge]:
+    """Returns the edges without a witness; of a graph with very many, one of each kind."""
+    edges = bench.evidence.missing_edges(bench.graph)
+    if bench.graph.number_of_edges() <= MANY_EDGES:
         return edges
     order = [edges[i] for i in rng.permutation(len(edges))]
     return list({edge_kind(edge): edge for edge in order}.values())

@@ -60,6 +60,8 @@ class WitnessBench:
         self.driver: Driver = self.env.unwrapped.driver
         self.driver.skips_diverged = True
         self.world = self.driver.world
+        # Pictures cost the most: steps and interventions go without, `look` takes what it needs.
+        self.observe, self.world.observe = self.world.observe, dict  # type: ignore[method-assign]
         self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)
@@ -79,6 +81,11 @@ class WitnessBench:
         return self.graph
 
     @property
+    def room(self) -> int:
+        """How many changes run side by side."""
+        return len(self._everyone) - 1
+
+    @property
     def fact(self) -> Mapping[str, NDArray[Any]]:
         """The present values of world 0."""
         return FirstWorld(self.driver.host_values)
@@ -86,9 +93,8 @@ class WitnessBench:
     def run(self, trial: WitnessTrial) -> list[Evidence]:
         """Runs a trial and returns what each of its changes added to the evidence."""
         out: list[Evidence] = []
-        room = len(self._everyone) - 1
-        for start in range(0, len(trial.changes), room):
-            out += self._run(trial, trial.changes[start : start + room])
+        for start in range(0, len(trial.changes), self.room):
+            out += self._run(trial, trial.changes[start : start + self.room])
         return out
 
     def _run(self, trial: WitnessTrial, changes: Sequence[WitnessChange]) -> list[Evidence]:
@@ -129,7 +135,7 @@ class WitnessBench:
             count = len(self._everyone)
             step = int(self.driver.steps[0])
             actions = (
-                np.asarray(policy(self.world.observe()))
+                np.asarray(policy(self.observe()))
                 if policy
                 else np.stack([some_action(self.world, int(self.driver.seeds[0]), step)] * count)
             )
@@ -246,7 +252,7 @@ class _Rows:
         todo = [i for i in alive if self.changes[i].name and self._unseen(i)]
         if not todo:
             return
-        parts = list(_observed(bench.world))
+        parts = list(_observed(bench))
         for i in todo:
             if self._unseen(i) and any(_differ(part[i + 1], part[0]) for part in parts):
                 self._see(i)
@@ -299,11 +305,11 @@ def _moved(values: Mapping[str, NDArray[Any]], count: int) -> tuple[list[set[str
     return clearly, at_all
 
 
-def _observed(world: Any) -> Iterator[NDArray[Any]]:
+def _observed(bench: WitnessBench) -> Iterator[NDArray[Any]]:
     """Yields what can be observed, (N, ...) each; info that repeats a variable does not count."""
-    score = world.score()
-    info = {name: part for name, part in score.info.items() if name not in world.variables}
-    for tree in (world.observe(), score.reward, score.terminated, info):
+    score, known = bench.world.score(), bench.world.variables
+    info = {name: part for name, part in score.info.items() if name not in known}
+    for tree in (bench.observe(), score.reward, score.terminated, info):
         yield from _leaves(tree)
 
 

@@ -115,7 +115,7 @@ class Store:
             key: asarray(np.repeat(np.asarray(rows), num_worlds, axis=0))
             for key, rows in one.items()
         }
-        self._start = {key: asarray(np.array(rows)) for key, rows in one.items()}
+        self.start = {key: asarray(np.array(rows)) for key, rows in one.items()}
         self._stamps = dict.fromkeys(self.rows, 0)
         self._cache: dict[str, _Cached] = {}
         self._writers: list[_Writer] = []
@@ -248,7 +248,7 @@ class Store:
         """Puts the rows of the start back; simulators are reset by whoever owns them."""
         where = self.index(worlds)
         for key, rows in self.rows.items():
-            rows[where] = self._start[key]
+            rows[where] = self.start[key]
         self.touch(self.rows)
 
     def update(self, values: Mapping[str, Array], worlds: Index) -> None:

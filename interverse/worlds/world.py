@@ -10,13 +10,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
@@ -35,6 +42,7 @@ Observation = Any  # an array (N, ...) or a dict of them
 Scenario = Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Iterator[tuple[str, Any]]]
 
 NONE_REFUSED: Refusals = {}
+_MOST_STEPS, _MOST_THREADS = 10_000_000, 4096
 DEVICES = ("cpu", "torch", "cuda", "warp")
 
 
@@ -59,14 +67,9 @@ class WorldOptions:
             raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
         if self.device.partition(":")[0] not in DEVICES:
             raise UnknownNameError(unknown("device", self.device, DEVICES))
-        for name in ("threads", "max_steps"):
-            value = getattr(self, name)
-            least = 0 if name == "threads" else 1
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= least):
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed=f"a whole number from {least}")
-                )
+        if self.max_steps is not None:
+            check_whole(self.max_steps, "max_steps", _MOST_STEPS)
+        check_whole(self.threads, "threads", _MOST_THREADS, least=0)
 
 
 OptionsT = TypeVar("OptionsT", bound=WorldOptions)
@@ -123,6 +126,8 @@ class World(ABC):
     """N copies of a causal system. Subclasses are final and set the attributes below."""
 
     options_type: ClassVar[type[WorldOptions]] = WorldOptions
+    # options under which cameras are observed, where the default ones observe none
+    pixel_options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options

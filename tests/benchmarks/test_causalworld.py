@@ -11,7 +11,8 @@ from interverse.core.errors import UnknownNameError
 
 pytest.importorskip("torch")
 
-from interverse.benchmarks.causalworld.pages import released_scores
+from interverse.benchmarks.causalworld.answer import joined
+from interverse.benchmarks.causalworld.pages import released_scores, stored_records, summary
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 
@@ -68,6 +69,7 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
     assert "| 1 | 0.50 ± 0.20 |" in text
     assert "curriculum 2 seed 0: 2,345,678 steps." in text
     assert "mujoco_warp with convex contacts" in text
+    assert "| pushing | 1, 2 (0.90) | 1, 2 (0.60) |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
     assert not (tmp_path / "out" / "picking_bars.png").exists()
 
@@ -87,6 +89,17 @@ def test_results_that_are_kept_name_their_contacts() -> None:
     folder = Path(__file__).parents[2] / "results" / "causalworld"
     assert all(run["contact"] for run in json.loads((folder / "h200.json").read_text())["runs"])
     assert json.loads((folder / "h200_parity.json").read_text())["contact"] == "convex"
+
+
+def test_the_page_is_printed_from_the_kept_runs() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "causalworld_results.md").read_text()
+    assert page == summary(stored_records([root / "results" / "causalworld" / "h200.json"]))
+
+
+def test_runs_that_disagree_widen_the_interval() -> None:
+    mean, error, episodes = joined([(0.2, 0.01, 100), (0.8, 0.01, 100)])
+    assert (round(mean, 6), round(error, 6), episodes) == (0.5, 0.3, 200)
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:

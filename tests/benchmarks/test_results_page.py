@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from interverse.benchmarks.causalmbrl import results_page
+from interverse.benchmarks.causalmbrl.option_figures import (
+    OPTION_FIGURES,
+    option_section,
+    write_option_figures,
+)
 from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, knowledge_section
 from interverse.models.checkpoint import read_json
 
@@ -20,7 +26,7 @@ def test_the_page_is_printed_from_the_rows():
 
 
 def test_every_row_says_where_it_comes_from():
-    rows = [*RESULTS.glob("full/rows/*.json"), *RESULTS.glob("fits/*/seed-*.json")]
+    rows = [*RESULTS.glob("*/rows/*.json"), *RESULTS.glob("fits/*/seed-*.json")]
     assert rows
     for path in rows:
         record = read_json(path)
@@ -43,18 +49,37 @@ def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow
         "recovery": {"counterfactual": {"hits": counterfactual}},
     }
     return ResultRow(
-        world="w", options={}, model=model, loss="L", seed=seed, epochs=1, scores=scores
+        world="w", options={}, model=model, loss="L", seed=seed, epochs="1 epochs", scores=scores
     )
 
 
 def test_means_and_correlations_are_those_of_the_runs(monkeypatch):
     monkeypatch.setattr(results_page, "_yardsticks", lambda rows, names: iter(()))
     rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
-    _, (remark,), grid = knowledge_section(rows, "w")
-    assert "CF-H@1: -1.00 (10 runs)" in remark
-    assert grid[1][:3] == ["ae L", "10", "45 +- 29"]
-    assert "not given (9 runs)" in knowledge_section(rows[:9], "w")[1][0]
+    assert knowledge_section(rows, "w")[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
+    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", "-1.00 (10 runs)"]
+    assert results_page._overview(rows[:9])[1][3] == "not given (9 runs)"
 
 
 def test_a_missing_score_is_no_number():
     assert made("ae", 1, 1.0, 1.0).value("planning success") != pytest.approx(0.0)
+
+
+def test_option_figures_have_a_mark_per_seed_and_a_row_per_value(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [
+        replace(made(model, seed, 10.0 * seed, 0.0), options={"movement": value})
+        for model in ("ae", "gnn")
+        for value in ("static", "dynamic")
+        for seed in (1, 2, 3)
+    ]
+    skewness, movement = OPTION_FIGURES
+    assert not skewness.rows(rows)
+    assert not movement.rows(rows[:3])  # one value compares nothing
+    _, _, grid = option_section(rows, movement)
+    assert [line[:4] for line in grid[1:3]] == [
+        ["static", "ae L, 1 epochs", "3", "20 +- 8.2"],
+        ["static", "gnn L, 1 epochs", "3", "20 +- 8.2"],
+    ]
+    write_option_figures(tmp_path / "page.md", rows)
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["world_models_26.svg"]

@@ -65,6 +65,16 @@ def test_another_budget_in_the_same_folder_is_refused(tmp_path):
         reproduce(smoke(tmp_path, **chosen, epochs=2))
 
 
+def test_epochs_of_the_first_stage_belong_to_nll_and_to_the_record():
+    chosen = Settings(table=(3,), losses=("nll",), pretrain_epochs=2, epochs=5)
+    (row, *_) = chosen.rows()
+    assert chosen.budget_of(row).record()["pretrain_epochs"] == 2
+    assert "--pretrain-epochs 2" in chosen.command()
+    assert "pretrain_epochs" not in Settings(table=(3,)).budget_of(row).record()
+    with pytest.raises(InvalidValueError, match="no row has a first stage"):
+        Settings(table=(3,), losses=("contrastive",), pretrain_epochs=2)
+
+
 def test_no_gpu_is_said_in_one_line(tmp_path):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

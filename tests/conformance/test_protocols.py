@@ -10,6 +10,7 @@ import pytest
 
 import interverse as iv
 from interverse.actors.actor import apply
+from interverse.core.registry import Entry
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.select import select_protocols
 from interverse.worlds import WORLDS
@@ -87,3 +88,20 @@ def test_first_draws_are_accepted_as_often_as_in_the_original(venvs, key):
     rate, original = first_draw_acceptance(venv, protocol), RECORDED[key]["first_try_ok"]
     error = np.sqrt(original * (1 - original) / 60 + rate * (1 - rate) / venv.num_envs)
     assert rate >= original - 2 * error - 1e-9, (rate, original)
+
+
+MY_PROTOCOLS = """
+from interverse.protocols.protocol import Protocol
+
+MINE = (Protocol(name="heavy", variables={"box/mass": "B"}),)
+"""
+
+
+def test_a_protocol_is_one_file_and_one_row(tmp_path, monkeypatch):
+    """The walk: write a file, add a row, evaluate by name."""
+    (tmp_path / "my_protocols.py").write_text(MY_PROTOCOLS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(PROTOCOLS._rows, "tutorial/slider-v1", Entry("my_protocols:MINE"))
+    results = iv.evaluate("random", task="tutorial/slider-v1", protocols="heavy", episodes=3)
+    heavy = iv.make("tutorial/slider-v1").variables["box/mass"].space("B")
+    assert all(heavy.contains(mass) for mass in results.values("box/mass")[:, 0])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,12 @@ torch = pytest.importorskip("torch")
 
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
-from interverse.learning.starts import curriculum_starts, make_arena, protocol_starts  # noqa: E402
+from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 SMALL = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,))
+CHECKPOINT = "checkpoint.safetensors"
 OPTIONS = {"skip_frame": 3, "contact": "convex"}
 
 
@@ -63,19 +65,22 @@ def test_short_episodes_lie_in_the_time_of_whole_ones() -> None:
     assert ends == {0: 2, 2: 10, 4: 10}
 
 
-def test_some_starts_have_the_first_block_in_its_goal() -> None:
+def test_some_starts_are_plain_and_some_have_the_first_block_in_its_goal() -> None:
     starts = curriculum_starts(
         "trifinger/stacking2-v1",
         paper_curriculum(1),
         8,
         seed=0,
         options=OPTIONS,
-        placed=0.5,
+        shares=StartShares(placed=0.5, plain=0.25),
     )
     block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
     there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
-    assert there[:4].any()
-    assert not there[4:].any()
+    assert there[4:].any()
+    assert not there[:4].any()
+    goals = starts.rows["store/goal/position"][:, 0, :2]
+    assert (goals[0] == goals[1]).all(), "a quarter are the task's own"
+    assert (goals[2:] != goals[0]).any(axis=1).all()
 
 
 def test_features_tell_everything_and_are_exported() -> None:
@@ -115,7 +120,12 @@ def test_starts_of_a_protocol_are_those_of_evaluate() -> None:
     np.testing.assert_allclose(starts.rows["store/block/mass"][:, 0], [drawn[0], drawn[3]])
 
 
-def run(folder: Path, steps: int, **changes: object) -> Path:
+def run(
+    folder: Path,
+    steps: int,
+    report: Callable[[dict[str, Any]], None] | None = None,
+    **changes: object,
+) -> Path:
     config = DeviceTrain(
         task="trifinger/pushing-v1",
         out=folder,
@@ -126,16 +136,14 @@ def run(folder: Path, steps: int, **changes: object) -> Path:
         checkpoint_every=1,
         **{"settings": SMALL, **changes},  # type: ignore[arg-type]
     )
-    return train_on_device(config)
+    return train_on_device(config, report=report)
 
 
 def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     policy = run(tmp_path / "run", 64)
-    held = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
-    assert held["steps"] == 64
+    assert read_safetensors(tmp_path / "run" / CHECKPOINT)["count"][0] == 64
     run(tmp_path / "run", 128)
-    held = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
-    assert held["steps"] == 128
+    assert read_safetensors(tmp_path / "run" / CHECKPOINT)["count"][0] == 128
     assert ExportedPolicy.load(policy).card.trained["config"]["shaping"] == "progress"
     with pytest.raises(InvalidValueError, match="holds another run: seed"):
         run(tmp_path / "run", 128, seed=1)
@@ -145,10 +153,39 @@ def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     assert len(results.data) == 1
 
 
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    def killed(row: dict[str, Any]) -> None:
+        if row["steps"] == 800:  # the checkpoint is that of the report before
+            raise KilledError
+
+    changes = {
+        "curriculum": 2,
+        "options": {**OPTIONS, "max_steps": 20},
+        "settings": PpoSettings(horizon=2, epochs=1, minibatches=2, hidden=(8,)),
+    }
+    whole = run(tmp_path / "whole", 960, **changes)
+    with pytest.raises(KilledError):
+        run(tmp_path / "killed", 960, killed, **changes)
+    again = run(tmp_path / "killed", 960, **changes)
+    assert tree_bytes(again) == tree_bytes(whole)
+    ends = [read_safetensors(tmp_path / name / CHECKPOINT) for name in ("whole", "killed")]
+    assert ends[0].keys() == ends[1].keys()
+    for name, part in ends[0].items():
+        assert torch.equal(part, ends[1][name]), name
+
+
+def tree_bytes(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
     policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
-    held = read_safetensors(tmp_path / "run" / "checkpoint.safetensors")
+    held = read_safetensors(tmp_path / "run" / CHECKPOINT)
     more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
     assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
@@ -196,3 +233,23 @@ def test_the_world_itself_runs_on_warp() -> None:
     for action in np.random.default_rng(0).uniform(-1, 1, (5, 3, 9)).astype(np.float32):
         seen = [venv.step(action)[0] for venv in (mine, other)]
         np.testing.assert_allclose(seen[0], seen[1], atol=1e-4)
+
+
+def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
+    from interverse.learning.shaping import shaped_reward
+    from interverse.worlds.trifinger.device import ArenaView
+
+    def view(place: float, height: float) -> ArenaView:
+        blocks = torch.tensor([[[0.0, 0.0, 0.0325], [place, 0.0, height]]])
+        goals = torch.tensor([[[0.0, 0.0, 0.0325], [0.0, 0.0, 0.0975]]])
+        sizes, turns = torch.full((1, 2, 3), 0.065), torch.tensor([[[0.0, 0.0, 0.0, 1.0]] * 2])
+        tips, none = blocks[:, 1, None].expand(1, 3, 3), torch.zeros(1, 0)
+        return ArenaView(tips, blocks, turns, goals, sizes, torch.zeros(1), none, none)
+
+    def earned(height: float) -> float:
+        near, far, still = view(0.10, height), view(0.12, height), torch.zeros(1, 9)
+        moved = shaped_reward("stacking2", far, near, still)
+        return float(moved - shaped_reward("stacking2", near, near, still))
+
+    assert abs(earned(0.0325)) < 1e-4
+    assert earned(0.0975) == pytest.approx(2.0, abs=1e-3)

@@ -280,6 +280,15 @@ def test_a_diverged_run_says_so(train, valid, tiny):
         fit_world_model(tiny(), how, train, valid)
 
 
+def test_the_first_stage_can_have_epochs_of_its_own(train, valid, tiny):
+    how = Fit(epochs=3, pretrain_epochs=1, batch_size=16, finetune=False)
+    (fitted,) = fit_world_model(tiny(loss="nll"), how, train, valid)
+    assert [row["stage"] for row in fitted.history] == ["pretrain"] + 3 * ["transition"]
+    assert Fit(epochs=3).decides() == {
+        name: value for name, value in how.decides().items() if name != "pretrain_epochs"
+    } | {"batch_size": 512, "finetune": True}
+
+
 def test_bar_and_curves_are_written(squares, tmp_path, tiny, capsys):
     train, valid = (ArraySource(*squares(3, 4, seed=s)[:2]) for s in (0, 1))
     how = Fit(epochs=1, batch_size=8, out=tmp_path, progress=True, tensorboard=True)

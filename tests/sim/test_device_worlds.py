@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import interverse as iv
@@ -24,6 +25,26 @@ def test_grids_on_tensors_keep_the_laws(name: str) -> None:
 def test_worlds_on_warp_keep_the_laws(name: str) -> None:
     pytest.importorskip("mujoco_warp")
     assert check(name, "warp") == BROKEN
+
+
+def test_solved_episodes_count_as_equal_whatever_their_last_decimals() -> None:
+    from tests.sim.device_parity import two_samples
+
+    solved, lost = np.full(32, 0.99992454), np.linspace(0.0, 0.9, 32)
+    one, other = np.concatenate([solved, lost]), np.concatenate([solved - 3e-7, lost])
+    assert two_samples(one, other)["p"] == 1.0
+    assert two_samples(one, other - 0.2)["p"] < 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_trained_policies_score_alike_on_warp() -> None:
+    pytest.importorskip("mujoco_warp")
+    from tests.sim.device_parity import compare
+
+    found = compare("pushing_2", "P5", "warp", 12, max_steps=200)
+    assert found["p"] > 0.001
+    assert abs(found["cpu"] - found["device"]) < max(3 * found["standard_error"], 0.05)
 
 
 def test_evaluate_and_rollout_read_tensors_that_numpy_cannot(monkeypatch) -> None:

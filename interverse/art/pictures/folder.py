@@ -21,6 +21,7 @@ from interverse.art.pictures.procedural import (
 from interverse.art.pictures.sets import Picture, PictureSet, check_index, check_size
 from interverse.art.textures.cache import cached, is_cached
 from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
+from interverse.core.files.limits import check_unfolded
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 # Names the two kinds of pictures are looked for under; the first ones are the original's.
@@ -178,6 +179,8 @@ def _decode(path: Path, size: int) -> Picture:
         raise missing_extra("Pillow", "control") from error
     try:
         with Image.open(path) as opened:
+            pixels, stored = opened.width * opened.height, path.stat().st_size
+            check_unfolded(path.name, unfolded=4 * pixels, stored=stored)
             image = opened.convert("RGB")
     except Exception as error:  # Pillow raises whatever its decoders do
         raise FileFormatError(

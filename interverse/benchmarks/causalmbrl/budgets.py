@@ -23,6 +23,7 @@ class Budget:
         test, zero_shot: episodes of 10 steps; each is one reference of the ranking.
         encoder: of the world models, whose embedding is `embedding` numbers an object.
         epochs: per stage.
+        pretrain_epochs: of the first stage of nll, if not as many.
         batch_size: transitions per update, in every training.
         reward_epochs, probe_epochs: of the reward predictor, and of the probe that reads states.
         episodes: planned per horizon.
@@ -36,6 +37,7 @@ class Budget:
     encoder: Size = "medium"
     embedding: int = 32
     epochs: int = 100
+    pretrain_epochs: int | None = None
     batch_size: int = 512
     reward_epochs: int = 50
     probe_epochs: int = 10
@@ -43,8 +45,8 @@ class Budget:
     trials: int = 6000
 
     def record(self) -> dict[str, Any]:
-        """Returns the fields as JSON values."""
-        return asdict(self)
+        """Returns the fields as JSON values; what is not set is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 _REDUCED = Budget(train=200, valid=40, zero_shot=2000, encoder="small", epochs=20)
@@ -74,11 +76,15 @@ _BUDGETS: Mapping[tuple[str, str], Budget] = MappingProxyType(
 )
 
 
-def budget(name: BudgetName, loss: Loss, *, epochs: int | None = None) -> Budget:
-    """Returns the sizes for a loss; `epochs` changes the number per stage.
+def budget(
+    name: BudgetName, loss: Loss, *, epochs: int | None = None, pretrain: int | None = None
+) -> Budget:
+    """Returns the sizes for a loss; `epochs` and `pretrain` change the numbers per stage.
 
     >>> budget("full", "nll").epochs, budget("reduced", "nll", epochs=3).epochs
     (100, 3)
     """
     found = _BUDGETS[name, loss]
+    if loss == "nll" and pretrain is not None:
+        found = replace(found, pretrain_epochs=pretrain)
     return found if epochs is None else replace(found, epochs=epochs)

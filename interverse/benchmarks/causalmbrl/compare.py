@@ -56,7 +56,10 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         "kind": about.kind,
         "budget": settings.budget,
         "epochs": settings.epochs,
-        "comparable": settings.budget == "full" and settings.epochs is None,
+        "pretrain_epochs": settings.pretrain_epochs,
+        "comparable": settings.budget == "full"
+        and settings.epochs is None
+        and settings.pretrain_epochs is None,
         "cells": cells,
         "recovery": _recovery(settings.worlds(number), records),
         "discovery": _discovery(settings, number),

@@ -15,7 +15,14 @@ from typing import Any, final
 import numpy as np
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.pages import Section, numbers, written_page
+from interverse.benchmarks.causalmbrl.dynamics_track import dynamics_section
+from interverse.benchmarks.causalmbrl.option_figures import (
+    OPTION_FIGURES,
+    mean_text,
+    option_section,
+    write_option_figures,
+)
+from interverse.benchmarks.causalmbrl.pages import Grid, Section, numbers, written_page
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.core.files import atomic
 from interverse.models.checkpoint import read_json
@@ -23,6 +30,7 @@ from interverse.models.checkpoint import read_json
 _LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 _SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}
 _FEWEST = 10  # models and seeds below which a correlation says nothing
+_BESIDE = ("CF-H@1", "graph F1", "planning success")
 _YARDSTICKS = ("true world", "true world, other noise", "copy of the fact")
 
 
@@ -36,13 +44,13 @@ class ResultRow:
     model: str
     loss: str
     seed: int
-    epochs: int
+    epochs: str
     scores: Mapping[str, Any]
 
     @property
     def label(self) -> str:
-        """Model and loss, for tables."""
-        return f"{self.model} {self.loss}"
+        """Model, loss and epochs, for tables."""
+        return f"{self.model} {self.loss}, {self.epochs}"
 
     def value(self, name: str) -> float:
         """Returns a score by its short name; NaN where it was not made."""
@@ -58,6 +66,7 @@ class ResultRow:
 _PATHS = {
     "H@1 after 1": ("ranking", "1", "hits"),
     "H@1 after 5": ("ranking", "5", "hits"),
+    "H@1 after 1, published rule": ("ranking", "1", "published_hits"),
     "planning success": ("planning", "5", "open", "success"),
     "CF-H@1": ("recovery", "counterfactual", "hits"),
     "effect error": ("recovery", "counterfactual", "effect_error"),
@@ -83,11 +92,27 @@ def load_rows(folder: Path) -> list[ResultRow]:
                     model=record["model"],
                     loss=_LABELS[record["loss"]] if variant == "model" else variant,
                     seed=record["seed"],
-                    epochs=record["sizes"]["epochs"],
+                    epochs=_epochs(record["sizes"]),
                     scores=scores,
                 )
             )
     return out
+
+
+def _epochs(sizes: Mapping[str, Any]) -> str:
+    """Returns the epochs of a training in words, from its sizes or from a table's content."""
+    told = f"{sizes['epochs']} epochs"
+    first = sizes.get("pretrain_epochs")
+    told = told if first is None else f"{first} epochs of pretraining, {told} of the transition"
+    small = sizes.get("encoder", "medium") != "medium"
+    return f"{told}, {sizes['train']} episodes and a small encoder" if small else told
+
+
+def _budget(content: Mapping[str, Any]) -> str:
+    """Returns what a table's rows have less than the paper's, "" where nothing."""
+    if content["budget"] != "full":
+        return f", {content['budget']} budget"
+    return "" if content["comparable"] else f", {_epochs(content)}"
 
 
 def beside(folder: Path) -> tuple[int, int]:
@@ -121,30 +146,28 @@ def table_sections(folder: Path) -> Iterator[Section]:
             runs = [len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"]
             told = f"Runs a row: {min(runs)} to {max(runs)}" if runs else "Baselines alone"
             judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
-            epochs = "" if content["epochs"] is None else f" at {content['epochs']} epochs a stage"
+            less = _budget(content)
             remark = (
-                f"{told}{epochs}; {sum(judged)} of {len(judged)} differences have an interval"
+                f"{told}{less}; {sum(judged)} of {len(judged)} differences have an interval"
                 " without 0."
             )
-            title = f"Table {content['table']}, {world}{epochs}"
+            if less:
+                remark += " The paper trained 100 epochs a stage on 1000 episodes."
+            title = f"Table {content['table']}, {world}{less}"
             yield title, [remark], numbers(cells)
 
 
 def knowledge_section(rows: Sequence[ResultRow], world: str) -> Section:
     """Returns prediction beside what a model knows of causes, with the yardsticks first."""
     mine = [row for row in rows if row.world == world and not row.options]
-    names = list(_PATHS)
+    names = [name for name in _PATHS if "published" not in name]
     grid = [["model", "runs", *names]]
     grid += [[name, "", *line] for name, line in _yardsticks(mine, names)]
     for label in sorted({row.label for row in mine}):
         own = [row for row in mine if row.label == label]
-        cells = [_mean_text([row.value(name) for row in own]) for name in names]
+        cells = [mean_text([row.value(name) for row in own]) for name in names]
         grid.append([label, str(len(own)), *cells])
-    told = [
-        f"{name}: {_correlated(mine, 'H@1 after 1', name)}"
-        for name in ("CF-H@1", "graph F1", "planning success")
-    ]
-    remark = "Rank correlation over runs of H@1 after 1 step with " + "; ".join(told) + "."
+    remark = "The true world in a model's place is the ceiling; +- is the deviation over runs."
     return f"Prediction and causes in {world}", [remark], grid
 
 
@@ -165,35 +188,12 @@ def _yardsticks(rows: Sequence[ResultRow], names: Sequence[str]) -> Iterator[tup
         yield yardstick, [f"{np.mean(values[n]):.3g}" if n in values else "" for n in names]
 
 
-def _mean_text(values: Sequence[float]) -> str:
-    kept = np.array([value for value in values if np.isfinite(value)])
-    if not len(kept):
-        return ""
-    spread = f" +- {kept.std():.2g}" if len(kept) > 1 else ""
-    return f"{kept.mean():.3g}{spread}"
-
-
 def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> str:
     pairs = np.array([(row.value(x), row.value(y)) for row in rows]).reshape(-1, 2)
     pairs = pairs[np.isfinite(pairs).all(1)]
     if len(pairs) < _FEWEST or (pairs.std(0) == 0).any():
         return f"not given ({len(pairs)} runs)"
     return f"{float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]):.2f} ({len(pairs)} runs)"
-
-
-def option_section(rows: Sequence[ResultRow], option: str, title: str) -> Section:
-    """Returns H@1 by both rules and planning by the values of one option (Figures 24 and 26)."""
-    fields = ("H@1 after 1", "H@1 after 5", "planning success")
-    grid = [["value", "model", "runs", *fields]]
-    mine = [row for row in rows if set(row.options) == {option}]
-    for value in sorted({str(row.options[option]) for row in mine}):
-        for label in sorted({row.label for row in mine}):
-            own = [r for r in mine if str(r.options[option]) == value and r.label == label]
-            if own:
-                cells = [_mean_text([row.value(name) for row in own]) for name in fields]
-                grid.append([value, label, str(len(own)), *cells])
-    worlds = ", ".join(sorted({row.world for row in mine}))
-    return title, [f"{worlds}, option `{option}`; +- is the deviation over seeds."], grid
 
 
 def results_page(folder: Path) -> str:
@@ -210,34 +210,41 @@ def results_page(folder: Path) -> str:
             " printed number in brackets; +- is the standard deviation over runs; a star marks a"
             " difference whose 95 % interval by Welch has no 0 in it. The commands of all rows,"
             " made and missing, are in `results/causalmbrl/README.md`.",
-            f"Do models that predict well also know what causes what? With {len(rows)} runs of"
-            f" {len({row.label for row in rows})} models the question is open; correlations are"
-            f" given from {_FEWEST} runs in one world on.",
+            "Do models that predict well also know what causes what? The table gives rank"
+            " correlations over runs of H@1 after one step with what a model knows and can do,"
+            f" from {_FEWEST} runs in one world on. Runs differ in model, loss, epochs and seed, so"
+            " a correlation says whether prediction may stand for the rest, not why.",
         ],
-        [["runs", "models", "worlds"], _sizes(rows)],
+        _overview([row for row in rows if not row.options]),
     )
     worlds = sorted({row.world for row in rows if not row.options})
     sections = [opening, *(knowledge_section(rows, world) for world in worlds)]
-    for option, title in (
-        ("skewness", "Figure 24: skewness of the chances"),
-        ("movement", "Figure 26: objects that move from episode to episode"),
-    ):
-        section = option_section(rows, option, title)
-        if len(section[2]) > 1:
-            sections.append(section)
+    placed = {}
+    for figure in OPTION_FIGURES:
+        if figure.rows(rows):
+            sections.append(option_section(rows, figure))
+            placed[figure.title] = figure.file
+    states = dynamics_section(folder / "dynamics")
+    sections += [states] if states else []
     sections += list(table_sections(folder))
     title = "World models beside the paper, and what they know of causes"
-    return written_page(title, sections, ())[0]
+    return written_page(title, sections, (), placed)[0]
 
 
-def _sizes(rows: Sequence[ResultRow]) -> list[str]:
-    models = {row.label for row in rows}
-    return [str(len(rows)), str(len(models)), str(len({row.world for row in rows}))]
+def _overview(rows: Sequence[ResultRow]) -> Grid:
+    """Returns a line per world: its runs and models, and what goes with prediction."""
+    grid = [["world", "runs", "models", *_BESIDE]]
+    for world in sorted({row.world for row in rows}):
+        mine = [row for row in rows if row.world == world]
+        told = [_correlated(mine, "H@1 after 1", name) for name in _BESIDE]
+        grid.append([world, str(len(mine)), str(len({row.label for row in mine})), *told])
+    return grid
 
 
 def main(words: Sequence[str]) -> None:
-    """Writes the page."""
+    """Writes the page and its figures."""
     folder, page = (Path(word) for word in words)
+    write_option_figures(page, load_rows(folder))
     atomic.write_text(page, results_page(folder))
 
 

@@ -10,9 +10,17 @@ from pathlib import Path
 from interverse.benchmarks.causalmbrl.budgets import Budget, BudgetName, budget
 from interverse.benchmarks.causalmbrl.published import TABLES, printed, table
 from interverse.benchmarks.causalmbrl.rows import LOSSES, MODELS, VARIANTS, MbrlRow
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.models.steps import Precision
 from interverse.models.world_model import Loss
+
+MOST_SEEDS, MOST_EPOCHS = 1000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +64,8 @@ class Settings:
     is one sample of difficulty."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    pretrain_epochs: int | None = None
+    """Epochs of the first stage of nll, by far the dearest, if not as many."""
     finetune: bool = True
     """Also train and score the NLL Finetuned models, two thirds of the work of the nll rows;
     Tables 17 and 18 do not print them."""
@@ -84,15 +94,13 @@ class Settings:
             for name in given:
                 if name not in names:
                     raise UnknownNameError(unknown(kind, name, names))
-        counts = {"seeds": self.seeds, "cpt_seeds": self.cpt_seeds, "epochs": self.epochs}
-        if not self.table or any(n is not None and n < 1 for n in counts.values()):
-            raise InvalidValueError(
-                explain(
-                    f"table is {self.table}, "
-                    + ", ".join(f"{name} is {n}" for name, n in counts.items()),
-                    allowed="at least one table, one seed, one draw, one epoch",
-                )
-            )
+        counts = {"seeds": MOST_SEEDS, "cpt_seeds": MOST_SEEDS, "epochs": MOST_EPOCHS}
+        counts["pretrain_epochs"] = MOST_EPOCHS
+        for name, most in counts.items():
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, most)
+        if not self.table:
+            raise InvalidValueError(explain("table is empty", allowed="at least one table"))
         if not self.rows():
             raise InvalidValueError(
                 explain(
@@ -100,6 +108,10 @@ class Settings:
                     f" {self.losses}, graphs {self.graphs}",
                     fix="vae has no contrastive loss, and Tables 17 and 18 have nll alone",
                 )
+            )
+        if self.pretrain_epochs is not None and all(row.loss != "nll" for row in self.rows()):
+            raise InvalidValueError(
+                explain("pretrain_epochs is given, but no row has a first stage", allowed="nll")
             )
 
     @property
@@ -111,7 +123,7 @@ class Settings:
 
     def budget_of(self, row: MbrlRow) -> Budget:
         """Returns the sizes in force for a row."""
-        return budget(self.budget, row.loss, epochs=self.epochs)
+        return budget(self.budget, row.loss, epochs=self.epochs, pretrain=self.pretrain_epochs)
 
     def worlds(self, number: int) -> tuple[str, ...]:
         """Returns the worlds of a table that were asked for."""

@@ -51,6 +51,7 @@ class Trainer:
         settings, budget = self.settings, self.settings.budget_of(row)
         how = Fit(
             epochs=budget.epochs,
+            pretrain_epochs=budget.pretrain_epochs,
             batch_size=budget.batch_size,
             seeds=tuple(seeds),
             device=settings.device,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from interverse.benchmarks.causalworld.answer import Mean, answer, half_width, joined, verdicts
 from interverse.core.files.json_text import read_json_object
 from interverse.results import Results
 
 Record = Mapping[str, Any]
-Mean = tuple[float, float, int]  # of scores, its standard error, episodes
 _SCORE = "last_fractional_success"
 
 
@@ -54,12 +53,32 @@ def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
 def write_pages(out: Path, records: Sequence[Record]) -> None:
     """Writes summary.md, and for every task its curves, radar and bars."""
     out.mkdir(parents=True, exist_ok=True)
-    lines = ["# CausalWorld: curricula against protocols", ""]
-    for task in dict.fromkeys(record["task"] for record in records):
-        mine = [record for record in records if record["task"] == task]
-        lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), "", *_verdict(mine)]
+    (out / "summary.md").write_text(summary(records))
+    for task, mine in _by_task(records).items():
         _draw(out, task, mine)
-    (out / "summary.md").write_text("\n".join(lines) + "\n")
+
+
+def summary(records: Sequence[Record]) -> str:
+    """Returns the page: which curriculum does best where, then a table of every task."""
+    tasks = _by_task(records)
+    scores = {task: _by_curriculum(mine) for task, mine in tasks.items()}
+    lines = ["# CausalWorld: curricula against protocols", "", *answer(scores)]
+    for task, mine in tasks.items():
+        lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), ""]
+        lines += verdicts(scores[task])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
+    tasks: dict[str, list[Record]] = {}
+    for record in records:
+        tasks.setdefault(record["task"], []).append(record)
+    return tasks
+
+
+def _by_curriculum(records: Sequence[Record]) -> dict[int, dict[str, Mean]]:
+    numbers = sorted({record["curriculum"] for record in records})
+    return {n: scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in numbers}
 
 
 def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:
@@ -68,7 +87,7 @@ def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:
     for record in records:
         for protocol, mean in _means(record).items():
             parts.setdefault(protocol, []).append(mean)
-    return {protocol: _joined(means) for protocol, means in parts.items()}
+    return {protocol: joined(means) for protocol, means in parts.items()}
 
 
 def _means(record: Record) -> dict[str, Mean]:
@@ -92,14 +111,6 @@ def _mean(values: Sequence[float]) -> Mean:
     return float(np.mean(values)), error, count
 
 
-def _joined(means: Sequence[Mean]) -> Mean:
-    """Returns the mean of all episodes of several runs."""
-    values, errors, counts = (np.array(part, dtype=float) for part in zip(*means, strict=True))
-    total = counts.sum()
-    error = np.sqrt(((counts * errors) ** 2).sum()) / total
-    return float((counts * values).sum() / total), float(error), int(total)
-
-
 def _table(task: str, records: Sequence[Record]) -> list[str]:
     """Returns the lines of a task's table: a row per curriculum, and one of the original's."""
     protocols = list(scores_by_protocol(records))
@@ -107,15 +118,22 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
         "| curriculum | " + " | ".join(protocols) + " |",
         "|---" * (len(protocols) + 1) + "|",
     ]
-    for number in sorted({record["curriculum"] for record in records}):
-        found = scores_by_protocol([r for r in records if r["curriculum"] == number])
-        cells = [_cell(found[name]) for name in protocols]
+    for number, found in _by_curriculum(records).items():
+        cells = [_cell(found[name]) if name in found else "" for name in protocols]
         lines.append(f"| {number} | " + " | ".join(cells) + " |")
+    for record in (record for record in records if "cpu_engine" in record):
+        title = f"{record['curriculum']}, seed {record['seed']} on the CPU engine"
+        found = record["cpu_engine"]["last_fractional_success"]
+        lines.append(f"| {title} | " + " | ".join(_plain(found, protocols)) + " |")
     for (name, number), scores in released_scores().items():
         if name == task:
-            cells = [f"{scores[p]:.2f}" if p in scores else "" for p in protocols]
-            lines.append(f"| {number}, released by the original | " + " | ".join(cells) + " |")
+            title = f"{number}, released by the original"
+            lines.append(f"| {title} | " + " | ".join(_plain(scores, protocols)) + " |")
     return lines
+
+
+def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
+    return [f"{scores[p]:.2f}" if p in scores else "" for p in protocols]
 
 
 def _runs(records: Sequence[Record]) -> list[str]:
@@ -129,7 +147,8 @@ def _runs(records: Sequence[Record]) -> list[str]:
     )
     return [
         f"Learned: {', '.join(told)}.",
-        f"Physics of training and tests: {', '.join(engines)}. Intervals are over episodes.",
+        f"Physics of training and tests: {', '.join(engines)}.",
+        "Intervals are over episodes, or over runs where these differ more.",
     ]
 
 
@@ -140,32 +159,9 @@ def _steps(record: Record) -> str:
     return f"{record['curve'][-1]['steps']:,} or more" if record["curve"] else "unknown"
 
 
-def _verdict(records: Sequence[Record]) -> list[str]:
-    """Returns what each wider curriculum gains and loses by protocol, with 95% intervals."""
-    lines, numbers = [], sorted({record["curriculum"] for record in records})
-    for one, other in itertools.pairwise(numbers):
-        before, after = (
-            scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in (one, other)
-        )
-        told = [f"{p} {_gain(before[p], after[p])}" for p in after if p in before]
-        lines += [f"Curriculum {other} minus {one}: {', '.join(told)}.", ""]
-    return lines
-
-
-def _gain(before: Mean, after: Mean) -> str:
-    """Returns a difference of means with its interval; a star marks one that excludes 0."""
-    gap, half = after[0] - before[0], float(np.hypot(_half(before), _half(after)))
-    return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + ("*" if abs(gap) > half else "")
-
-
-def _half(mean: Mean) -> float:
-    """Returns half the width of the 95% interval of a mean."""
-    return 1.96 * mean[1]
-
-
 def _cell(mean: Mean) -> str:
     """Returns a mean over episodes with its 95% interval."""
-    return f"{mean[0]:.2f} ± {_half(mean):.2f}"
+    return f"{mean[0]:.2f} ± {half_width(mean):.2f}"
 
 
 def _draw(out: Path, task: str, records: Sequence[Record]) -> None:

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from interverse.cli.sweep.cost import cost_table
 from interverse.cli.sweep.plan import read_plan
-from interverse.cli.sweep.run import sweep
-from interverse.core.errors import InterverseError, explain
+from interverse.cli.sweep.run import MOST_WORKERS, sweep
+from interverse.core.errors import InterverseError, check_whole, explain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,7 @@ def sweep_command(config: SweepCommand) -> None:
     """Runs the sweep and says where its report is; raises at the end if cells failed."""
     console = Console()
     if config.dry_run:
+        check_whole(config.workers, "workers", MOST_WORKERS)
         console.print(cost_table(read_plan(config.file), config.out, config.workers))
         return
     outcome = sweep(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.cli import UsageError, parse_flags
-from interverse.cli.evaluate import Evaluate, parse_pairs
+from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
 from interverse.cli.flags import flag_words
 from interverse.cli.train import TrainCommand, training
 from interverse.core.errors import InvalidValueError, explain
@@ -63,7 +63,7 @@ class SweepCell:
         """Returns the arguments of `evaluate` that the file gives."""
         config = parse_flags(Evaluate, "evaluate", list(self.evaluate))
         given = {name: getattr(config, name) for name in _EVALUATE}
-        return given | parse_pairs(given.pop("option"))
+        return given | parse_pairs(given.pop("option"), flag_names(config))
 
 
 def read_plan(file: Path) -> tuple[SweepCell, ...]:

@@ -15,12 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from interverse.cli.sweep import cell as cells
 from interverse.cli.sweep.plan import SweepCell, read_plan
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.core.errors import InterverseError, check_whole
 from interverse.core.files.atomic import write_json
 from interverse.core.files.lock import alone_in
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.results import Results
 from interverse.rollouts.executors import run_units
+
+MOST_WORKERS = 10_000
 
 
 @final
@@ -59,8 +61,7 @@ def sweep(
         allow_other_code: go on with cells that other code or libraries began.
         progress: whether to show a progress bar on standard error.
     """
-    if not isinstance(workers, int) or not 1 <= workers <= 10_000:
-        raise InvalidValueError(explain(f"workers is {workers!r}", allowed="from 1 to 10,000"))
+    check_whole(workers, "workers", MOST_WORKERS)
     plan, root = read_plan(Path(file)), Path(out)
     with alone_in(root):
         for cell in plan:

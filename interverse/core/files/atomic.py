@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
-from interverse.core.errors import StorageError, explain
+from interverse.core.errors import InvalidValueError, StorageError, explain
 
 _MARK = re.compile(r"\.([0-9a-f]{6})-(\d+)-[0-9a-f]{8}\.partial")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -35,6 +35,7 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
     Raises:
         StorageError: if the disk is full or a quota is spent; nothing is left behind.
     """
+    check_path(path)
     mark = f"{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     partial = path.with_name(f".{path.name}.{mark}.partial{path.suffix}")
     with storage(path):
@@ -46,6 +47,23 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def check_path(path: str | os.PathLike[str]) -> None:
+    r"""Raises for a name that no file system takes.
+
+    >>> check_path("scores\0")
+    Traceback (most recent call last):
+    interverse.core.errors.InvalidValueError: a name is 'scores\x00'. Allowed: whole characters.
+    """
+    text = os.fspath(path)
+    try:
+        whole = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        whole = False
+    if not whole:
+        shown = text if len(text) <= 100 else f"{text[:100]}..."
+        raise InvalidValueError(explain(f"a name is {shown!r}", allowed="whole characters"))
 
 
 def write_bytes(path: Path, data: bytes) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import check_path
 
 _LOCK = ".lock"
 
@@ -16,6 +17,7 @@ _LOCK = ".lock"
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Holds a folder for one run; another process that wants it is refused at once."""
+    check_path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _LOCK).touch()  # raises where no file can be made
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,7 +14,16 @@ from pathlib import Path, PurePosixPath
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.limits import check_count, check_unfolded
 
-_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
+_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    UnicodeDecodeError,  # of a member's name
+)
 _MOST_MEMBERS = 10_000
 Source = str | os.PathLike[str] | bytes
 

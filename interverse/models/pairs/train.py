@@ -10,7 +10,13 @@ from typing import Any, Literal
 import torch
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import check_seed
 from interverse.data.pairs import CollectPairs, SplitConfig, collect_pairs, split_pairs
 from interverse.data.pairs.load import load_pairs as load_folder
@@ -22,8 +28,17 @@ from interverse.models.pairs.recipes import RECIPES, Source, recipe
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs
-from interverse.models.steps import Precision
+from interverse.models.steps import Precision, check_device
 
+_MOST_WEIGHT = 1e6
+_LIMITS = {  # of whole numbers
+    "pairs": 10_000_000,
+    "workers": 10_000,
+    "size": 4096,
+    "epochs": 1_000_000,
+    "batch_size": 1_000_000,
+    "slot_steps": 10**9,
+}
 _CROPS: dict[str, Crop] = {"rooms/single-v1": "single", "rooms/multi-v1": "multi"}
 
 
@@ -82,14 +97,23 @@ class TrainPairs:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        check_device(self.device)
         if self.task not in _CROPS:
             raise UnknownNameError(unknown("task", self.task, _CROPS))
         if self.model not in RECIPES:
             raise UnknownNameError(unknown("model", self.model, RECIPES))
-        for name in ("pairs", "workers", "size", "slot_steps"):
-            if getattr(self, name) < 1:
+        for name, most in _LIMITS.items():
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, most)
+        if not 0.0 <= self.test_houses < 1.0:
+            raise InvalidValueError(
+                explain(f"test_houses is {self.test_houses}", allowed="a share from 0 to below 1")
+            )
+        for name in ("learning_rate", "independence", "sparsity"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value <= _MOST_WEIGHT:
                 raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="a whole number from 1")
+                    explain(f"{name} is {value}", allowed=f"0 to {_MOST_WEIGHT:g}")
                 )
 
     def configs(self) -> tuple[PairModelConfig, PairFit]:

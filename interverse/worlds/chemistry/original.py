@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, explain
 from interverse.worlds.chemistry.cpt import CptSizes, CptWeights
 
 _ALLOWED = "a file with graph (n, n) and mlp0 .. mlp{n-1}, two layers each"
@@ -73,18 +73,13 @@ def _layers(path: str, state: Mapping[str, Any], sizes: CptSizes) -> list[NDArra
 
 @functools.lru_cache(maxsize=8)
 def _read(path: str) -> Mapping[str, Any]:
-    try:
-        import torch
-    except ImportError as error:
-        raise missing_extra("torch", "torch") from error
+    from interverse.core.files.torch_file import read_torch  # brings Torch
+
     if not Path(path).is_file():
         raise FileFormatError(explain(f"cpt_file is {path!r}: there is no such file"))
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        if "graph" not in found or "mlp0" not in found:
-            raise KeyError("graph or mlp0")
-    except Exception as error:
+    found = read_torch(path)
+    if "graph" not in found or "mlp0" not in found:
         raise FileFormatError(
-            explain(f"{Path(path).name} cannot be read: {error}", allowed=_ALLOWED)
-        ) from error
+            explain(f"{Path(path).name} has no graph or no mlp0", allowed=_ALLOWED)
+        )
     return dict(found)

@@ -36,7 +36,7 @@ class DrawnPhysics:
             depth: distances in metres instead of colours.
         """
         stage = self._world.stage(0)
-        if not stage.values:  # dm_control's wrappers draw before the first episode
+        if not stage.has_started:  # dm_control's wrappers draw before the first episode
             self._world.reset(np.arange(1), Noise.single(seed=0), {})
         model = stage.physics.model
         known = [model.id2name(i, "camera") for i in range(model.ncam)]

@@ -36,7 +36,7 @@ class Mark:
     ticks: int
     past: dict[str, list[NDArray[Any]]]
     now: dict[str, NDArray[Any]]
-    values: dict[str, NDArray[Any]]
+    values: dict[str, NDArray[Any]]  # where steps move some
 
 
 @final
@@ -51,7 +51,11 @@ class Start:
 
 @final
 class ControlStage:
-    """A single world; everything that lasts is in `values`, the physics and the past frames."""
+    """A single world; everything that lasts is in `values`, the physics and the past frames.
+
+    `values` are views of the world's rows in the store: whoever writes there says so by `start`,
+    `change` or `load`.
+    """
 
     def __init__(
         self,
@@ -69,7 +73,8 @@ class ControlStage:
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
         self._paint = Paint(self.physics, options.domain, gallery, distraction)
-        self.values: dict[str, NDArray[Any]] = {}
+        self.values: Mapping[str, NDArray[Any]] = {}
+        self.has_started = False
         self.reward, self.ticks = 0.0, 0
         self._start: Start | None = None  # the latest one
         self._drawings: dict[Any, Drawing] = {}
@@ -79,16 +84,17 @@ class ControlStage:
 
     # ---------------------------------------------------------------- episodes
 
-    def start(self, values: Mapping[str, NDArray[Any]]) -> None:
-        """Begins an episode under these values of all variables but the state."""
-        self.values = {name: np.array(value) for name, value in values.items()}
+    def start(self) -> None:
+        """Begins an episode under the present values."""
+        self.has_started = True
+        seed = int(self.values["dynamics_seed"])
         dynamics = self._dynamics_values()
         self._dynamics.write(dynamics)
-        key = int(values["dynamics_seed"]), *dynamics.values()
+        key = seed, *dynamics.values()
         if self._start is not None and self._start.key == key:
             self._go_to(self._start)  # a task may simulate for a while until it starts
         else:
-            self._begin(int(values["dynamics_seed"]))
+            self._begin(seed)
             self._dynamics.rewrite_damping()
             self._start = Start(key, self._moment(), self._task_fields())
         self._write_look()
@@ -120,17 +126,13 @@ class ControlStage:
         with self.physics.reset_context():
             self._task.initialize_episode(self.physics)
 
-    def change(self, values: Mapping[str, NDArray[Any]]) -> None:
-        """Sets variables now; the look's and the dynamics' consequences follow."""
+    def change(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Sets qpos and qvel, where given, beside changed values; consequences follow."""
         model, data = self.physics.model.ptr, self.physics.data.ptr
-        for name, value in values.items():
-            if name in self.values:
-                self.values[name] = np.array(value)
         moved = self._dynamics.write(self._dynamics_values())
-        for name in ("qpos", "qvel"):
-            if name in values:
-                getattr(data, name)[:] = values[name]
-                moved = True
+        for name, value in state.items():
+            getattr(data, name)[:] = value
+            moved = True
         if moved:
             settle(model, data)
         self._write_look()
@@ -160,7 +162,8 @@ class ControlStage:
         self.ticks += repeats
         self._now = {}
         if self._distraction is not None:
-            self.values |= self._distraction.step(self.values, noise)
+            for name, value in self._distraction.step(self.values, noise).items():
+                self.values[name][...] = value
             self._write_look()
 
     def _advance(self) -> None:
@@ -172,7 +175,8 @@ class ControlStage:
 
     def mark(self) -> Mark:
         """Returns this moment, to come back to if a step fails."""
-        values = self.values if self._distraction is None else dict(self.values)
+        moving = {} if self._distraction is None else self.values
+        values = {name: value.copy() for name, value in moving.items()}
         parts = dict(self._past), dict(self._now), values
         return Mark(self._moment(), self.reward, self.ticks, *parts)
 
@@ -180,7 +184,8 @@ class ControlStage:
         """Goes back to a marked moment of the same episode and values."""
         load_moment(self.physics.model.ptr, self.physics.data.ptr, mark.moment)
         self.reward, self.ticks = mark.reward, mark.ticks
-        self.values = dict(mark.values)
+        for name, value in mark.values.items():
+            self.values[name][...] = value
         self._write_look()
         self._past, self._now = dict(mark.past), dict(mark.now)
 
@@ -261,7 +266,7 @@ class ControlStage:
     # --------------------------------------------------------------- snapshots
 
     def save(self) -> dict[str, NDArray[Any]]:
-        """Returns all that makes later steps what they are.
+        """Returns all beside the values that makes later steps what they are.
 
         The task's random stream is not part of it: every episode seeds it anew, and no task of the
         suite draws between an episode's start and its end.
@@ -278,16 +283,11 @@ class ControlStage:
                 past = self.frames(kind)[:-1]
                 empty = np.empty(shape, self._frame(kind).dtype)
                 out[f"frames/{kind}"] = np.stack(past) if past else empty
-        return out | {f"value/{name}": value for name, value in self.values.items()}
+        return out
 
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Goes to a saved moment."""
-        prefix = "value/"
-        self.values = {
-            name.removeprefix(prefix): np.array(value)
-            for name, value in saved.items()
-            if name.startswith(prefix)
-        }
+        """Goes to a saved moment under the present values."""
+        self.has_started = True
         self._dynamics.write(self._dynamics_values())
         self._put_task_fields(saved["task"])
         self.reward, self.ticks = float(saved["reward"]), int(saved["ticks"])

@@ -21,6 +21,7 @@ from interverse.art.pictures import (
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table, with_defaults
+from interverse.scm.store import Store
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
 from interverse.sim.threads import Crew, cores
@@ -60,6 +61,7 @@ from interverse.worlds.world import (
 )
 
 Values = dict[str, NDArray[Any]]
+_VALUE = "value/"  # of the store's rows in a saved state
 
 
 @final
@@ -78,7 +80,6 @@ class ControlWorld(World):
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
-        self._look_info: Mapping[str, Array] | None = None  # until something of a look changes
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
         self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
@@ -97,8 +98,14 @@ class ControlWorld(World):
             if isinstance(getattr(options, name), int | np.integer):
                 fixed.setdefault(name, getattr(options, name))
         self.variables = with_defaults(declared, fixed)
+        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
+        self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
+        for world, stage in enumerate(self._stages):
+            stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
         state = (*STATE, *self._moving)
         self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
+        looks = factors(options.domain, options.poles)
+        self._look_names = (*self.reset_variables, *(factor.name for factor in looks))
         self._drawn_looks = drawn_names(options.domain, options.vary, options.poles)
         drawn = {"visual_seed": self._drawn_looks}
         started = STATE if DOMAINS[options.domain].moving_start else STATE[:1]
@@ -120,15 +127,23 @@ class ControlWorld(World):
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
         """Starts episodes: seeds, look and dynamics, the task's own draws, then given state."""
-        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen = {name: np.asarray(value)[row] for name, value in given.items()}
-            stage = self._stages[world]
-            stage.start(self._episode_values(noise.take(np.array([row])), chosen))
+            self._put(self._episode_values(noise.take(np.array([row])), chosen), world)
+            self._stages[world].start()
             state = {n: v for n, v in chosen.items() if n in STATE or n in self._moving}
             if state:
-                stage.change(state)
+                self._change(state, world)
         return NONE_REFUSED
+
+    def _put(self, values: Values, world: int) -> None:
+        """Puts values into the store; the world's stage sees them there."""
+        self._store.update({n: v for n, v in values.items() if n not in STATE}, np.array([world]))
+
+    def _change(self, values: Values, world: int) -> None:
+        """Changes values of a world, and lets what follows from them follow."""
+        self._put(values, world)
+        self._stages[world].change({n: v for n, v in values.items() if n in STATE})
 
     def _episode_values(self, noise: Noise, given: Values) -> Values:
         """Returns every variable but the state for a new episode."""
@@ -174,14 +189,13 @@ class ControlWorld(World):
 
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables; a visual seed redraws each of its factors that is not set beside it."""
-        self._look_info = None
         for row, world in enumerate(worlds.tolist()):
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
                 look = self._look(int(chosen["visual_seed"]))
                 look = {n: look[n] for n in self._drawn_looks if n not in self._fixed}
                 chosen = look | chosen
-            self._stages[world].change(chosen)
+            self._change(chosen, world)
         return NONE_REFUSED
 
     def read(self, name: str) -> Array:
@@ -190,8 +204,7 @@ class ControlWorld(World):
             return np.stack([getattr(s.physics.data, name) for s in self._stages])
         if name in KIND_OF:
             return self._picture_kinds(name)
-        default = self.variables[name].default
-        return np.stack([np.asarray(s.values.get(name, default)) for s in self._stages])
+        return self._store.read(name)
 
     def _picture_kinds(self, name: str) -> NDArray[np.int64]:
         """Returns what the pictures of a surface show."""
@@ -292,24 +305,24 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        if self._look_info is None:  # a look lasts: gathering it at every step cost most of one
-            names = ["visual_seed", "dynamics_seed"]
-            names += [factor.name for factor in factors(self.options.domain, self.options.poles)]
-            self._look_info = {name: self.read(name) for name in names}
-        return Score(reward, np.zeros(self.num_worlds, dtype=bool), self._look_info)
+        names = self._look_names  # a look lasts: gathering it at every step cost most of one
+        look = self._store.cached("look", names, lambda: {name: self.read(name) for name in names})
+        return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
 
     # --------------------------------------------------------------- snapshots
 
     def save(self, worlds: Index) -> State:
         """Returns everything of these worlds that later steps need."""
         rows = [self._stages[world].save() for world in worlds.tolist()]
-        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+        state = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+        return state | {_VALUE + name: part for name, part in self._store.take(worlds).items()}
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
-        self._look_info = None
+        saved = {name: np.asarray(rows) for name, rows in state.items()}
+        self._store.update({name: saved.pop(_VALUE + name) for name in self._store.rows}, worlds)
         for row, world in enumerate(worlds.tolist()):
-            self._stages[world].load({name: np.asarray(v)[row] for name, v in state.items()})
+            self._stages[world].load({name: rows[row] for name, rows in saved.items()})
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a larger picture (rows, columns, 3) through the same camera."""
@@ -363,9 +376,9 @@ def _fallen(values: object, rng: np.random.Generator) -> Iterator[tuple[str, Any
 def _looking_around(
     values: Mapping[str, NDArray[Any]], rng: np.random.Generator
 ) -> Iterator[tuple[str, Any]]:
-    """Turns, nears and lowers the camera, so that sky, floor and what it mirrors are in view."""
+    """Turns, moves and lowers the camera, so that sky, floor and what it mirrors are in view."""
     yield "do", {"camera/rotation": rng.uniform(-0.5, 0.5, 3) * (1.0, 0.3, 0.3)}
-    yield "do", {"camera/position": values["camera/position"] * rng.uniform(0.5, 1.0, 3)}
+    yield "do", {"camera/position": values["camera/position"] * rng.uniform(0.5, (1.0, 2.0, 1.0))}
 
 
 def _thrown(

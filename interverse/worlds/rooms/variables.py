@@ -1,7 +1,7 @@
 """The variables of a room and its causal graph.
 
-The room's seed is the common cause of everything else: which objects there are, where they stand,
-where a camera can be, what light a room has. An action changes one object's state.
+The room's seed is the common cause of nearly everything else: which objects there are, where they
+stand, where a camera can be, what colour its lamps have. An action changes one object's state.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _room() -> Variable:
         domain=Integers(0, INSTANCES),
         space_a=Integers(0, TRAINING_ROOMS - 1),
         space_b=Integers(TRAINING_ROOMS, last),
-        doc="Which room: its size, covers, furniture and objects. The common cause of all else.",
+        doc="Which room: its size, covers, furniture, objects and lamps.",
     )
 
 
@@ -215,9 +215,10 @@ def _action(options: RoomsOptions) -> Iterator[Variable]:
 
 
 def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> CausalGraph:
-    """Returns the graph: the room causes all, the action one object's next state."""
-    exogenous = ("room/seed", *ACTION, TARGET, *CONFOUNDER)
-    edges = [("room/seed", name) for name in variables if name not in exogenous]
+    """Returns the graph: the room causes nearly all, the action one object's next state."""
+    exogenous = ("room/seed", *ACTION, TARGET, *CONFOUNDER, "light/time_of_day")
+    followed = [name for name in variables if name not in exogenous]
+    edges = [("room/seed", name) for name in followed if name != "light/brightness"]
     for slot in range(options.objects):
         cls, instance, position, yaw, state = (name_of(slot, field) for field in FIELDS)
         edges += [(cause, effect) for cause in (cls, instance) for effect in (position, yaw)]
@@ -228,7 +229,6 @@ def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> Ca
     if options.states == "graded":
         edges += [(f"{name}'", f"{TARGET}'") for name in ACTION]
     if options.confounder:
-        followed = [name for name in variables if name not in exogenous]
         edges += [(cause, effect) for cause in CONFOUNDER for effect in followed]
         chosen_by = (*CONFOUNDER, name_of(0, "class"), name_of(0, "state"))
         edges += [(cause, f"{ACTION[1]}'") for cause in chosen_by]

@@ -7,7 +7,7 @@ and kept until something changes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import final
+from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
+from interverse.scm.store import Store
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, act, act_to, graded_target
@@ -31,6 +32,7 @@ from interverse.worlds.rooms.mechanisms import (
 )
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.room import plan_room
+from interverse.worlds.rooms.situations import facing, handled
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
@@ -47,6 +49,7 @@ from interverse.worlds.world import (
     Index,
     Observation,
     Refusals,
+    Scenario,
     Score,
     State,
     World,
@@ -86,12 +89,19 @@ class Rooms(World):
         self._slots = range(options.objects)
         self._defaults = {name: self.variables[name].default for name in options.defaults}
         zero = np.zeros(num_worlds, dtype=np.int64)
-        self._state: State = {}
+        self._store = Store(self.variables, num_worlds=num_worlds, start=self._hidden_rows())
         self._image = np.zeros((num_worlds, size, size, 3), np.uint8)
         self._mask = np.zeros((num_worlds, size, size), np.uint8)
         self._stale = np.ones(num_worlds, dtype=bool)
         self._held: dict[int, tuple[tuple[int, Cast], Staged]] = {}
         self.reset(np.arange(num_worlds), Noise(zero, zero, zero), {})
+
+    def _hidden_rows(self) -> dict[str, NDArray[Any]]:
+        """Returns one world's rows of what is no variable: noise, what is held, what was done."""
+        no = np.zeros(1, dtype=bool)
+        flags = dict.fromkeys(("stepped", "changed", *(f"cut/{n}" for n in self.variables)), no)
+        order = np.arange(self.options.objects)[None]
+        return flags | {"order": order} | draw_numbers(Noise.single(seed=0), self.options)
 
     # ------------------------------------------------------------------ episodes
 
@@ -111,10 +121,8 @@ class Rooms(World):
 
     def _start(self, numbers: Row, held: Mapping[str, Array]) -> tuple[Row, str | None]:
         """Returns the row of a new episode under values held fixed, and why it cannot be."""
-        row: Row = {name: v.default.copy() for name, v in self.variables.items()}
-        row |= {f"cut/{name}": np.array(False) for name in self.variables}
+        row = {name: np.array(rows[0]) for name, rows in self._store.start.items()}
         row |= {name: np.array(value) for name, value in numbers.items()}
-        row |= {"stepped": np.array(False), "changed": np.array(False)}
         return row, self._impose(row, held, redraw=self._slots)
 
     def _impose(
@@ -177,8 +185,8 @@ class Rooms(World):
 
     def score(self) -> Score:
         """Returns 1 for an action that changed an object; an episode is over after one action."""
-        changed = self._state["changed"].copy()
-        return Score(changed.astype(float), self._state["stepped"].copy(), {"success": changed})
+        changed, stepped = self._store.rows["changed"].copy(), self._store.rows["stepped"].copy()
+        return Score(changed.astype(float), stepped, {"success": changed})
 
     def look(self, world: int, item: int, numbers: NDArray[np.float64]) -> None:
         """Draws another camera, for an item of the room: slot 0 stays as it is."""
@@ -206,7 +214,7 @@ class Rooms(World):
 
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape), as a fresh array."""
-        return self._state[name].copy()
+        return self._store.rows[name].copy()
 
     def observe(self) -> Observation:
         """Returns pictures, and masks with 1 for the object, i + 1 for object_i, 0 elsewhere."""
@@ -246,7 +254,7 @@ class Rooms(World):
 
     def slots(self, world: int, frame: Frame) -> NDArray[np.int16]:
         """Returns the slot of the object at each pixel of a frame, -1 for none."""
-        order = self._state["order"][world]
+        order = self._store.rows["order"][world]
         table = np.full(len(order) + 1, -1, np.int16)
         table[order] = np.arange(len(order))
         assert frame.items is not None  # asked for
@@ -271,10 +279,14 @@ class Rooms(World):
 
     def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
         """Returns the objects that stand in the room, by slot and class, and the verbs."""
-        classes = [int(self._state[name_of(slot, "class")][world]) for slot in self._slots]
+        classes = [int(self._store.rows[name_of(slot, "class")][world]) for slot in self._slots]
         words = ["-" if number == ABSENT else CLASS_NAMES[number] for number in classes]
         things = tuple(f"{slot} {word}" for slot, word in enumerate(words))
         return things, tuple(verb.name for verb in VERBS)
+
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns objects left in other states, and cameras that look at another object."""
+        return (handled, facing)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture of one world."""
@@ -285,24 +297,20 @@ class Rooms(World):
     # ---------------------------------------------------------------------- rows
 
     def _row(self, world: int) -> Row:
-        return {name: np.array(values[world]) for name, values in self._state.items()}
+        return {name: rows[0, ...] for name, rows in self._store.take(np.array([world])).items()}
 
     def _write(self, row: Row, world: int) -> None:
-        for name, value in row.items():
-            if name not in self._state:
-                array = np.asarray(value)
-                self._state[name] = np.zeros((self.num_worlds, *array.shape), array.dtype)
-            self._state[name][world] = value
+        rows = {name: np.asarray(value)[None] for name, value in row.items()}
+        self._store.commit(rows, np.array([world]))
         self._stale[world] = True
 
     def save(self, worlds: Index) -> State:
         """Returns copies of the state's rows."""
-        return {name: values[worlds] for name, values in self._state.items()}
+        return self._store.take(worlds)
 
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
-        for name, values in state.items():
-            self._state[name][worlds] = values
+        self._store.update(state, worlds)
         self._stale[worlds] = True
 
     def close(self) -> None:

@@ -149,8 +149,7 @@ class DeviceArena:
         self._law = self._drag_law()
         self._push = Recorded(self._add_drag, self.device)
         self._look = Recorded(self._see, self.device)
-        for k in range(count):
-            self._begin(k, k * int(self._lengths[k]) // count)
+        self._begin({k: k * int(self._lengths[k]) // count for k in range(count)})
 
     def _set_starts(self, starts: Mapping[str, NDArray[Any]]) -> None:
         for name in _MUST_BE_ZERO:
@@ -171,37 +170,40 @@ class DeviceArena:
     def restart(self) -> None:
         """Starts an episode in every world at once, with the first starts in order."""
         self._next = 0
-        for k in range(len(self._groups)):
-            self._begin(k, 0)
+        self._begin(dict.fromkeys(range(len(self._groups)), 0))
 
-    def _begin(self, k: int, elapsed: int) -> None:
-        """Starts episodes in a group with the next starts, `elapsed` steps on by the clock."""
-        worlds, spare = self._groups[k], self.max_steps - int(self._lengths[k])
-        self._begun += 1
-        first = int(spare * (self._begun * _GOLDEN % 1.0))
-        clock, self._ends[k] = first + elapsed, first + self._lengths[k]
+    def _begin(self, groups: Mapping[int, int]) -> None:
+        """Starts episodes in groups with the next starts, each so many steps on by the clock."""
+        parts = []
+        for k, elapsed in groups.items():
+            worlds, spare = self._groups[k], self.max_steps - int(self._lengths[k])
+            self._begun += 1
+            first = int(spare * (self._begun * _GOLDEN % 1.0))
+            self._ends[k] = first + self._lengths[k]
+            self.clock[worlds] = first + elapsed
+            self._clock[int(worlds[0]) : int(worlds[-1]) + 1] = first + elapsed
+            parts.append(worlds)
+        self._load(np.concatenate(parts))
+
+    def _load(self, worlds: NDArray[np.int64]) -> None:
+        """Puts worlds at the next starts; what follows from masses is derived once for all."""
         rows = (self._next + np.arange(len(worlds))) % self._count
         self._next = int(self._next + len(worlds)) % self._count
         picked = torch.as_tensor(rows, device=self.device)
-        state: dict[str, Any] = {
-            name: part[picked] for name, part in self._starts.items() if name in self._physical
-        }
+        state: dict[str, Any] = {name: self._starts[name][picked] for name in self._physical}
         if self.device.type == "cpu":
             state = {name: part.numpy() for name, part in state.items()}
         self.engine.load(state, worlds)
-        part = slice(int(worlds[0]), int(worlds[-1]) + 1)
+        where = torch.as_tensor(worlds, device=self.device)
         for name, held in self._held.items():
-            held[part] = self._starts[f"store/{name}"][picked]
-        self.clock[worlds] = clock
-        self._clock[part] = clock
-        law = self._drag_law()
-        self._law.links.copy_(law.links)
-        self._law.blocks.copy_(law.blocks)
+            held[where] = self._starts[f"store/{name}"][picked]
+        self._follow_masses()
 
     def begin_ended(self) -> None:
         """Starts new episodes in the worlds whose episodes have ended."""
-        for k in self._over():
-            self._begin(k, 0)
+        over = self._over()
+        if over:
+            self._begin(dict.fromkeys(over, 0))
 
     @property
     def ended(self) -> list[slice]:
@@ -213,6 +215,35 @@ class DeviceArena:
         """Returns the groups whose time is up."""
         pairs = enumerate(zip(self._groups, self._ends, strict=True))
         return [k for k, (group, end) in pairs if self.clock[group[0]] >= end]
+
+    def save(self) -> dict[str, Tensor]:
+        """Returns a copy of all that makes later steps and episodes what they are."""
+        rows = self.engine.save(np.arange(self.num_worlds))
+        return {
+            **{f"engine.{name}": torch.as_tensor(part) for name, part in rows.items()},
+            **{f"held.{name}": part.clone() for name, part in self._held.items()},
+            "clock": torch.tensor(self.clock),
+            "ends": torch.tensor(self._ends),
+            "counts": torch.tensor((self._begun, self._next)),
+        }
+
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
+        """Goes back to where `save` was called."""
+        rows = {n.partition(".")[2]: v for n, v in saved.items() if n.startswith("engine.")}
+        state = {name: part.numpy() for name, part in rows.items()}
+        self.engine.load(state, np.arange(self.num_worlds))
+        for name, held in self._held.items():
+            held.copy_(saved[f"held.{name}"])
+        self.clock[:], self._ends[:] = saved["clock"].numpy(), saved["ends"].numpy()
+        self._clock.copy_(saved["clock"])
+        self._begun, self._next = saved["counts"].tolist()
+        self._follow_masses()
+
+    def _follow_masses(self) -> None:
+        """Makes the drag that of the blocks and links that are there now."""
+        law = self._drag_law()
+        self._law.links.copy_(law.links)
+        self._law.blocks.copy_(law.blocks)
 
     # ---------------------------------------------------------------------- time
 

@@ -1,7 +1,7 @@
 """Situations of the TriFinger arena in which causes act that seldom do, for the witness search.
 
 Blocks stand on each other, in the middle or at the wall, fingers press on the lowest one, goals lie
-a little beside their blocks, commands wait in the queue.
+a little beside their blocks, pieces are not as they were built, commands wait in the queue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.worlds.trifinger.options import TriFingerOptions
-from interverse.worlds.trifinger.robot import action_bounds, inverse_kinematics
+from interverse.worlds.trifinger.robot import REST, action_bounds, inverse_kinematics
 from interverse.worlds.world import Scenario
 
 _Values = Mapping[str, NDArray[Any]]
@@ -34,6 +34,7 @@ def situations(options: TriFingerOptions) -> tuple[Scenario, ...]:
         _late_commands,
         _pile_with(options, _in_the_middle),
         _at_work,
+        _rearranged,
         _pile_with(options, _at_the_wall),
     )
 
@@ -49,12 +50,26 @@ def _at_work(values: _Values, rng: np.random.Generator) -> _Moves:
     yield from _goals_beside_blocks(values, rng)
 
 
+def _rearranged(values: _Values, rng: np.random.Generator) -> _Moves:
+    """Lifts, turns and shrinks every piece: whatever builds the scene anew then changes it."""
+    for size in [n for n in values if re.fullmatch(r"(block|goal)_\d+/size", n)]:
+        piece = size.rpartition("/")[0]
+        yield "do", {size: 0.95 * values[size]}
+        place = values[f"{piece}/cartesian_position"] + rng.uniform(0.001, 0.002, 3)
+        yield "do", {f"{piece}/cartesian_position": place}
+        yield "do", {f"{piece}/orientation": np.array([0.0, 0.0, 0.02, 0.9998])}
+        if piece.startswith("block"):
+            yield "do", {f"{piece}/linear_velocity": rng.uniform(-0.1, 0.1, 3)}
+            yield "do", {f"{piece}/angular_velocity": rng.uniform(-1.0, 1.0, 3)}
+
+
 def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scenario:
     """Returns blocks on each other somewhere, moving, with the fingers pressing on them."""
 
     def pile(values: _Values, rng: np.random.Generator) -> _Moves:
         names = _blocks(values)
         yield from stand(values, rng, rng.permutation(names)[:_HIGH].tolist())
+        yield "do", {"joint_positions": np.array(REST)}  # raised fingers are in each other's way
         yield "do", {"robot/action_delay": int(rng.integers(2))}
         yield "do", {"robot/control_period": int(rng.integers(1, 4))}
         for name in names:

@@ -186,6 +186,47 @@ def test_a_huge_policy_card_is_refused_at_once(tmp_path):
         iv.rollout(env, tmp_path, seed=0)
 
 
+def torch_zip_bomb(path, torch):
+    torch.save({"graph": torch.zeros(2, 2), "mlp0": {}}, path)
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in held.items():
+            archive.writestr(name, bytes(300 * 2**20) if "/data/" in name else data)
+
+
+def torch_view_bomb(path, torch):
+    torch.save({"graph": torch.zeros(1).expand(10**10), "mlp0": {}}, path)
+
+
+def torch_code(path, torch):
+    torch.save({"graph": torch.zeros(1), "mlp0": Snapshot}, path)
+
+
+def torch_list(path, torch):
+    torch.save([torch.zeros(1)], path)
+
+
+@pytest.mark.parametrize("make", [torch_zip_bomb, torch_view_bomb, torch_code, torch_list])
+def test_hostile_files_of_torch_are_refused(tmp_path, make):
+    make(tmp_path / "cpt.pt", pytest.importorskip("torch"))
+    with pytest.raises(FileFormatError, match=r"cpt\.pt"):
+        iv.make("chemistry/custom-v1", cpt_file=str(tmp_path / "cpt.pt")).reset(seed=0)
+
+
+@pytest.mark.parametrize("side", [10_000, 20_000], ids=["warned of", "refused by Pillow"])
+def test_a_picture_that_unfolds_too_far_is_refused(tmp_path, side):
+    image = pytest.importorskip("PIL.Image")
+    from interverse.art.pictures.folder import _decode
+    from interverse.data.pairs.pictures import decode
+
+    image.new("1", (side, side)).save(tmp_path / "bomb.png")
+    with pytest.raises(FileFormatError, match="bomb"):
+        _decode(tmp_path / "bomb.png", 8)
+    with pytest.raises(FileFormatError, match="bomb"):
+        decode("before", (tmp_path / "bomb.png").read_bytes(), "bomb")
+
+
 def test_bombs_take_little_memory(tmp_path):
     """All bombs in one process of its own."""
     hdf5_bomb(tmp_path / "bomb.h5")
