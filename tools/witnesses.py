@@ -53,7 +53,7 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
     Args:
         world_id: an id.
         fresh: leave out what is stored.
-        tries: how many situations to try; None takes the family's number.
+        tries: how many situations to try at most; None takes the family's number.
     """
     settings = next(row for p, row in _SETTINGS.items() if world_id.startswith(p))
     evidence, groups, broken = Evidence(), [], list[str]()
@@ -64,7 +64,7 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
         trials += [] if known else _of_relatives(world_id, options, bench)
         trials = [part for trial in trials if (part := needed(trial, bench.run(trial))).changes]
         start = 10**4 * sum(map(len, known.values()))  # not the situations of the last search
-        trials += search(bench, most if tries is None else tries, start=start)
+        trials += search(bench, min(most, tries or most), start=start)
         rows = [trial.to_json() for trial in trials]
         groups.append({"options": dict(options), "worlds": worlds, "trials": rows})
         broken = [line for lines in bench.broken().values() for line in lines]

@@ -163,7 +163,7 @@ def _missing(bench: WitnessBench, rng: np.random.Generator) -> list[Edge]:
 def _mediators(graph: CausalGraph, parent: str, child: str) -> frozenset[str]:
     """Returns what must be held still for a change of the parent to reach the child directly."""
     between = graph.parents(child) & graph.effects_now(parent)
-    return frozenset(between - {parent} - graph.twins(parent))
+    return frozenset(between - {parent} - graph.twins(parent) - graph.twins(child))
 
 
 def _upstream(graph: CausalGraph, edge: Edge) -> set[str]:

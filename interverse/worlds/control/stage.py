@@ -73,7 +73,7 @@ class ControlStage:
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
         self._paint = Paint(self.physics, options.domain, gallery, distraction)
-        self.values: Mapping[str, NDArray[Any]] = {}
+        self.values: dict[str, NDArray[Any]] = {}
         self.has_started = False
         self.reward, self.ticks = 0.0, 0
         self._start: Start | None = None  # the latest one

@@ -23,6 +23,7 @@ _TIP = 0.008  # of a fingertip's ball, m
 _FINGERS = 3
 _LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
 _GAPS = (0.0005, 0.002, 0.005, 0.01, 0.02)
+_LARGE = 0.065  # edge of a block, m
 _HIGH = 5  # blocks on each other at most
 _SPREADS = (0.03, 0.03, 0.06, 0.08, 0.1, 0.12, 0.12, 0.14)  # from the middle, m
 _WALL = np.linspace(0.19, 0.12, 36)  # distances from the middle to try, m
@@ -89,6 +90,8 @@ def _in_the_middle(values: _Values, rng: np.random.Generator, names: list[str]) 
 
 
 def _at_the_wall(values: _Values, rng: np.random.Generator, names: list[str]) -> _Moves:
+    if len(names) > 1:  # small ones are out of the fingers' reach there
+        yield "do", {f"{names[0]}/size": np.full(3, _LARGE)}
     angle = rng.uniform(-np.pi, np.pi)
     way = np.array([np.cos(angle), np.sin(angle)])
     yield "try", [_tower(values, names, radius * way) for radius in _WALL]
