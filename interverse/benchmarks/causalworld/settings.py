@@ -72,6 +72,14 @@ BUDGETS = {
         ppo=PpoSettings(horizon=8, epochs=1, minibatches=1, hidden=(16,)),
     ),
     "paper": paper_sizes(),
+    "gpu": CausalWorldSizes(
+        steps=100_000_000,
+        num_worlds=8192,
+        starts=8192,
+        episodes=256,
+        options={"skip_frame": 3},
+        ppo=PpoSettings(),
+    ),
 }
 
 
@@ -84,8 +92,9 @@ class CausalWorldSettings:
 
     out: Path
     """A folder for runs, figures and the summary."""
-    budget: Literal["smoke", "paper"] = "smoke"
-    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run, on a GPU."""
+    budget: Literal["smoke", "paper", "gpu"] = "smoke"
+    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run with the
+    paper's hyper-parameters; gpu is as many with those of thousands of worlds."""
     task: tuple[str, ...] = device_worlds.TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
