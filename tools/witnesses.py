@@ -63,7 +63,8 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
         trials = [WitnessTrial.from_json(data) for data in known.get(str(dict(options)), ())]
         trials += [] if known else _of_relatives(world_id, options, bench)
         trials = [part for trial in trials if (part := needed(trial, bench.run(trial))).changes]
-        trials += search(bench, most if tries is None else tries, start=10**4 * bool(known))
+        start = 10**4 * sum(map(len, known.values()))  # not the situations of the last search
+        trials += search(bench, most if tries is None else tries, start=start)
         rows = [trial.to_json() for trial in trials]
         groups.append({"options": dict(options), "worlds": worlds, "trials": rows})
         broken = [line for lines in bench.broken().values() for line in lines]

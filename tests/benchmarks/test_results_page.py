@@ -75,6 +75,7 @@ def test_option_figures_have_a_mark_per_seed_and_a_row_per_value(tmp_path):
     ]
     skewness, movement = OPTION_FIGURES
     assert not skewness.rows(rows)
+    assert not movement.rows(rows[:3])  # one value compares nothing
     _, _, grid = option_section(rows, movement)
     assert [line[:4] for line in grid[1:3]] == [
         ["static", "ae L, 1 epochs", "3", "20 +- 8.2"],

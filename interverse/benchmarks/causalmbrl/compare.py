@@ -57,7 +57,9 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         "budget": settings.budget,
         "epochs": settings.epochs,
         "pretrain_epochs": settings.pretrain_epochs,
-        "comparable": settings.budget == "full" and settings.epochs is None,
+        "comparable": settings.budget == "full"
+        and settings.epochs is None
+        and settings.pretrain_epochs is None,
         "cells": cells,
         "recovery": _recovery(settings.worlds(number), records),
         "discovery": _discovery(settings, number),

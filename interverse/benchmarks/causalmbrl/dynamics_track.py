@@ -41,6 +41,7 @@ from interverse.models.state_graphs import (
     graph_by_tests,
 )
 from interverse.models.trials import Scenes
+from interverse.worlds.world import World
 
 _WORLD = "chemistry/custom-v1"
 _COLUMNS = {
@@ -77,16 +78,18 @@ class DynamicsWorld:
     """The true world of a task: transitions, and its graph."""
 
     def __init__(self, task: DynamicsTask) -> None:
-        options = {"graph": task.graph, "objects": task.objects, "cpt_seed": task.seed}
-        self._make = lambda rows: build_world(_WORLD, rows, options, None)
         self.task = task
-        world = self._make(1)
-        self.graph = np.array(world.read("graph/adjacency"), dtype=np.int64)[0]
+        self.graph = np.array(self._made(1).read("graph/adjacency"), dtype=np.int64)[0]
+
+    def _made(self, rows: int) -> World:
+        task = self.task
+        options = {"graph": task.graph, "objects": task.objects, "cpt_seed": task.seed}
+        return build_world(_WORLD, rows, options, None)
 
     def scenes(self, rows: int, name: str) -> Scenes:
         """Returns worlds at their starts, whose noise is a function of the seed and the name."""
         seed = int(generator(seed=self.task.seed, name=f"dynamics/{name}").integers(2**31))
-        return Scenes(self._make(rows), seed=seed, field="color")
+        return Scenes(self._made(rows), seed=seed, field="color")
 
     def transitions(self, rows: int, name: str, *, even: bool = False) -> StateTransitions:
         """Returns one transition per world; `even` draws every colour evenly first."""

@@ -50,8 +50,9 @@ class OptionFigure:
     title: str
 
     def rows(self, rows: Sequence[OptionRow]) -> list[OptionRow]:
-        """Returns the rows that belong to it."""
-        return [row for row in rows if set(row.options) == {self.option}]
+        """Returns the rows that belong to it; none unless at least two values are there."""
+        mine = [row for row in rows if set(row.options) == {self.option}]
+        return mine if len({row.options[self.option] for row in mine}) > 1 else []
 
     @property
     def file(self) -> str:
@@ -106,7 +107,7 @@ def mean_text(values: Sequence[float]) -> str:
     kept = np.array([value for value in values if np.isfinite(value)])
     if not len(kept):
         return ""
-    spread = f" +- {kept.std():.2g}" if len(kept) > 1 else ""
+    spread = f" +- {kept.std().round(9):.2g}" if len(kept) > 1 else ""
     return f"{kept.mean():.3g}{spread}"
 
 

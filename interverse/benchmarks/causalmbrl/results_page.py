@@ -103,7 +103,16 @@ def _epochs(sizes: Mapping[str, Any]) -> str:
     """Returns the epochs of a training in words, from its sizes or from a table's content."""
     told = f"{sizes['epochs']} epochs"
     first = sizes.get("pretrain_epochs")
-    return told if first is None else f"{first} epochs of pretraining, {told} of the transition"
+    told = told if first is None else f"{first} epochs of pretraining, {told} of the transition"
+    small = sizes.get("encoder", "medium") != "medium"
+    return f"{told}, {sizes['train']} episodes and a small encoder" if small else told
+
+
+def _budget(content: Mapping[str, Any]) -> str:
+    """Returns what a table's rows have less than the paper's, "" where nothing."""
+    if content["budget"] != "full":
+        return f", {content['budget']} budget"
+    return "" if content["comparable"] else f", {_epochs(content)}"
 
 
 def beside(folder: Path) -> tuple[int, int]:
@@ -137,14 +146,14 @@ def table_sections(folder: Path) -> Iterator[Section]:
             runs = [len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"]
             told = f"Runs a row: {min(runs)} to {max(runs)}" if runs else "Baselines alone"
             judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
-            epochs = "" if content["epochs"] is None else f", {_epochs(content)}"
+            less = _budget(content)
             remark = (
-                f"{told}{epochs}; {sum(judged)} of {len(judged)} differences have an interval"
+                f"{told}{less}; {sum(judged)} of {len(judged)} differences have an interval"
                 " without 0."
             )
-            if epochs:
-                remark += " The paper trained 100 epochs a stage."
-            title = f"Table {content['table']}, {world}{epochs}"
+            if less:
+                remark += " The paper trained 100 epochs a stage on 1000 episodes."
+            title = f"Table {content['table']}, {world}{less}"
             yield title, [remark], numbers(cells)
 
 

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.agents.presets import PAPER_WORLDS, preset
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.learning.ppo import PpoSettings
 from interverse.worlds.trifinger import device as device_worlds
 
@@ -109,8 +115,7 @@ class CausalWorldSettings:
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
-        if self.seeds < 1:
-            raise InvalidValueError(explain(f"seeds is {self.seeds}", allowed="1 or more"))
+        check_whole(self.seeds, "seeds", 1000)
 
     def sizes(self) -> CausalWorldSizes:
         """Returns how much work the budget means."""
