@@ -84,7 +84,7 @@ class DynamicsWorld:
     def _made(self, rows: int) -> World:
         task = self.task
         options = {"graph": task.graph, "objects": task.objects, "cpt_seed": task.seed}
-        return build_world(_WORLD, rows, options, None)
+        return build_world(_WORLD, rows, options)
 
     def scenes(self, rows: int, name: str) -> Scenes:
         """Returns worlds at their starts, whose noise is a function of the seed and the name."""
