@@ -74,6 +74,10 @@ TRAIN = _verb(
     "train --task trifinger/reaching-v1 --out OUT --steps 512 --num-envs 2 --checkpoint-every 256"
     " --option max_steps=20"
 )
+DEVICE = _verb(
+    "train --task trifinger/pushing-v1 --device torch --out OUT --steps 3200 --num-envs 8 --option"
+    " max_steps=20 --hyper starts=8 horizon=2 epochs=1 minibatches=1 hidden=[8]"
+)
 FIT = _verb("fit blocks/observed-3-v1 --model ae --budget smoke --epochs 1 --out OUT")
 REPRODUCE = _verb("reproduce --benchmark causalworld --task pushing --curriculum 1 --out OUT")
 CASES = {
@@ -96,6 +100,7 @@ CASES = {
         code=COLLECT.format(images=False, workers=2, cluster="'local'"), files=("data.h5",)
     ),
     "train": KillCase(code=TRAIN, files=("o/policy/*", "o/evaluation.parquet")),
+    "train, worlds on a device": KillCase(code=DEVICE, files=("o/policy/*", "o/*.safetensors")),
     "fit": KillCase(code=FIT, files=("o/*.json", "o/training/seed-1/*", "o/data/*")),
     "reproduce": KillCase(code=REPRODUCE, files=("o/summary.md", "o/runs/*/scores.json")),
     "sweep": KillCase(code=_verb("sweep FOLDER/sweep.yaml --out OUT"), files=SWEPT),

@@ -33,8 +33,8 @@ from interverse.rollouts.witnesses import (  # noqa: E402
     witness_file,
 )
 from interverse.worlds import WORLDS  # noqa: E402
+from interverse.worlds.trifinger.world import TriFinger  # noqa: E402
 
-_PICTURES = {"observation_mode": "pixel", "image_size": 32, "skip_frame": 1}
 # What a family's worlds are made with, how many at a time, and how many situations are tried.
 _SETTINGS: Mapping[str, tuple[tuple[Mapping[str, Any], int, int], ...]] = {
     "blocks/": (({}, 12, 600),),
@@ -42,7 +42,7 @@ _SETTINGS: Mapping[str, tuple[tuple[Mapping[str, Any], int, int], ...]] = {
     "chemistry/": (({}, 16, 100),),
     "control/": (({"observation": "state"}, 4, 60),),
     "rooms/": (({"image_size": 24, "objects": 2}, 4, 40),),
-    "trifinger/": (({}, 24, 60), (_PICTURES, 4, 3)),
+    "trifinger/": (({}, 24, 60), (TriFinger.pixel_options, 4, 3)),
     "": (({}, 16, 20),),
 }
 
@@ -63,7 +63,8 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
         trials = [WitnessTrial.from_json(data) for data in known.get(str(dict(options)), ())]
         trials += [] if known else _of_relatives(world_id, options, bench)
         trials = [part for trial in trials if (part := needed(trial, bench.run(trial))).changes]
-        trials += search(bench, most if tries is None else tries, start=10**4 * bool(known))
+        start = 10**4 * sum(map(len, known.values()))  # not the situations of the last search
+        trials += search(bench, most if tries is None else tries, start=start)
         rows = [trial.to_json() for trial in trials]
         groups.append({"options": dict(options), "worlds": worlds, "trials": rows})
         broken = [line for lines in bench.broken().values() for line in lines]

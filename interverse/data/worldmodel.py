@@ -1,11 +1,13 @@
 """Collected episodes as one HDF5 file in the layout of stable-worldmodel, twins as columns.
 
 A column is an array over all steps of all episodes; `ep_len` and `ep_offset` say where an episode
-begins. Row t is what is seen before action t; what the last action leads to is left out.
+begins. Row t is what is seen before action t; what the last action leads to is left out. Arrays of
+`info` whose columns have names (active edges) are there with an attribute `columns`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,6 +49,11 @@ def export_worldmodel(
                     file.create_dataset(name, shape, column.dtype)
                 file[name][start : start + length] = column
             start += length
+        for name, titles in data.facts[0].columns.items() if lengths else ():
+            for prefix in ("", *(f"twin_{k}_" for k in range(len(data.twins)))):
+                file[prefix + name].attrs["columns"] = list(titles)
+        if lengths:
+            file.attrs["options"] = json.dumps(dict(data.facts[0].options), default=str)
     return target
 
 
@@ -68,6 +75,7 @@ def _columns(episode: Episode, rows: int, prefix: str) -> dict[str, NDArray[Any]
     found = dict(_leaves(held)) if isinstance(held, Mapping) else {"observation": held}
     found |= {"value_" + name.replace("/", "."): v for name, v in episode.values.items()}
     found |= {"action": episode.actions, "reward": episode.rewards}
+    found |= {name: episode.info[name] for name in episode.columns}
     out = {}
     for name, column in found.items():
         array = np.asarray(column)

@@ -25,6 +25,7 @@ from interverse.rollouts.witnesses import WitnessBench, stored
 from interverse.scm import Space
 
 _STEPS = 5
+_PIXEL_TRIES = 3  # of them with cameras
 _TRIES = 40  # situations in which a world without stored witnesses is looked at
 _MOST_LINES = 5
 
@@ -62,7 +63,10 @@ class _Bench:
     @functools.cached_property
     def trials(self) -> WitnessBench:
         """Worlds on which witnesses were looked for: the stored trials, then a short search."""
-        groups = stored(self.id) or [{"options": {}, "worlds": 8, "trials": []}]
+        kept = stored(self.id)
+        groups = kept or [{"options": {}, "worlds": 8, "trials": []}]
+        if not kept and self.env.world.pixel_options:
+            groups += [{"options": self.env.world.pixel_options, "worlds": 4, "trials": []}]
         evidence, benches = Evidence(), []
         for group in groups:
             options = {**group["options"], **self.options}
@@ -71,6 +75,8 @@ class _Bench:
                 benches[-1].run(WitnessTrial.from_json(data))
         search(benches[0], _TRIES, start=10**4 * (1 + self.seed))
         for bench in benches[1:]:
+            if not kept:
+                search(bench, _PIXEL_TRIES, start=10**4 * (1 + self.seed))
             bench.close()
         return benches[0]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import gymnasium as gym
@@ -125,6 +126,8 @@ class World(ABC):
     """N copies of a causal system. Subclasses are final and set the attributes below."""
 
     options_type: ClassVar[type[WorldOptions]] = WorldOptions
+    # options under which cameras are observed, where the default ones observe none
+    pixel_options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options

@@ -57,7 +57,7 @@ def test_rows_can_be_chosen():
         ({"losses": ("mse",)}, UnknownNameError, "mse"),
         ({"table": (17,), "graphs": ("tree",)}, UnknownNameError, "tree"),
         ({"table": ()}, InvalidValueError, "at least one table"),
-        ({"seeds": 0}, InvalidValueError, "one seed"),
+        ({"seeds": 0}, InvalidValueError, "seeds is 0"),
         ({"models": ("vae",), "losses": ("contrastive",)}, InvalidValueError, "no row"),
     ],
 )

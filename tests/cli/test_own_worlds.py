@@ -48,6 +48,12 @@ def test_a_new_task_runs_and_declares_what_moves(workshop):
     assert 0.0 <= info["fractional_success"] <= 1.0
 
 
+@pytest.mark.slow
+def test_a_new_task_passes_the_laws_at_once(workshop):
+    assert main(["new", "task", "task_a"]) == 0
+    assert main(["check", "task_a:lab/task_a-v1"]) == 0
+
+
 def test_a_broken_world_is_told(workshop, capsys):
     assert main(["new", "world", "tank_b"]) == 0
     file = workshop / "tank_b" / "variables.py"

@@ -20,10 +20,12 @@ from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
 from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
+from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS, MOST_SEEDS
 from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, device_name, training_record
 from interverse.benchmarks.clock import Clock
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.models.fit import Fit
+from interverse.models.steps import check_device
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import Loss, WorldModelConfig
 from interverse.worlds import WORLDS
@@ -96,13 +98,10 @@ class FitWorld:
                 )
             )
         WORLDS[self.id]  # raises for an unknown one, with suggestions
-        if self.seeds < 1 or (self.epochs is not None and self.epochs < 1):
-            raise InvalidValueError(
-                explain(
-                    f"seeds is {self.seeds}, epochs is {self.epochs}",
-                    allowed="whole numbers from 1",
-                )
-            )
+        check_whole(self.seeds, "seeds", MOST_SEEDS)
+        if self.epochs is not None:
+            check_whole(self.epochs, "epochs", MOST_EPOCHS)
+        check_device(self.device)
 
     @property
     def sizes(self) -> Budget:

@@ -7,8 +7,6 @@ import operator
 from collections.abc import Iterable
 from typing import Any, final
 
-import torch
-
 from interverse.benchmarks.causalmbrl.compare import compare
 from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.pages import write_pages
@@ -24,7 +22,7 @@ from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
 from interverse.benchmarks.causalmbrl.settings import Settings
 from interverse.benchmarks.causalmbrl.train import Trainer, asked, run_stamp, training_record
 from interverse.benchmarks.clock import Clock
-from interverse.core.errors import InvalidValueError, explain
+from interverse.models.steps import check_device
 from interverse.models.world_fit import Fitted
 
 
@@ -34,7 +32,7 @@ def reproduce(settings: Settings) -> dict[str, Any]:
     Returns:
         {"complete": whether all rows are done, "tables": one comparison per table}.
     """
-    _check_device(settings.device)
+    check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _MbrlWork(settings, clock)
     complete = clock.ends(work.run_all)
@@ -161,10 +159,3 @@ def _missing(
         for kind in kinds:
             if not record.has(variant, kind):
                 yield variant, kind
-
-
-def _check_device(device: str) -> None:
-    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(
-            explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
-        )

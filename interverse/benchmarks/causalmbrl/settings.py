@@ -10,9 +10,17 @@ from pathlib import Path
 from interverse.benchmarks.causalmbrl.budgets import Budget, BudgetName, budget
 from interverse.benchmarks.causalmbrl.published import TABLES, printed, table
 from interverse.benchmarks.causalmbrl.rows import LOSSES, MODELS, VARIANTS, MbrlRow
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.models.steps import Precision
 from interverse.models.world_model import Loss
+
+MOST_SEEDS, MOST_EPOCHS = 1000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,16 +94,13 @@ class Settings:
             for name in given:
                 if name not in names:
                     raise UnknownNameError(unknown(kind, name, names))
-        names = ("seeds", "cpt_seeds", "epochs", "pretrain_epochs")
-        counts = {name: getattr(self, name) for name in names}
-        if not self.table or any(n is not None and n < 1 for n in counts.values()):
-            raise InvalidValueError(
-                explain(
-                    f"table is {self.table}, "
-                    + ", ".join(f"{name} is {n}" for name, n in counts.items()),
-                    allowed="at least one table, one seed, one draw, one epoch",
-                )
-            )
+        counts = {"seeds": MOST_SEEDS, "cpt_seeds": MOST_SEEDS, "epochs": MOST_EPOCHS}
+        counts["pretrain_epochs"] = MOST_EPOCHS
+        for name, most in counts.items():
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, most)
+        if not self.table:
+            raise InvalidValueError(explain("table is empty", allowed="at least one table"))
         if not self.rows():
             raise InvalidValueError(
                 explain(

@@ -16,10 +16,16 @@ from interverse.benchmarks.causaltriplet.variants import (
     wanted,
     with_encoder,
 )
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.recipes import RECIPES, Recipe, Source, recipe
-from interverse.models.steps import Precision
+from interverse.models.steps import Precision, check_device
 
 _ENCODERS = ("clip", "groupvit", "resnet18", "resnet50", "slots")
 
@@ -105,10 +111,11 @@ class TripletSettings:
                     allowed="two: annotations, then frames",
                 )
             )
+        check_device(self.device)
         for name in ("seeds", "size", "epochs"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidValueError(explain(f"{name} is {value}", allowed="1 or more"))
+            if value is not None:
+                check_whole(value, name, 1_000_000)
         if not self.variants():
             raise InvalidValueError(
                 explain(f"models {self.models} are in no table or figure asked for")

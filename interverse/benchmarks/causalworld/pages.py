@@ -147,7 +147,8 @@ def _runs(records: Sequence[Record]) -> list[str]:
     )
     return [
         f"Learned: {', '.join(told)}.",
-        f"Physics of training and tests: {', '.join(engines)}. Intervals are over episodes.",
+        f"Physics of training and tests: {', '.join(engines)}.",
+        "Intervals are over episodes, or over runs where these differ more.",
     ]
 
 

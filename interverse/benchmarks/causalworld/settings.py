@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.agents.presets import PAPER_WORLDS, preset
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.learning.ppo import PpoSettings
 from interverse.worlds.trifinger import device as device_worlds
 
@@ -66,6 +72,14 @@ BUDGETS = {
         ppo=PpoSettings(horizon=8, epochs=1, minibatches=1, hidden=(16,)),
     ),
     "paper": paper_sizes(),
+    "gpu": CausalWorldSizes(
+        steps=100_000_000,
+        num_worlds=8192,
+        starts=8192,
+        episodes=256,
+        options={"skip_frame": 3},
+        ppo=PpoSettings(),
+    ),
 }
 
 
@@ -78,8 +92,9 @@ class CausalWorldSettings:
 
     out: Path
     """A folder for runs, figures and the summary."""
-    budget: Literal["smoke", "paper"] = "smoke"
-    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run, on a GPU."""
+    budget: Literal["smoke", "paper", "gpu"] = "smoke"
+    """smoke tries everything in minutes on the CPU; paper is 100 million steps a run with the
+    paper's hyper-parameters; gpu is as many with those of thousands of worlds."""
     task: tuple[str, ...] = device_worlds.TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
@@ -100,8 +115,7 @@ class CausalWorldSettings:
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
-        if self.seeds < 1:
-            raise InvalidValueError(explain(f"seeds is {self.seeds}", allowed="1 or more"))
+        check_whole(self.seeds, "seeds", 1000)
 
     def sizes(self) -> CausalWorldSizes:
         """Returns how much work the budget means."""

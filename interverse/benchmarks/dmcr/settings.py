@@ -12,7 +12,7 @@ from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
 from interverse.benchmarks.dmcr.published import AGENTS, METHODS, TASKS, TITLES
 from interverse.benchmarks.dmcr.variants import FIGURES, DmcrVariant, wanted
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import UnknownNameError, check_whole, unknown
 from interverse.models.steps import Precision
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.remastered import REMASTERED
@@ -88,8 +88,8 @@ class RemasteredSettings:
                     raise UnknownNameError(unknown(kind, name, map(str, names)))
         for name in ("runs", "steps", "actors", "workers"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidValueError(explain(f"{name} is {value}", allowed="1 or more"))
+            if value is not None:
+                check_whole(value, name, 10**9)
 
     def sizes(self) -> DmcrBudget:
         """Returns the budget in force."""

@@ -28,7 +28,7 @@ from interverse.models.pairs.recipes import RECIPES, Source, recipe
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs
-from interverse.models.steps import Precision
+from interverse.models.steps import Precision, check_device
 
 _MOST_WEIGHT = 1e6
 _LIMITS = {  # of whole numbers
@@ -97,6 +97,7 @@ class TrainPairs:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        check_device(self.device)
         if self.task not in _CROPS:
             raise UnknownNameError(unknown("task", self.task, _CROPS))
         if self.model not in RECIPES:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.worlds.trifinger.options import TriFingerOptions
-from interverse.worlds.trifinger.robot import action_bounds, inverse_kinematics
+from interverse.worlds.trifinger.robot import REST, action_bounds, inverse_kinematics
 from interverse.worlds.world import Scenario
 
 _Values = Mapping[str, NDArray[Any]]
@@ -69,6 +69,7 @@ def _pile_with(options: TriFingerOptions, stand: Callable[..., _Moves]) -> Scena
     def pile(values: _Values, rng: np.random.Generator) -> _Moves:
         names = _blocks(values)
         yield from stand(values, rng, rng.permutation(names)[:_HIGH].tolist())
+        yield "do", {"joint_positions": np.array(REST)}  # raised fingers are in each other's way
         yield "do", {"robot/action_delay": int(rng.integers(2))}
         yield "do", {"robot/control_period": int(rng.integers(1, 4))}
         for name in names:

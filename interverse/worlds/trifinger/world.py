@@ -71,6 +71,9 @@ class TriFinger(World):
 
     options: TriFingerOptions
     options_type = TriFingerOptions
+    pixel_options = MappingProxyType(
+        {"observation_mode": "pixel", "image_size": 32, "skip_frame": 1}
+    )
     clips_actions = True
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:

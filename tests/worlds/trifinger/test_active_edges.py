@@ -11,6 +11,7 @@ import pytest
 
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.hub import DATA_FILE, export_parquet
+from interverse.data.worldmodel import export_worldmodel
 from interverse.envs import make, make_vec
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.recorder import EpisodeFolder
@@ -129,7 +130,12 @@ def test_edges_and_contacts_have_names_in_every_file(tmp_path):
     for prefix, episode in (("", data.facts[0]), ("twin_0.", data.twin(0))):
         column = table.column(f"{prefix}active_edges.floor -> block_0").to_pylist()
         assert column == [*episode.info["active_edges"][:, k].tolist(), None]
-    contact = env.unwrapped.world.options.contact
+    with h5py.File(export_worldmodel(folder)) as file:
+        contact = json.loads(file.attrs["options"])["contact"]
+        for name, episode in (("", data.facts[0]), ("twin_0_", data.twin(0))):
+            assert list(file[f"{name}active_edges"].attrs["columns"]) == list(names)
+            assert np.array_equal(file[f"{name}active_edges"][:], episode.info["active_edges"])
+    assert contact == env.unwrapped.world.options.contact
     assert json.loads((folder / "collect.json").read_text())["engine"]["contact"] == contact
     assert data.facts[0].options["contact"] == contact
     assert f'"contact": "{contact}"' in (tmp_path / "set_hub" / "README.md").read_text()
