@@ -41,6 +41,7 @@ def test_numbers_are_counted_once():
     done, every = beside(RESULTS)
     assert every == 1404
     assert 0 < done < every
+    assert results_page.beside_by_budget(RESULTS)["the paper's budget"] < done
 
 
 def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow:

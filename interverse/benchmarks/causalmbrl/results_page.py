@@ -30,6 +30,7 @@ from interverse.models.checkpoint import read_json
 _LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 _SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}
 _FEWEST = 10  # models and seeds below which a correlation says nothing
+_BUDGETS = ("the paper's budget", "fewer epochs", "the reduced budget")
 _BESIDE = ("CF-H@1", "graph F1", "planning success")
 _YARDSTICKS = ("true world", "true world, other noise", "copy of the fact")
 
@@ -117,19 +118,25 @@ def _budget(content: Mapping[str, Any]) -> str:
 
 def beside(folder: Path) -> tuple[int, int]:
     """Returns how many printed numbers stand beside ours under a folder, and how many there are."""
-    every = [
-        (entry.table, entry.world, entry.loss, entry.model, entry.steps, entry.metric)
-        for number in TABLES
-        for entry in printed(number)
-    ]
-    wanted = set(every)
-    found = {
-        (content["table"], c["world"], c["loss"], c["model"], c["steps"], c["metric"])
-        for content in _contents(folder)
-        for c in content["cells"]
-        if c["published"] is not None
-    }
-    return len(wanted & found), len(every)
+    every = sum(len(printed(number)) for number in TABLES)
+    return sum(beside_by_budget(folder).values()), every
+
+
+def beside_by_budget(folder: Path) -> dict[str, int]:
+    """Returns how many printed numbers stand beside ours, each at its largest budget."""
+    found: dict[str, set[tuple[Any, ...]]] = {name: set() for name in _BUDGETS}
+    for content in _contents(folder):
+        full = "fewer epochs" if content["budget"] == "full" else "the reduced budget"
+        found["the paper's budget" if content["comparable"] else full] |= {
+            (content["table"], c["world"], c["loss"], c["model"], c["steps"], c["metric"])
+            for c in content["cells"]
+            if c["published"] is not None
+        }
+    counts, known = {}, set[tuple[Any, ...]]()
+    for name in _BUDGETS:
+        counts[name] = len(found[name] - known)
+        known |= found[name]
+    return counts
 
 
 def _contents(folder: Path) -> list[dict[str, Any]]:
@@ -203,8 +210,9 @@ def results_page(folder: Path) -> str:
     opening = (
         "What the numbers are",
         [
-            f"{done} of the paper's {every} printed numbers stand beside ours. Every number below"
-            " is printed from the rows in `results/causalmbrl` by"
+            f"{done} of the paper's {every} printed numbers stand beside ours ("
+            + ", ".join(f"{n} at {name}" for name, n in beside_by_budget(folder).items())
+            + "). Every number below is printed from the rows in `results/causalmbrl` by"
             " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit,"
             " command, device, seed and training. A cell is ours by the published rule, then the"
             " printed number in brackets; +- is the standard deviation over runs; a star marks a"
