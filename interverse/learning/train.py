@@ -84,6 +84,15 @@ class DeviceTrain:
                 )
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
+        unused = sorted(name for name in self.options if "reward" in name)
+        if unused:
+            raise InvalidValueError(
+                explain(
+                    f"options has {', '.join(unused)}, and training on a device learns from its own "
+                    "shaped reward",
+                    fix="Leave it out, or train with --algorithm ppo on the CPU",
+                )
+            )
 
 
 def train_on_device(

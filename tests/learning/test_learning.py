@@ -253,3 +253,9 @@ def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
 
     assert abs(earned(0.0325)) < 1e-4
     assert earned(0.0975) == pytest.approx(2.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["dense_reward_weights", "sparse_reward"])
+def test_a_reward_that_would_not_be_learned_from_is_refused(tmp_path, name):
+    with pytest.raises(InvalidValueError, match=f"options has {name}"):
+        DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, options={name: 1.0})
