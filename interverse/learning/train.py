@@ -88,8 +88,7 @@ class DeviceTrain:
         if unused:
             raise InvalidValueError(
                 explain(
-                    f"options has {', '.join(unused)}, and training on a device learns from its own "
-                    "shaped reward",
+                    f"options has {', '.join(unused)}, and a device learns from its shaped reward",
                     fix="Leave it out, or train with --algorithm ppo on the CPU",
                 )
             )
