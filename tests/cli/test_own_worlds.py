@@ -6,6 +6,7 @@ import importlib
 import json
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,9 @@ from interverse.core.registry import Entry, Registry
 from interverse.rollouts import laws
 
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
 @pytest.fixture
 def workshop(tmp_path, monkeypatch):
     """An empty folder that is the present one; what is imported from it is forgotten again."""
@@ -24,7 +28,7 @@ def workshop(tmp_path, monkeypatch):
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("tank_a", "tank_b", "task_a"):
+        if name.partition(".")[0] in ("tank_a", "tank_b", "task_a", "own_world"):
             del sys.modules[name]
 
 
@@ -46,6 +50,11 @@ def test_a_new_task_runs_and_declares_what_moves(workshop):
     assert "block_0/cartesian_position" in changed
     *_, info = env.step(env.action_space.sample())
     assert 0.0 <= info["fractional_success"] <= 1.0
+
+
+def test_a_world_in_one_file_and_one_row_passes_the_laws(workshop, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    assert main(["check", "own_world:lab/tank-v1"]) == 0
 
 
 @pytest.mark.slow

