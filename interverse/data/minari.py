@@ -12,13 +12,16 @@ import numpy as np
 
 from interverse.core.errors import missing_extra
 from interverse.data.dataset import Dataset
+from interverse.data.episodes import TwinFolder
+from interverse.rollouts.episode import Episode
 
 
-def to_minari(data: Dataset, name: str, **about: Any) -> Any:
+def to_minari(data: Dataset | TwinFolder, name: str, **about: Any) -> Any:
     """Returns the data set as a new `minari.MinariDataset`, stored under a name, pixels lossless.
 
     Args:
-        data: what to export.
+        data: what to export; of collected episodes the facts, with all values of variables and
+            the observations and rewards of every twin that was not refused as infos.
         name: Minari's id, such as "interverse/blocks-observed-3/train-v0".
         **about: what else `minari.create_dataset_from_buffers` takes: author, code_permalink, ...
     """
@@ -27,17 +30,47 @@ def to_minari(data: Dataset, name: str, **about: Any) -> Any:
         buffers = importlib.import_module("minari.data_collector")
     except ImportError as error:
         raise missing_extra("minari", "minari") from error
-    header = data.header
+    if isinstance(data, TwinFolder):
+        header: Any = data.facts[0]
+        episodes, algorithm = _collected(data, buffers.EpisodeBuffer), "see collect.json"
+    else:
+        header = data.header
+        episodes, algorithm = _episodes(data, buffers.EpisodeBuffer), "random"
     spec = copy.deepcopy(gym.spec(header.id))
     spec.kwargs.update(header.options)
     told = {
-        "algorithm_name": "random",
+        "algorithm_name": algorithm,
         "description": f"{header.id}, seed {header.seed}, interverse {header.version}",
         "jpeg_encoding": False,
     } | about
-    return minari.create_dataset_from_buffers(
-        name, _episodes(data, buffers.EpisodeBuffer), env=spec, **told
-    )
+    return minari.create_dataset_from_buffers(name, episodes, env=spec, **told)
+
+
+def _collected(data: TwinFolder, buffer: Any) -> Iterator[Any]:
+    """Yields the facts, with values and twins as infos."""
+    for number, fact in enumerate(data.facts):
+        infos = {f"value.{_flat(name)}": rows for name, rows in fact.values.items()}
+        for k in range(len(data.twins)):
+            twin = data.twin(number, k)
+            if isinstance(twin, Episode) and len(twin) == len(fact):
+                infos[f"twin_{k}.observations"] = twin.observations
+                infos[f"twin_{k}.rewards"] = np.append(twin.rewards, np.nan)  # a row a moment
+        yield buffer(
+            id=number,
+            seed=fact.seed,
+            options={"episode": fact.episode},
+            observations=fact.observations,
+            actions=fact.actions,
+            rewards=fact.rewards,
+            terminations=fact.terminated,
+            truncations=fact.truncated,
+            infos=infos,
+        )
+
+
+def _flat(name: str) -> str:
+    """Returns a variable's name as HDF5 takes it in one piece."""
+    return name.replace("/", ".")
 
 
 def _episodes(data: Dataset, buffer: Any) -> Iterator[Any]:

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from interverse.core.errors import MissingExtraError
-from interverse.data import Collect, collect, open_dataset, to_minari
+from interverse.data import (
+    Collect,
+    CollectEpisodes,
+    TwinFolder,
+    collect,
+    collect_episodes,
+    open_dataset,
+    to_minari,
+)
 
 
 @pytest.fixture
@@ -35,3 +43,23 @@ def test_episodes_come_back_from_minari(data, tmp_path, monkeypatch):
         np.testing.assert_array_equal(episode.actions, data.actions[e])
         np.testing.assert_array_equal(episode.rewards, data.rewards[e])
         assert episode.truncations.tolist() == [False] * 3 + [True]
+
+
+def test_collected_episodes_and_twins_come_back_from_minari(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    minari = pytest.importorskip("minari")
+    twins = ({"block_0/mass": 0.03},)
+    config = CollectEpisodes(
+        id="trifinger/pushing-v1", out=tmp_path / "t", episodes=2, steps=3, twins=twins
+    )
+    data = TwinFolder(collect_episodes(config))
+    to_minari(data, "interverse/pushing/test-v0", author="nobody")
+    back = minari.load_dataset("interverse/pushing/test-v0")
+    assert back.total_episodes == 2
+    for e, episode in enumerate(back.iterate_episodes()):
+        fact, twin = data.facts[e], data.twin(e, 0)
+        np.testing.assert_array_equal(episode.observations, fact.observations)
+        np.testing.assert_array_equal(episode.rewards, fact.rewards)
+        mass = episode.infos["value.block_0.mass"]
+        np.testing.assert_array_equal(mass, fact.values["block_0/mass"])
+        np.testing.assert_array_equal(episode.infos["twin_0.observations"], twin.observations)
