@@ -76,6 +76,7 @@ def verify(
     except FileFormatError as error:
         return Verdict(files=count, episodes=0, notes=(), problems=(*problems, str(error)))
     problems += _check_units(root, results)
+    problems += _check_rows(results)
     actor = _policy(results, policy)
     rows = _sample(results, episodes, seed)
     for unit, wanted in _units(results, rows):
@@ -119,6 +120,24 @@ def _check_units(root: Path, results: Results) -> list[str]:
     return problems
 
 
+def _check_rows(results: Results) -> list[str]:
+    """Returns where the table has other rows than its record tells of: every episode."""
+    told = results.provenance
+    wanted = {
+        (protocol, seed, episode)
+        for protocol in told.get("protocols", {})
+        for seed in told.get("seeds", [])
+        for episode in range(told.get("episodes", 0))
+    }
+    held = {_address(row) for row in results.data.to_pylist()}
+    problems = [f"{_where(row)} is missing" for row in sorted(wanted - held)]
+    return problems + [f"{_where(row)} is not of this evaluation" for row in sorted(held - wanted)]
+
+
+def _where(address: tuple[Any, ...]) -> str:
+    return ", ".join(f"{key} {part}" for key, part in zip(_ADDRESS, address, strict=True))
+
+
 def _policy(results: Results, given: PolicyLike | None) -> PolicyLike:
     run = (results.provenance.get("runs") or [{}])[0]
     policy = run.get("source") if given is None else given
@@ -152,6 +171,8 @@ def _units(
     told = results.provenance
     blocks: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for row in rows:
+        if row["protocol"] not in told["protocols"]:
+            continue  # `_check_rows` tells
         blocks.setdefault((row["protocol"], row["seed"], row["episode"] // ROWS), []).append(row)
     for (protocol, seed, number), wanted in blocks.items():
         unit = Unit(
@@ -185,8 +206,7 @@ def _compare(held: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         if name.startswith("score:") and name not in now:
             continue  # a metric of the user's own
         if one != other and not (one is None and other != other):  # NaN is kept as null
-            where = ", ".join(f"{key} {held[key]}" for key in _ADDRESS)
-            found.append(f"{name} of {where} is {one}, its episode gives {other}")
+            found.append(f"{name} of {_where(_address(held))} is {one}, its episode gives {other}")
     return found
 
 

@@ -33,7 +33,7 @@ def interrupt_after(monkeypatch, steps: int) -> None:
     monkeypatch.setattr(WorldVecEnv, "step_wait", step_wait)
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_an_interrupted_run_ends_as_an_unbroken_one(algorithm, tmp_path, monkeypatch):
     settings = RUN | {"algorithm": algorithm, "evaluate_episodes": 2, "hyper": {"net": [16]}}
     settings |= {"options": {"max_steps": 20}}

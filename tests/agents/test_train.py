@@ -41,7 +41,12 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("run", RUNS)
+SLOW = ("sac+her", "td3+her")  # the same loop as without relabelled goals
+
+
+@pytest.mark.parametrize(
+    "run", [pytest.param(r, marks=pytest.mark.slow) if r in SLOW else r for r in RUNS]
+)
 def test_killed_and_resumed_equals_unbroken(run, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train(config(whole, **RUNS[run]))

@@ -16,7 +16,6 @@ from interverse.core import registry
 from interverse.core.registry import Entry, Registry
 from interverse.rollouts import laws
 
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

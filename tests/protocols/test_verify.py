@@ -74,3 +74,23 @@ def test_diff_says_what_differs_and_whether_it_matters(folder, tmp_path, capsys)
     said = capsys.readouterr().out
     assert "options.max_steps" in said
     assert "It matters" in said or "chance" in said
+
+
+def rewrite(folder, change):
+    """Alters the rows of table and units alike, and writes honest-looking files."""
+    for path in (folder / "results.parquet", *sorted((folder / "units").iterdir())):
+        held = Results.from_parquet(path)
+        Results.from_rows(change(held.data.to_pylist()), held.provenance).to_parquet(path)
+    write_index(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: [r for r in rows if r["episode"] != 2], "episode 2 is missing"),
+        (lambda rows: [rows[0] | {"protocol": "x"}, *rows[1:]], "episode 0 is not of this"),
+    ],
+)
+def test_rows_left_out_or_made_up_are_caught(folder, change, words):
+    rewrite(folder, change)
+    assert any(words in problem for problem in verify(folder, episodes=None).problems)

@@ -203,6 +203,7 @@ def still(observations):
     return np.zeros((len(observations), 2), dtype=np.float32)
 
 
+@pytest.mark.slow
 def test_the_best_and_the_worst_episode_are_shown_again(tmp_path):
     settings = {"task": SLIDER, "protocols": "P0,P5", "episodes": 6, "max_steps": 30}
     results = Results.concat([iv.evaluate(policy, **settings) for policy in ("random", still)])

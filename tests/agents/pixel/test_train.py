@@ -61,7 +61,7 @@ def same(one: Path, two: Path) -> bool:
 
 
 @pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize("algorithm", ["sac_aug", "curl"])
+@pytest.mark.parametrize("algorithm", ["sac_aug", pytest.param("curl", marks=pytest.mark.slow)])
 def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "curl" else TINY
@@ -285,6 +285,7 @@ def test_flags_that_do_not_go_together(tmp_path, capsys, flags, words):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_it_learns(tmp_path):
     """The dot moves to the middle: most of what there is to earn, from half of it."""
     hyper = {**TINY, "filters": 8, "features": 16, "hidden": 32, "batch": 16, "capacity": 1000}
