@@ -120,17 +120,24 @@ class Curriculum:
             index = worlds[np.all(active == key[:, None], axis=0)]
             values: dict[str, NDArray[Any]] = {}
             for number in np.flatnonzero(key).tolist():
-                values |= self._ask(driver, index, number, attempt)
+                values |= self._ask(driver, index, number, attempt, values)
             if values:
                 out.append((index, values))
         return out
 
     def _ask(
-        self, driver: Driver, index: Index, number: int, attempt: int
+        self,
+        driver: Driver,
+        index: Index,
+        number: int,
+        attempt: int,
+        before: Mapping[str, NDArray[Any]],
     ) -> dict[str, NDArray[Any]]:
+        now = {name: driver.host_values[name][index] for name in before}
+        given = {n: np.where(np.ma.getmaskarray(v), now[n], v) for n, v in before.items()}
         noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
         tag = f"curriculum/{number}/{attempt}"
-        moment = Moment(driver, index, noise, self.region(driver), tag)
+        moment = Moment(driver, index, noise, self.region(driver), tag, given)
         return choose(self.stages[number].actor, moment)
 
     def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:

@@ -45,14 +45,16 @@ def agent():
 
 # Every actor of the table, as it is made without a word about spaces.
 PLAIN = {
-    "adaptive": Adaptive(patterns=("block_*/mass", "floor/friction"), share=1.0),
+    "adaptive": Adaptive(
+        patterns=("block_*", "floor/*", "stage/color", "finger_*/mass", "goal_0/size"), share=0.5
+    ),
     "adversarial": Adversarial(
         patterns=("block_*/mass",), critic=lambda m, v: -v["block_0/mass"], draws=2
     ),
     "agent": agent(),
     "everything": Everything(),
     "goals": Goals(),
-    "interpolation": Interpolation(target={"block_0/mass": 0.03}),
+    "interpolation": Interpolation(target={"finger_0/upper/mass": 0.03}, episodes=3),
     "joints": Joints(),
     "physical_properties": PhysicalProperties(),
     "regional": Regional(regions={"block_*/mass": "A"}),
@@ -73,7 +75,7 @@ def driver():
 def drawn_in_b(driver, actor, curriculum):
     """Returns, by variable, how many of the draws lie in space B."""
     rows = np.zeros(DRAWS, dtype=np.int64)  # the same world again and again, with other noise
-    noise = Noise(np.arange(DRAWS), np.zeros(DRAWS, int), np.zeros(DRAWS, int))
+    noise = Noise(np.arange(DRAWS), np.arange(DRAWS) % 5, np.zeros(DRAWS, int))
     moment = Moment(driver, rows, noise, curriculum.region(driver), "leak")
     if isinstance(actor, AgentDriven):
         actor.choose(numbers(driver, actor.size(moment)))
@@ -258,6 +260,63 @@ def test_a_goal_stands_on_the_floor_with_the_size_that_is_drawn_with_it():
             assert height == pytest.approx(values[f"{thing}/size"][:, 2] / 2)
         assert np.ptp(values[sizes][:, 2]) > 0.01
         venv.close()
+
+
+SIZE, GOAL = "block_0/size", "goal_0/cylindrical_position"
+
+
+@pytest.mark.parametrize(
+    "actors",
+    [
+        (Uniform(patterns=(SIZE,)), Goals()),
+        (Uniform(patterns=(SIZE,)), RigidPose(orientations=False)),
+        (Everything(), Goals()),
+        (AgentDriven(patterns=(GOAL, SIZE)),),
+        (Uniform(patterns=(SIZE,)), Adaptive(patterns=(GOAL,), share=0.5)),
+        (Uniform(patterns=(SIZE,)), Interpolation(target={GOAL: (0.09, 1.0, 0.0325)}, episodes=1)),
+    ],
+    ids=lambda actors: "+".join(type(actor).__name__ for actor in actors),
+)
+def test_a_stage_sees_what_the_stages_before_it_drew(actors):
+    venv = iv.make_vec(PUSHING, 20, space="A")
+    stages = tuple(Stage(actor=actor) for actor in actors)
+    under = CurriculumVectorEnv(venv, Curriculum(stages=stages))
+    if isinstance(actors[0], AgentDriven):
+        actors[0].choose(np.random.default_rng(0).uniform(-1.0, 1.0, (20, 6)))
+    for seed in (0, None):
+        under.reset(seed=seed)
+    assert not under.hook.refused.any()
+    values = venv.values
+    assert np.ptp(values[SIZE][:, 2]) > 0.005
+    assert values[GOAL][:, 2] == pytest.approx(values[SIZE][:, 2] / 2)
+    venv.close()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_no_share_of_an_adaptive_actor_is_refused(share):
+    patterns = ("block_0/orientation", "block_0/cylindrical_position", "finger_*/mass", "*/color")
+    curriculum = Curriculum(stages=(Stage(actor=Adaptive(patterns=patterns, share=share)),))
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 20, space="A"), curriculum)
+    assert starts_in_b(venv, 2) == set()
+    turns = venv.unwrapped.values["block_0/orientation"]
+    assert (np.ptp(turns[:, 2]) > 0.3) == (share > 0.05)
+    assert np.abs(np.linalg.norm(turns, axis=1) - 1.0).max() < 1e-12
+    assert venv.hook.refused.sum() == 0
+    venv.close()
+
+
+@pytest.mark.parametrize("name", ["block_0/mass", "goal_0/cylindrical_position"])
+def test_a_target_outside_the_space_needs_its_word(name):
+    target = {name: 0.09 if name == "block_0/mass" else (0.14, 0.0, 0.0325)}
+    for world in ("A", "A_B"):
+        env, actor = iv.make(PUSHING, space=world), Interpolation(target=target, episodes=1)
+        with pytest.raises(InvalidValueError, match=rf"{name}.*outside space A\b.*space='A_B'"):
+            CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    asked = Interpolation(target=target, episodes=1, space="A_B")
+    under = CurriculumEnv(env, Curriculum(stages=(Stage(actor=asked),)))
+    for seed in (0, None):
+        under.reset(seed=seed)
+    assert env.values[name] == pytest.approx(np.asarray(target[name]))
 
 
 def test_a_range_of_ones_own_is_drawn():
