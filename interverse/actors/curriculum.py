@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Moment, apply, choose
 from interverse.actors.goals import Goals
-from interverse.actors.uniform import Everything
+from interverse.actors.uniform import Everything, Uniform
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
@@ -20,6 +20,7 @@ from interverse.worlds.world import Index
 
 FOREVER = 10**9
 Start = Literal["per_episode", "cumulative"]
+_SILENT = 16  # refused starts, from the first on, that are no accident
 _ATTEMPTS = 6  # one draw and five further ones on refusal, as in CausalWorld
 
 
@@ -80,6 +81,7 @@ class Curriculum:
         region, active = self.region(driver), driver.world.options.space
         for stage in self.stages:
             stage.actor.check(driver.world.variables, region)
+            _check_ranges(stage.actor, driver)
             for space in stage.actor.spaces(region):
                 if active not in (space, "A_B"):
                     raise InvalidValueError(
@@ -144,6 +146,30 @@ class Curriculum:
         """Informs every actor how episodes ended."""
         for stage in self.stages:
             stage.actor.on_episode_end(success, worlds)
+
+
+def _check_ranges(actor: Actor, driver: Driver) -> None:
+    active = driver.world.options.space
+    names = actor.outside(driver.world.variables, active) if isinstance(actor, Uniform) else []
+    if names:
+        raise InvalidValueError(
+            explain(
+                f"the range of {', '.join(names)} lies outside space {active} of the world, which "
+                "refuses every such draw",
+                fix="Make the world with space='A_B' (--space A_B), or give another range",
+            )
+        )
+
+
+def check_refusals(refused: int, reason: str) -> None:
+    """Raises if so many starts were refused, and none taken, that another training would follow."""
+    if refused >= _SILENT:
+        raise InvalidValueError(
+            explain(
+                f"each of the first {refused} starts under the curriculum was refused: {reason}",
+                fix="Choose another actor or curriculum, or leave it room (a greater max_blocks)",
+            )
+        )
 
 
 def paper_curriculum(number: int) -> Curriculum:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -195,12 +193,16 @@ def test_gravity_is_in_no_curriculum_of_the_paper(driver):
         Adversarial(patterns=("block_0/friction",), critic=lambda m, v: np.zeros(1)),
         AgentDriven(patterns=("robot/*",)),
         Uniform(ranges={"block_0/friction": (-1.0, 0.5)}),
+        Regional(regions={}),
+        PhysicalProperties(group="goal"),
+        RigidPose(group="goal"),
+        Visual(group="robot"),
     ],
     ids=lambda actor: type(actor).__name__,
 )
 def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     env = iv.make(PUSHING)
-    with pytest.raises(InvalidValueError, match=r"has no (space|kind)|the range of"):
+    with pytest.raises(InvalidValueError, match=r"has no |the range of|is empty"):
         CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
     assert env.driver.hook is None
 
@@ -227,6 +229,18 @@ def test_draws_that_the_world_always_refuses_raise_before_any_episode(actor, spa
     whole.close()
 
 
+@pytest.mark.parametrize(("low", "high", "world"), [(0.06, 0.09, "A"), (0.02, 0.045, "B")])
+def test_a_range_outside_the_worlds_space_raises_before_any_episode(low, high, world):
+    stages = (Stage(actor=Uniform(ranges={"block_0/mass": (low, high)})),)
+    with pytest.raises(
+        InvalidValueError, match=rf"range of block_0/mass lies outside space {world}"
+    ):
+        CurriculumEnv(iv.make(PUSHING, space=world), Curriculum(stages=stages))
+    under = CurriculumEnv(iv.make(PUSHING, space="A_B"), Curriculum(stages=stages))
+    under.reset(seed=0)
+    assert low <= under.unwrapped.values["block_0/mass"] <= high
+
+
 def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
     words = ("physical_properties:group=block,space=B",)
     with pytest.raises(InvalidValueError, match="draws from space B in a world of space A"):
@@ -234,15 +248,34 @@ def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_curriculum_that_is_refused_every_time_says_so_once():
+def test_a_curriculum_that_is_refused_every_time_raises():
     outside = (0.24, 0.24, 0.03)  # of the arena, so that every draw is refused
     actor = Uniform(ranges={"goal_0/cartesian_position": (outside, outside)})
-    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 16), Curriculum(stages=(Stage(actor=actor),)))
-    with pytest.warns(UserWarning, match="each of 16 starts was refused, the last because goal_0"):
-        venv.reset(seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 8), Curriculum(stages=(Stage(actor=actor),)))
+    venv.reset(seed=0)
+    with pytest.raises(InvalidValueError, match=r"each of the first 16 starts .* refused: goal_0"):
         venv.reset(seed=1)
+    venv.close()
+
+
+def test_a_start_that_changes_nothing_does_not_count_as_taken():
+    # Episode 0 asks for what holds already; every later one is refused.
+    goal = "goal_0/cartesian_position"
+    default = iv.make(PUSHING).variables[goal].default
+    actor = Interpolation(target={goal: (0.24, 0.24, 0.03)}, episodes=1)
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 16), Curriculum(stages=(Stage(actor=actor),)))
+    venv.reset(seed=0)
+    assert (venv.unwrapped.values[goal] == default).all()
+    with pytest.raises(InvalidValueError, match="each of the first 16 starts"):
+        venv.reset()
+    venv.close()
+
+
+def test_a_curriculum_that_a_task_has_no_room_for_raises_at_the_start():
+    venv = iv.make_vec("trifinger/towers-v1", 16, space="A", contact="convex")
+    under = CurriculumVectorEnv(venv, paper_curriculum(2))
+    with pytest.raises(InvalidValueError, match=r"first 16 starts .* refused: .*Choose another"):
+        under.reset(seed=0)
     venv.close()
 
 
