@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -15,7 +16,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError, explain,
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.envs.values import Overlay, to_numpy
-from interverse.scm.space import Space
+from interverse.scm.space import Space, UnitQuaternion
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
@@ -34,6 +35,7 @@ class Moment:
         noise: their addresses, n rows.
         space: the region to draw from where an actor names none; A in training.
         tag: makes this actor's draws its own.
+        given: what stages before this one set in the same intervention, n rows each.
     """
 
     driver: Driver
@@ -41,6 +43,7 @@ class Moment:
     noise: Noise
     space: SpaceName
     tag: str = "actor"
+    given: Assignment = field(default_factory=dict)
 
     @property
     def variables(self) -> Mapping[str, Variable]:
@@ -48,8 +51,20 @@ class Moment:
         return self.driver.world.variables
 
     def values(self, name: str) -> NDArray[Any]:
-        """Returns a variable's present value in these worlds, (n, *shape)."""
-        return self.driver.host_values[name][self.worlds]
+        """Returns a variable's value in these worlds, (n, *shape): as given, else as it is."""
+        return self.overlaid({})[name]
+
+    def overlaid(self, drawn: Assignment) -> Overlay:
+        """Returns the present values with those given and then those drawn laid over them."""
+        given = ChainMap(dict(drawn), dict(self.given))
+        return Overlay(self.driver.host_values, given, self.worlds, self.driver.world.graph)
+
+    def region(self, name: str, space: SpaceName | None, drawn: Assignment) -> Space | None:
+        """Returns a variable's region of a space, where bounds see what is given and drawn."""
+        declared = self.variables[name]
+        if declared.bounded:
+            declared = declared.resolve(self.overlaid(drawn))
+        return declared.region(space or self.space)
 
     def draw(self, names: Iterable[str], space: SpaceName | None = None) -> dict[str, Any]:
         """Returns uniform draws of some variables from one region; see `draw_each`."""
@@ -63,18 +78,17 @@ class Moment:
         one thing (the size of a block and of its goal) the first is drawn.
         """
         graph = self.driver.world.graph
-        given: dict[str, Any] = {}
-        now = Overlay(self.driver.host_values, given, self.worlds, graph)
+        drawn: dict[str, Any] = {}
         # Spaces that depend on values come last, so that they see what they depend on.
-        for name, declared in sorted(self.variables.items(), key=lambda item: item[1].bounded):
-            if name not in regions or graph.twins(name) & given.keys():
+        for name in sorted(self.variables, key=lambda name: self.variables[name].bounded):
+            if name not in regions or graph.twins(name) & drawn.keys():
                 continue
             asked = regions[name]
-            region = asked if isinstance(asked, Space) else declared.resolve(now).region(asked)
+            region = asked if isinstance(asked, Space) else self.region(name, asked, drawn)
             if region is not None:
                 uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
-                given[name] = region.from_uniform(to_numpy(uniform))
-        return given
+                drawn[name] = region.from_uniform(to_numpy(uniform))
+        return drawn
 
 
 class Actor(ABC):
@@ -159,6 +173,21 @@ def apply(
         if chosen:
             refused |= driver.do(chosen, worlds=worlds[rows], check=check).reasons
     return refused
+
+
+def between(space: Space, start: NDArray[Any], end: NDArray[Any], share: Any) -> NDArray[Any]:
+    """Returns points of a space on the way from the one next to `start`; a rotation turns.
+
+    Args:
+        space: none of the points leaves it, even where `start` and `end` lie outside.
+        start: a value, (..., *shape).
+        end: values, (..., *shape).
+        share: of the way; 0 is the start, 1 the end.
+    """
+    first, last = space.nearest(start), np.asarray(end)
+    if isinstance(space, UnitQuaternion):  # two signs stand for one rotation: the shorter turn
+        last = last * np.where(np.sum(first * last, axis=-1, keepdims=True) < 0.0, -1.0, 1.0)
+    return space.nearest((1.0 - share) * first + share * last)
 
 
 def _asked(rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, drawable
+from interverse.actors.actor import Actor, Assignment, Moment, between, drawable
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
@@ -17,7 +17,10 @@ from interverse.worlds.world import Index
 @final
 @dataclass(slots=True, kw_only=True)
 class Adaptive(Actor):
-    """Draws around the default from a share of the space that grows and shrinks with success."""
+    """Draws from a share of the space that grows and shrinks with success.
+
+    The share lies around the point of the space that is next to the default.
+    """
 
     patterns: tuple[str, ...]
     space: SpaceName | None = None
@@ -40,13 +43,12 @@ class Adaptive(Actor):
 
     def act(self, moment: Moment) -> Assignment:
         """Returns draws pulled towards the default by what is missing to the full share."""
-        region = self.space or moment.space
-        drawn = moment.draw(drawable(moment.variables, self.patterns), region)
-        out = {}
-        for name, values in drawn.items():
-            variable = moment.variables[name]
-            pulled = variable.default + self.share * (values - variable.default)
-            out[name] = np.rint(pulled).astype(np.int64) if variable.domain.integral else pulled
+        out: dict[str, NDArray[Any]] = {}
+        for name, values in moment.draw(
+            drawable(moment.variables, self.patterns), self.space
+        ).items():
+            if (space := moment.region(name, self.space, out)) is not None:
+                out[name] = between(space, moment.variables[name].default, values, self.share)
         return out
 
     def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable
 from interverse.core.errors import InvalidValueError, explain
-from interverse.envs.values import Overlay
+from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable
 
 
@@ -31,7 +31,7 @@ class AgentDriven(Actor):
 
     def size(self, moment: Moment) -> int:
         """Returns how many numbers the agent must choose per world."""
-        return sum(space.draws for _, space in self._spaces(moment))
+        return sum(self._draws(moment))
 
     def choose(self, numbers: NDArray[np.float64]) -> None:
         """Takes the agent's choice in [-1, 1]: (worlds, size), a row for every world."""
@@ -44,8 +44,7 @@ class AgentDriven(Actor):
         """
         if self._choice is None:
             return {}
-        spaces = self._spaces(moment)
-        size, count = sum(space.draws for _, space in spaces), len(moment.worlds)
+        size, count = self.size(moment), len(moment.worlds)
         everyone = moment.driver.world.num_worlds
         if self._choice.shape not in ((count, size), (everyone, size)):
             raise InvalidValueError(
@@ -55,17 +54,21 @@ class AgentDriven(Actor):
                 )
             )
         rows = self._choice[moment.worlds] if len(self._choice) == everyone else self._choice
-        out, start = {}, 0
-        for name, space in spaces:
-            part = 0.5 * (rows[:, start : start + space.draws] + 1.0)
-            out[name] = space.from_uniform(np.minimum(part, np.nextafter(1.0, 0.0)))
-            start += space.draws
+        names = drawable(moment.variables, self.patterns)
+        parts = np.split(rows, np.cumsum(self._draws(moment))[:-1], axis=1)
+        chosen = dict(zip(names, parts, strict=True))
+        out: dict[str, NDArray[Any]] = {}
+        # Spaces that depend on values come last, so that they see what they depend on.
+        for name in sorted(chosen, key=lambda name: moment.variables[name].bounded):
+            part = np.minimum(0.5 * (chosen[name] + 1.0), np.nextafter(1.0, 0.0))
+            out[name] = self._region(moment, name, out).from_uniform(part)
         return out
 
-    def _spaces(self, moment: Moment) -> list[tuple[str, Any]]:
-        """Returns the spaces of the variables, evaluated at these worlds' values."""
-        region = self.space or moment.space
-        driver = moment.driver
-        now = Overlay(driver.host_values, {}, moment.worlds, driver.world.graph)
+    def _draws(self, moment: Moment) -> list[int]:
         names = drawable(moment.variables, self.patterns)
-        return [(name, moment.variables[name].resolve(now).region(region)) for name in names]
+        return [self._region(moment, name, {}).draws for name in names]
+
+    def _region(self, moment: Moment, name: str, drawn: Assignment) -> Space:
+        region = moment.region(name, self.space, drawn)
+        assert region is not None  # `drawable` leaves out what has none
+        return region

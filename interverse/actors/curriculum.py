@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Moment, apply, choose
 from interverse.actors.goals import Goals
-from interverse.actors.uniform import Everything
+from interverse.actors.uniform import Everything, Uniform
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
@@ -20,6 +20,7 @@ from interverse.worlds.world import Index
 
 FOREVER = 10**9
 Start = Literal["per_episode", "cumulative"]
+_SILENT = 16  # refused starts, from the first on, that are no accident
 _ATTEMPTS = 6  # one draw and five further ones on refusal, as in CausalWorld
 
 
@@ -80,6 +81,7 @@ class Curriculum:
         region, active = self.region(driver), driver.world.options.space
         for stage in self.stages:
             stage.actor.check(driver.world.variables, region)
+            _check_ranges(stage.actor, driver)
             for space in stage.actor.spaces(region):
                 if active not in (space, "A_B"):
                     raise InvalidValueError(
@@ -120,23 +122,54 @@ class Curriculum:
             index = worlds[np.all(active == key[:, None], axis=0)]
             values: dict[str, NDArray[Any]] = {}
             for number in np.flatnonzero(key).tolist():
-                values |= self._ask(driver, index, number, attempt)
+                values |= self._ask(driver, index, number, attempt, values)
             if values:
                 out.append((index, values))
         return out
 
     def _ask(
-        self, driver: Driver, index: Index, number: int, attempt: int
+        self,
+        driver: Driver,
+        index: Index,
+        number: int,
+        attempt: int,
+        before: Mapping[str, NDArray[Any]],
     ) -> dict[str, NDArray[Any]]:
+        now = {name: driver.host_values[name][index] for name in before}
+        given = {n: np.where(np.ma.getmaskarray(v), now[n], v) for n, v in before.items()}
         noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
         tag = f"curriculum/{number}/{attempt}"
-        moment = Moment(driver, index, noise, self.region(driver), tag)
+        moment = Moment(driver, index, noise, self.region(driver), tag, given)
         return choose(self.stages[number].actor, moment)
 
     def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
         """Informs every actor how episodes ended."""
         for stage in self.stages:
             stage.actor.on_episode_end(success, worlds)
+
+
+def _check_ranges(actor: Actor, driver: Driver) -> None:
+    active = driver.world.options.space
+    names = actor.outside(driver.world.variables, active) if isinstance(actor, Uniform) else []
+    if names:
+        raise InvalidValueError(
+            explain(
+                f"the range of {', '.join(names)} lies outside space {active} of the world, which "
+                "refuses every such draw",
+                fix="Make the world with space='A_B' (--space A_B), or give another range",
+            )
+        )
+
+
+def check_refusals(refused: int, reason: str) -> None:
+    """Raises if so many starts were refused, and none taken, that another training would follow."""
+    if refused >= _SILENT:
+        raise InvalidValueError(
+            explain(
+                f"each of the first {refused} starts under the curriculum was refused: {reason}",
+                fix="Choose another actor or curriculum, or leave it room (a greater max_blocks)",
+            )
+        )
 
 
 def paper_curriculum(number: int) -> Curriculum:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
+
+from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment
+from interverse.envs.values import to_numpy
 from interverse.scm.variable import SpaceName
 
 
@@ -17,6 +20,13 @@ class Goals(Actor):
     space: SpaceName | None = None
 
     def act(self, moment: Moment) -> Assignment:
-        """Returns a new goal per world."""
+        """Returns a new goal per world that fits the sizes an earlier stage gave."""
         world = moment.driver.world
-        return world.sample_goal(moment.worlds, moment.noise, self.space or moment.space)
+        goal = world.sample_goal(moment.worlds, moment.noise, self.space or moment.space)
+        if not moment.given:
+            return goal
+        out: dict[str, NDArray[Any]] = {}
+        for name, values in goal.items():
+            space = moment.region(name, self.space, out)
+            out[name] = to_numpy(values) if space is None else space.nearest(to_numpy(values))
+        return out

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, matching
+from interverse.actors.actor import Actor, Assignment, Moment, between, matching
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.variable import SpaceName
+from interverse.scm.variable import SpaceName, Variable, lookup
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpolation(Actor):
-    """Sets variables on the straight line from their defaults to a target, by episode number."""
+    """Sets variables on the way from their defaults to a target, by episode number.
+
+    A point of the line that lies outside the space is brought to the next one inside.
+    """
 
     target: Mapping[str, Any]
     """Where each variable ends, by name."""
     episodes: int = 100
     """After how many episodes the target is reached."""
+    space: SpaceName | None = None
+    """The region that target and way lie in; None takes the curriculum's, A by default."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
@@ -29,19 +35,30 @@ class Interpolation(Actor):
                 explain(f"episodes is {self.episodes}", allowed="a whole number from 1")
             )
 
-    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
-        """Returns nothing: its values are the target's, whatever their space."""
-        return ()
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if a target names no variable or lies outside the space."""
+        matching(variables, self.target)
+        values = {n: np.asarray(self.target.get(n, v.default)) for n, v in variables.items()}
+        for name in self.target:
+            region = lookup(variables, name).resolve(values).region(self.space or space)
+            if region is not None and not region.contains(values[name]):
+                raise InvalidValueError(
+                    explain(
+                        f"the target of {name} is {values[name].tolist()}, outside space "
+                        f"{self.space or space}",
+                        allowed=f"{region.low.tolist()} to {region.high.tolist()}",
+                        fix="Give Interpolation(space='A_B') in a world of that space",
+                    )
+                )
 
     def act(self, moment: Moment) -> Assignment:
-        """Returns the point on the line that each world's episode stands at."""
-        matching(moment.variables, self.target)
+        """Returns the point on the way that each world's episode stands at."""
         share = np.minimum(np.asarray(moment.noise.episodes) / self.episodes, 1.0)
-        out = {}
-        for name, end in self.target.items():
+        out: dict[str, NDArray[Any]] = {}
+        # Spaces that depend on values come last, so that they see what they depend on.
+        for name in sorted(self.target, key=lambda name: moment.variables[name].bounded):
             variable = moment.variables[name]
             rows = share.reshape((-1,) + (1,) * len(variable.shape))
-            line = (1.0 - rows) * variable.default + rows * np.asarray(end)
-            whole = variable.domain.integral
-            out[name] = np.rint(line).astype(np.int64) if whole else line
+            space = moment.region(name, self.space, out) or variable.domain
+            out[name] = between(space, variable.default, np.asarray(self.target[name]), rows)
         return out

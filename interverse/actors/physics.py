@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import final
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.variable import SpaceName
+from interverse.scm.variable import SpaceName, Variable
 
 _PROPERTIES = ("mass", "friction")  # of each thing the first that has a space
 
@@ -22,20 +23,26 @@ class PhysicalProperties(Actor):
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
 
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if nothing of the group has a mass or friction to draw."""
+        self._chosen(variables)
+
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world and thing."""
+        return moment.draw(self._chosen(moment.variables), self.space)
+
+    def _chosen(self, variables: Mapping[str, Variable]) -> Collection[str]:
         chosen: dict[str, str] = {}
         for quality in _PROPERTIES:
-            for name in matching(moment.variables, [f"{self.group}*"]):
+            for name in matching(variables, [f"{self.group}*"]):
                 thing, _, last = name.rpartition("/")
-                if last == quality and moment.variables[name].space_a is not None:
+                if last == quality and variables[name].space_a is not None:
                     chosen.setdefault(thing, name)
         if not chosen:
             raise InvalidValueError(
                 explain(
-                    f"{moment.driver.id} has no mass or friction to draw of "
-                    f"{self.group or 'anything'}",
+                    f"the world has no mass or friction to draw of {self.group or 'anything'}",
                     fix="Give a group such as block or floor",
                 )
             )
-        return moment.draw(chosen.values(), self.space)
+        return chosen.values()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.variable import SpaceName
+from interverse.scm.variable import SpaceName, Variable
 
 _POSITIONS, _ORIENTATIONS = ("cylindrical_position", "position"), ("orientation",)
 
@@ -32,21 +33,28 @@ class RigidPose(Actor):
                 explain("positions and orientations are both off", fix="Leave one of them on")
             )
 
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if no object of the group has a pose to draw."""
+        self._wanted(variables)
+
     def act(self, moment: Moment) -> Assignment:
         """Returns one pose per world and object."""
+        return moment.draw(self._wanted(moment.variables), self.space)
+
+    def _wanted(self, variables: Mapping[str, Variable]) -> list[str]:
         parts = _POSITIONS * self.positions + _ORIENTATIONS * self.orientations
         wanted = [
             name
-            for name in matching(moment.variables, [f"{self.group}*"])
+            for name in matching(variables, [f"{self.group}*"])
             if name.rpartition("/")[2] in parts
-            and moment.variables[name].kind == "state"
-            and moment.variables[name].space_a is not None
+            and variables[name].kind == "state"
+            and variables[name].space_a is not None
         ]
         if not wanted:
             raise InvalidValueError(
                 explain(
-                    f"{moment.driver.id} has no pose to draw of {self.group or 'any object'}",
+                    f"the world has no pose to draw of {self.group or 'any object'}",
                     allowed=f"state variables named {', '.join(parts)} with a space",
                 )
             )
-        return moment.draw(wanted, self.space)
+        return wanted

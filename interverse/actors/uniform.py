@@ -36,6 +36,16 @@ class Uniform(Actor):
         """Raises if a pattern names nothing to draw, or a range leaves a variable's domain."""
         self._regions(variables, self.space or space)
 
+    def outside(self, variables: Mapping[str, Variable], space: SpaceName) -> list[str]:
+        """Returns the variables whose own range shares no value with a space."""
+        out = []
+        for name, own in self._regions(variables, space).items():
+            region = None if variables[name].bounded else variables[name].region(space)
+            if isinstance(own, Space) and isinstance(region, Box | Integers):
+                middle = region.from_uniform(np.full(region.draws, 0.5))
+                out += [] if region.inside(own.nearest(middle)) else [name]
+        return out
+
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world and variable."""
         return moment.draw_each(self._regions(moment.variables, self.space or moment.space))
@@ -77,7 +87,11 @@ class Regional(Actor):
     """Patterns and the region of each; where two match, the later one holds."""
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if a pattern names nothing with its region."""
+        """Raises if there is no pattern, or one names nothing with its region."""
+        if not self.regions:
+            raise InvalidValueError(
+                explain("regions is empty", fix="Give patterns, as {'block_*/mass': 'A'}")
+            )
         for pattern, region in self.regions.items():
             drawable(variables, [pattern], region)
 

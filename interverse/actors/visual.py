@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
 from interverse.actors.actor import Actor, Assignment, Moment, matching
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.variable import SpaceName
+from interverse.scm.variable import SpaceName, Variable
 
 
 @final
@@ -20,19 +21,25 @@ class Visual(Actor):
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
 
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if nothing of the group has a look to draw."""
+        self._looks(variables)
+
     def act(self, moment: Moment) -> Assignment:
         """Returns one look per world."""
+        return moment.draw(self._looks(moment.variables), self.space)
+
+    def _looks(self, variables: Mapping[str, Variable]) -> list[str]:
         looks = [
             name
-            for name in matching(moment.variables, [f"{self.group}*"])
-            if moment.variables[name].kind == "appearance"
-            and moment.variables[name].space_a is not None
+            for name in matching(variables, [f"{self.group}*"])
+            if variables[name].kind == "appearance" and variables[name].space_a is not None
         ]
         if not looks:
             raise InvalidValueError(
                 explain(
-                    f"{moment.driver.id} has no looks to draw of {self.group or 'anything'}",
+                    f"the world has no looks to draw of {self.group or 'anything'}",
                     allowed="appearance variables with a space",
                 )
             )
-        return moment.draw(looks, self.space)
+        return looks

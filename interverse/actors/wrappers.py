@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -11,7 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
-from interverse.actors.curriculum import Curriculum
+from interverse.actors.curriculum import Curriculum, check_refusals
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.single import WorldEnv
@@ -20,7 +19,6 @@ from interverse.envs.vector import WorldVectorEnv
 from interverse.worlds.world import Index
 
 _SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds
-_SILENT = 16  # refused starts in a row, from the first on, that are no accident
 
 
 @final
@@ -54,7 +52,7 @@ class CurriculumHook:
         self._ended = np.zeros(num_worlds, dtype=bool)
         self._carried: dict[str, NDArray[Any]] = {}
         self._has: dict[str, NDArray[np.bool_]] = {}
-        self._tried: int | None = 0  # starts so far while every one was refused; else None
+        self._silent: int | None = 0  # starts refused so far while none changed anything; else None
 
     def on_reset(self, driver: Driver, worlds: Index) -> None:
         """Lays earlier episodes' values down again if they accumulate, then intervenes."""
@@ -63,9 +61,10 @@ class CurriculumHook:
         if cumulative:
             self._lay_down(driver, worlds)
         before = len(driver.log(int(worlds[0]))) if len(worlds) else 0
+        held = {} if self._silent is None else dict(driver.host_values)
         refusals = self.curriculum.intervene(driver, worlds)
         self._count(refusals)
-        self._tell(len(worlds), refusals)
+        self._watch(driver, held, refusals)
         if cumulative and len(worlds):
             self._carry(driver, worlds, before)
 
@@ -105,18 +104,18 @@ class CurriculumHook:
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.refused[list(refusals)] += 1
 
-    def _tell(self, tried: int, refusals: Mapping[int, str]) -> None:
-        """Warns once if no start so far took what the curriculum asked for."""
-        if self._tried is None or not tried:
+    def _watch(
+        self, driver: Driver, held: Mapping[str, NDArray[Any]], refusals: Mapping[int, str]
+    ) -> None:
+        """Raises once the first starts were all refused; a start that changed something ends it."""
+        if self._silent is None:
             return
-        self._tried = self._tried + tried if len(refusals) == tried else None
-        if self._tried is not None and self._tried >= _SILENT:
-            warnings.warn(
-                f"the curriculum has not acted yet: each of {self._tried} starts was refused, "
-                f"the last because {next(iter(refusals.values()))}",
-                stacklevel=2,
-            )
-            self._tried = None
+        now = driver.host_values
+        if not all(np.array_equal(now[n], rows, equal_nan=True) for n, rows in held.items()):
+            self._silent = None
+        elif refusals:
+            self._silent += len(refusals)
+            check_refusals(self._silent, next(iter(refusals.values())))
 
     def _lay_down(self, driver: Driver, worlds: Index) -> None:
         for name, rows in self._carried.items():

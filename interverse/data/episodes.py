@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -34,7 +34,8 @@ from interverse.envs.checks import check_values
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import run_units
-from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy import PolicyLike, tell_engine
+from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space
@@ -108,7 +109,11 @@ def collect_episodes(
         config: what to collect.
         advance: is told how many episodes were added, for a progress bar.
     """
+    trained = policy_world(config.policy)
+    options = trained.with_options(config.options)
+    config = replace(config, policy=trained.policy, options=options)
     engine = _check_twins(config)
+    tell_engine(config.policy, engine)
     config.out.mkdir(parents=True, exist_ok=True)
     with locked(config.out / _HEADER):
         _write_header(config, engine)

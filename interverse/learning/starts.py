@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.curriculum import Curriculum
+from interverse.actors.curriculum import Curriculum, check_refusals
 from interverse.core.files.npz import read_npz
 from interverse.envs import make, make_vec
 from interverse.protocols.protocol import Protocol
@@ -94,7 +94,9 @@ def curriculum_starts(
             curriculum.check(venv.unwrapped.driver)
             drawn = everyone[round(shares.plain * size) :]
             if len(drawn):
-                curriculum.intervene(venv.unwrapped.driver, drawn)
+                refused = curriculum.intervene(venv.unwrapped.driver, drawn)
+                if len(refused) == len(drawn):
+                    check_refusals(len(refused), next(iter(refused.values())))
             if shares.placed:
                 _place_first(venv, everyone[size - round(shares.placed * size) :])
             parts.append(_plain(venv.unwrapped.world.save(everyone)))

@@ -84,6 +84,14 @@ class DeviceTrain:
                 )
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
+        if "space" in self.options:
+            raise InvalidValueError(
+                explain(
+                    f"option space is {self.options['space']!r}",
+                    allowed="A, which training on a device draws from",
+                    fix="Leave it out, or train with --space on the CPU",
+                )
+            )
         unused = sorted(name for name in self.options if "reward" in name)
         if unused:
             raise InvalidValueError(

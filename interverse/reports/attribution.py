@@ -38,7 +38,7 @@ from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.rollouts.policy import PolicyLike, as_policy, engine_words
+from interverse.rollouts.policy import PolicyLike, as_policy, engine_words, tell_engine
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.seats import Seated
 from interverse.worlds.world import engine_of
@@ -260,6 +260,7 @@ class _Replays:
         settings = {"threads": 1, **options}
         self._venv: Any = make_vec(task, self._count, autoreset_mode="disabled", **settings)
         self._driver = self._venv.unwrapped.driver
+        tell_engine(policy, engine_of(self._driver.world))
         self._drawn: dict[str, list[tuple[Drawn, NDArray[np.bool_]]]] = {}
         self._rows: dict[Condition, list[dict[str, Any]]] = {}
         self._venv.reset(seed=[seed] * self._count)

@@ -15,6 +15,7 @@ from typing import Any, Protocol, final, runtime_checkable
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.core.rng import Noise
@@ -212,6 +213,12 @@ def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:
         f"Trained on {engine_words(trained)}, evaluated on {engine_words(here)}: "
         "scores may differ from those of its own engine."
     )
+
+
+def tell_engine(policy: PolicyLike, here: Mapping[str, str]) -> None:
+    """Says on standard error if a policy acts on another engine than it was trained on."""
+    if note := engine_note(training_engine(policy), here):
+        Console(stderr=True).print(note, soft_wrap=True)
 
 
 def engine_words(engine: Mapping[str, str]) -> str:

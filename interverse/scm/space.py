@@ -63,6 +63,11 @@ class Space(ABC):
         """Returns one value, uniform in the space."""
         return self.from_uniform(rng.random(self.draws))
 
+    def nearest(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Returns the point of the space next to each of (..., *shape) values."""
+        inside = np.clip(np.rint(values) if self.integral else values, self.low, self.high)
+        return inside.astype(np.int64) if self.integral else inside
+
     def same(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each two of (..., *shape) values are one, but for rounding."""
         return self._all(np.abs(a - b) <= _ROUNDING * (1.0 + np.abs(a)))
@@ -126,9 +131,12 @@ class Box(Space):
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
         """Returns values uniform in the box; rounding never lands on an open end."""
+        return self.nearest(self.low + self._shaped(uniform) * (self.high - self.low))
+
+    def nearest(self, values: NDArray[Any]) -> FloatArray:
+        """Returns the point of the box next to each value, never on an open end."""
         low, high = self.low, self.high
-        values = np.clip(low + self._shaped(uniform) * (high - low), low, high)
-        free = low < high
+        values, free = np.clip(values, low, high), low < high
         if self.open_low:
             values = np.where(free & (values <= low), np.nextafter(low, high), values)
         if self.open_high:
@@ -196,6 +204,11 @@ class Choice(Space):
         """Returns whether each value is one of the options."""
         return self._all(np.isin(values, self.options))
 
+    def nearest(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Returns the option next to each value."""
+        options = np.asarray(self.options, dtype=np.int64)
+        return options[np.argmin(np.abs(np.asarray(values)[..., None] - options), axis=-1)]
+
     def from_uniform(self, uniform: FloatArray) -> NDArray[np.int64]:
         """Returns options, each equally likely."""
         u = self._shaped(uniform)
@@ -257,6 +270,13 @@ class UnitQuaternion(Space):
         unit = np.abs(np.sum(values * values, axis=-1) - 1.0) <= _LENGTH_TOLERANCE
         flat = np.all(np.abs(values[..., :2]) <= _TILT_TOLERANCE, axis=-1)
         return np.asarray(unit & flat if self.yaw_only else unit)
+
+    def nearest(self, values: NDArray[Any]) -> FloatArray:
+        """Returns each rotation with length one; with `yaw_only` its turn about z alone."""
+        kept = values * np.array([0.0, 0.0, 1.0, 1.0]) if self.yaw_only else values
+        length = np.linalg.norm(kept, axis=-1, keepdims=True)
+        unit = np.array([0.0, 0.0, 0.0, 1.0])  # of what has no direction
+        return np.where(length > 0.0, kept / np.where(length > 0.0, length, 1.0), unit)
 
     def same(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each two quaternions are one rotation, whatever their signs, lengths."""

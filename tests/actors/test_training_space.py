@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -45,14 +43,16 @@ def agent():
 
 # Every actor of the table, as it is made without a word about spaces.
 PLAIN = {
-    "adaptive": Adaptive(patterns=("block_*/mass", "floor/friction"), share=1.0),
+    "adaptive": Adaptive(
+        patterns=("block_*", "floor/*", "stage/color", "finger_*/mass", "goal_0/size"), share=0.5
+    ),
     "adversarial": Adversarial(
         patterns=("block_*/mass",), critic=lambda m, v: -v["block_0/mass"], draws=2
     ),
     "agent": agent(),
     "everything": Everything(),
     "goals": Goals(),
-    "interpolation": Interpolation(target={"block_0/mass": 0.03}),
+    "interpolation": Interpolation(target={"finger_0/upper/mass": 0.03}, episodes=3),
     "joints": Joints(),
     "physical_properties": PhysicalProperties(),
     "regional": Regional(regions={"block_*/mass": "A"}),
@@ -73,7 +73,7 @@ def driver():
 def drawn_in_b(driver, actor, curriculum):
     """Returns, by variable, how many of the draws lie in space B."""
     rows = np.zeros(DRAWS, dtype=np.int64)  # the same world again and again, with other noise
-    noise = Noise(np.arange(DRAWS), np.zeros(DRAWS, int), np.zeros(DRAWS, int))
+    noise = Noise(np.arange(DRAWS), np.arange(DRAWS) % 5, np.zeros(DRAWS, int))
     moment = Moment(driver, rows, noise, curriculum.region(driver), "leak")
     if isinstance(actor, AgentDriven):
         actor.choose(numbers(driver, actor.size(moment)))
@@ -193,12 +193,16 @@ def test_gravity_is_in_no_curriculum_of_the_paper(driver):
         Adversarial(patterns=("block_0/friction",), critic=lambda m, v: np.zeros(1)),
         AgentDriven(patterns=("robot/*",)),
         Uniform(ranges={"block_0/friction": (-1.0, 0.5)}),
+        Regional(regions={}),
+        PhysicalProperties(group="goal"),
+        RigidPose(group="goal"),
+        Visual(group="robot"),
     ],
     ids=lambda actor: type(actor).__name__,
 )
 def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     env = iv.make(PUSHING)
-    with pytest.raises(InvalidValueError, match=r"has no (space|kind)|the range of"):
+    with pytest.raises(InvalidValueError, match=r"has no |the range of|is empty"):
         CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
     assert env.driver.hook is None
 
@@ -225,6 +229,18 @@ def test_draws_that_the_world_always_refuses_raise_before_any_episode(actor, spa
     whole.close()
 
 
+@pytest.mark.parametrize(("low", "high", "world"), [(0.06, 0.09, "A"), (0.02, 0.045, "B")])
+def test_a_range_outside_the_worlds_space_raises_before_any_episode(low, high, world):
+    stages = (Stage(actor=Uniform(ranges={"block_0/mass": (low, high)})),)
+    with pytest.raises(
+        InvalidValueError, match=rf"range of block_0/mass lies outside space {world}"
+    ):
+        CurriculumEnv(iv.make(PUSHING, space=world), Curriculum(stages=stages))
+    under = CurriculumEnv(iv.make(PUSHING, space="A_B"), Curriculum(stages=stages))
+    under.reset(seed=0)
+    assert low <= under.unwrapped.values["block_0/mass"] <= high
+
+
 def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
     words = ("physical_properties:group=block,space=B",)
     with pytest.raises(InvalidValueError, match="draws from space B in a world of space A"):
@@ -232,15 +248,34 @@ def test_a_training_with_such_an_actor_raises_before_it_begins(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_curriculum_that_is_refused_every_time_says_so_once():
+def test_a_curriculum_that_is_refused_every_time_raises():
     outside = (0.24, 0.24, 0.03)  # of the arena, so that every draw is refused
     actor = Uniform(ranges={"goal_0/cartesian_position": (outside, outside)})
-    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 16), Curriculum(stages=(Stage(actor=actor),)))
-    with pytest.warns(UserWarning, match="each of 16 starts was refused, the last because goal_0"):
-        venv.reset(seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 8), Curriculum(stages=(Stage(actor=actor),)))
+    venv.reset(seed=0)
+    with pytest.raises(InvalidValueError, match=r"each of the first 16 starts .* refused: goal_0"):
         venv.reset(seed=1)
+    venv.close()
+
+
+def test_a_start_that_changes_nothing_does_not_count_as_taken():
+    # Episode 0 asks for what holds already; every later one is refused.
+    goal = "goal_0/cartesian_position"
+    default = iv.make(PUSHING).variables[goal].default
+    actor = Interpolation(target={goal: (0.24, 0.24, 0.03)}, episodes=1)
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 16), Curriculum(stages=(Stage(actor=actor),)))
+    venv.reset(seed=0)
+    assert (venv.unwrapped.values[goal] == default).all()
+    with pytest.raises(InvalidValueError, match="each of the first 16 starts"):
+        venv.reset()
+    venv.close()
+
+
+def test_a_curriculum_that_a_task_has_no_room_for_raises_at_the_start():
+    venv = iv.make_vec("trifinger/towers-v1", 16, space="A", contact="convex")
+    under = CurriculumVectorEnv(venv, paper_curriculum(2))
+    with pytest.raises(InvalidValueError, match=r"first 16 starts .* refused: .*Choose another"):
+        under.reset(seed=0)
     venv.close()
 
 
@@ -258,6 +293,63 @@ def test_a_goal_stands_on_the_floor_with_the_size_that_is_drawn_with_it():
             assert height == pytest.approx(values[f"{thing}/size"][:, 2] / 2)
         assert np.ptp(values[sizes][:, 2]) > 0.01
         venv.close()
+
+
+SIZE, GOAL = "block_0/size", "goal_0/cylindrical_position"
+
+
+@pytest.mark.parametrize(
+    "actors",
+    [
+        (Uniform(patterns=(SIZE,)), Goals()),
+        (Uniform(patterns=(SIZE,)), RigidPose(orientations=False)),
+        (Everything(), Goals()),
+        (AgentDriven(patterns=(GOAL, SIZE)),),
+        (Uniform(patterns=(SIZE,)), Adaptive(patterns=(GOAL,), share=0.5)),
+        (Uniform(patterns=(SIZE,)), Interpolation(target={GOAL: (0.09, 1.0, 0.0325)}, episodes=1)),
+    ],
+    ids=lambda actors: "+".join(type(actor).__name__ for actor in actors),
+)
+def test_a_stage_sees_what_the_stages_before_it_drew(actors):
+    venv = iv.make_vec(PUSHING, 20, space="A")
+    stages = tuple(Stage(actor=actor) for actor in actors)
+    under = CurriculumVectorEnv(venv, Curriculum(stages=stages))
+    if isinstance(actors[0], AgentDriven):
+        actors[0].choose(np.random.default_rng(0).uniform(-1.0, 1.0, (20, 6)))
+    for seed in (0, None):
+        under.reset(seed=seed)
+    assert not under.hook.refused.any()
+    values = venv.values
+    assert np.ptp(values[SIZE][:, 2]) > 0.005
+    assert values[GOAL][:, 2] == pytest.approx(values[SIZE][:, 2] / 2)
+    venv.close()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_no_share_of_an_adaptive_actor_is_refused(share):
+    patterns = ("block_0/orientation", "block_0/cylindrical_position", "finger_*/mass", "*/color")
+    curriculum = Curriculum(stages=(Stage(actor=Adaptive(patterns=patterns, share=share)),))
+    venv = CurriculumVectorEnv(iv.make_vec(PUSHING, 20, space="A"), curriculum)
+    assert starts_in_b(venv, 2) == set()
+    turns = venv.unwrapped.values["block_0/orientation"]
+    assert (np.ptp(turns[:, 2]) > 0.3) == (share > 0.05)
+    assert np.abs(np.linalg.norm(turns, axis=1) - 1.0).max() < 1e-12
+    assert venv.hook.refused.sum() == 0
+    venv.close()
+
+
+@pytest.mark.parametrize("name", ["block_0/mass", "goal_0/cylindrical_position"])
+def test_a_target_outside_the_space_needs_its_word(name):
+    target = {name: 0.09 if name == "block_0/mass" else (0.14, 0.0, 0.0325)}
+    for world in ("A", "A_B"):
+        env, actor = iv.make(PUSHING, space=world), Interpolation(target=target, episodes=1)
+        with pytest.raises(InvalidValueError, match=rf"{name}.*outside space A\b.*space='A_B'"):
+            CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    asked = Interpolation(target=target, episodes=1, space="A_B")
+    under = CurriculumEnv(env, Curriculum(stages=(Stage(actor=asked),)))
+    for seed in (0, None):
+        under.reset(seed=seed)
+    assert env.values[name] == pytest.approx(np.asarray(target[name]))
 
 
 def test_a_range_of_ones_own_is_drawn():

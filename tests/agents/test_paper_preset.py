@@ -11,6 +11,7 @@ from interverse.actors.curriculum import paper_curriculum
 from interverse.agents.presets import preset
 from interverse.agents.train import Train, make_env, make_model, run_record, train
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.data.episodes import CollectEpisodes, collect_episodes
 
 # Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
 SHEET = {
@@ -90,7 +91,7 @@ def test_steps_that_are_given_win_over_the_preset(tmp_path):
     assert steps(steps=7) == 7
 
 
-def test_a_run_names_its_contacts_and_an_evaluation_on_others_says_so(tmp_path, capsys):
+def test_a_run_names_its_contacts_and_its_use_on_others_says_so(tmp_path, capsys):
     import interverse as iv
 
     options = {"max_steps": 2, "contact": "convex"}
@@ -107,7 +108,15 @@ def test_a_run_names_its_contacts_and_an_evaluation_on_others_says_so(tmp_path, 
     card.write_text(card.read_text().replace('"convex"', '"exact"', 1))  # as on another machine
     iv.evaluate(str(policy), task, "P0", episodes=1, contact="convex")
     told = capsys.readouterr().err
-    assert "Trained on MuJoCo with exact contacts, evaluated on MuJoCo with convex" in told
+    note = "Trained on MuJoCo with exact contacts, evaluated on MuJoCo with convex"
+    assert note in told
+    iv.attribute(str(policy), task, ["block_0/mass"], episodes=1, pairs=0, contact="convex")
+    assert note in capsys.readouterr().err
+    # The folder of the run stands for its policy, with the options of its training.
+    given = {"id": task, "out": tmp_path / "set", "policy": str(tmp_path), "episodes": 1}
+    folder = collect_episodes(CollectEpisodes(**given, options={"contact": "convex"}))
+    assert note in capsys.readouterr().err
+    assert json.loads((folder / "collect.json").read_text())["options"]["max_steps"] == 2
 
 
 @pytest.mark.parametrize("task", WORLDS)
