@@ -65,7 +65,7 @@ class WitnessBench:
         self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)
-        self._effects: tuple[CausalGraph, dict[tuple[str, bool], set[str]]] = self.graph, {}
+        self._effects: tuple[CausalGraph, dict[tuple[str, int], set[str]]] = self.graph, {}
         self._situation: tuple[str, Snapshot] | None = None
 
     @property
@@ -148,15 +148,14 @@ class WitnessBench:
             arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
         return Snapshot(self.driver.id, self.driver.options_json, arrays)
 
-    def effects(self, graph: CausalGraph, name: str, *, at_once: bool) -> set[str]:
-        """Returns what a change of a variable may move, at once or ever."""
+    def effects(self, graph: CausalGraph, name: str, slices: int) -> set[str]:
+        """Returns what a change of a variable may move within some slices; 0 is at once."""
         if self._effects[0] is not graph:
             self._effects = graph, {}
         known = self._effects[1]
-        if (name, at_once) not in known:
-            found = graph.effects_now(name) if at_once else graph.effects_later(name)
-            known[name, at_once] = found
-        return known[name, at_once]
+        if (name, slices) not in known:
+            known[name, slices] = graph.effects_later(name, slices)
+        return known[name, slices]
 
     def broken(self) -> Findings:
         """Returns what breaks the laws so far."""
@@ -222,10 +221,11 @@ class _Rows:
         change = self.changes[i]
         if change.action is not None or not change.do:
             return set()
-        at_once = first and not self.trial.at_reset
+        slices = 0 if first else self.step
+        slices += self.trial.at_reset  # the start of an episode counts as one
         out = moved - set(change.do)
         for name in change.do:
-            out -= self.bench.effects(self.graph, name, at_once=at_once) if out else out
+            out -= self.bench.effects(self.graph, name, slices) if out else out
         return out
 
     def _note(self, i: int, edges: set[Edge], stray: set[str]) -> None:

@@ -7,6 +7,7 @@ the block of its size): intervening on either changes both, so such edges come i
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, final
@@ -112,11 +113,18 @@ class CausalGraph(nx.DiGraph):
         twins = {twin for name in later if name in self for twin in self.twins(name)}
         return {name: x for name, x in earlier.items() if name not in twins} | dict(later)
 
-    def effects_later(self, name: str) -> set[str]:
-        """Returns the variables that can differ in some later slice, this one left out or not."""
+    def effects_later(self, name: str, slices: int | None = None) -> set[str]:
+        """Returns the variables that can differ in a later slice, this one left out or not.
+
+        Args:
+            name: the cause.
+            slices: how many slices later at most; None for any number.
+        """
         reached: set[str] = set()
         frontier = {name} | self.effects_now(name)
-        while frontier - reached:
+        for _ in itertools.count() if slices is None else range(slices + 1):
+            if not frontier - reached:
+                break
             reached |= frontier
             steps = {now(n) for start in frontier for n in nx.descendants(self, start)}
             frontier = steps | {n for start in steps for n in self.effects_now(start)}

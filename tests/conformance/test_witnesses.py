@@ -80,6 +80,22 @@ def test_an_effect_that_is_not_declared_is_found():
     assert found[EDGES] == []
 
 
+@pytest.mark.parametrize(
+    ("world_id", "edge", "words"),
+    [
+        (SLIDER, ("gravity", "box/velocity'"), "do(gravity) moves ['box/velocity']"),
+        (
+            "control/cartpole_balance-v1",
+            ("dynamics/damping", "qvel'"),
+            "do(dynamics/damping) moves ['qvel']",
+        ),
+    ],
+)
+def test_an_edge_that_is_not_declared_is_found_though_a_longer_path_is(world_id, edge, words):
+    """Nothing may move sooner than the declared edges carry it."""
+    assert words in broken(world_id, lambda graph: graph.remove_edge(*edge))[DECLARED]
+
+
 def test_an_edge_that_is_called_inert_and_acts_is_found():
     def call_inert(graph):
         graph.edges["gravity", "box/velocity'"]["inert"] = "nothing falls"
