@@ -33,8 +33,8 @@ class Uniform(Actor):
     """Patterns and the lowest and highest value to draw, for variables without a space too."""
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if a pattern names nothing to draw, or a range leaves a variable's domain."""
-        self._regions(variables, self.space or space)
+        """Raises if there is nothing to draw, or a range leaves a variable's domain."""
+        _check_some(self._regions(variables, self.space or space))
 
     def outside(self, variables: Mapping[str, Variable], space: SpaceName) -> list[str]:
         """Returns the variables whose own range shares no value with a space."""
@@ -60,6 +60,13 @@ class Uniform(Actor):
             for name in matching(variables, [pattern]):
                 out[name] = _range(variables[name], low, high)
         return out
+
+
+def _check_some(names: Collection[str]) -> None:
+    if not names:
+        raise InvalidValueError(
+            explain("the actor has no variable to draw", fix="Give it patterns that name some")
+        )
 
 
 def _range(variable: Variable, low: Any, high: Any) -> Space:
@@ -129,6 +136,10 @@ class Everything(Actor):
     def spaces(self, space: SpaceName) -> Collection[SpaceName]:
         """Returns its region and those of the exceptions."""
         return (self.space or space, *self.but.values())
+
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if nothing is left to draw."""
+        _check_some([n for n, v in variables.items() if not v.read_only and n not in self.without])
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world; a world whose coin shows sizes keeps its positions."""

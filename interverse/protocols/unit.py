@@ -20,9 +20,9 @@ from interverse.envs import make_vec
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.tally import Tally
+from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import unpacked_policy
-from interverse.rollouts.seats import Seated
 from interverse.worlds.world import World
 
 ROWS = 50
@@ -79,7 +79,7 @@ def play(
         given = unit.protocol.start(numbers)
         begin = {"episode": numbers.tolist(), **({"do": given} if given else {})}
         observation, _ = venv.reset(seed=[unit.seed] * count, options=begin)
-        actor = Seated(as_policy(policy, world), numbers % ROWS, ROWS)
+        actor = FixedBatchPolicy(as_policy(policy, world), numbers % ROWS, ROWS)
         actor.reset(np.ones(count, dtype=bool), unit.seed + (numbers << 32))
         tally = Tally(driver, unit.metrics, given)
         everyone = np.arange(count)

@@ -38,9 +38,9 @@ from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
+from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy, engine_words, tell_engine
 from interverse.rollouts.policy_world import policy_world
-from interverse.rollouts.seats import Seated
 from interverse.worlds.world import engine_of
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class _Replays:
         self, numbers: NDArray[np.int64], refused: Mapping[int, str]
     ) -> list[dict[str, Any]]:
         world = self._driver.world
-        actor = Seated(as_policy(self._policy, world), numbers % ROWS, ROWS)
+        actor = FixedBatchPolicy(as_policy(self._policy, world), numbers % ROWS, ROWS)
         actor.reset(np.ones(len(numbers), dtype=bool), self._seed + (numbers << 32))
         tally = Tally(self._driver, (), {})
         tally.intervened(refused, 0)

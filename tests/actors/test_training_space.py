@@ -194,6 +194,7 @@ def test_gravity_is_in_no_curriculum_of_the_paper(driver):
         AgentDriven(patterns=("robot/*",)),
         Uniform(ranges={"block_0/friction": (-1.0, 0.5)}),
         Regional(regions={}),
+        Uniform(patterns=()),
         PhysicalProperties(group="goal"),
         RigidPose(group="goal"),
         Visual(group="robot"),

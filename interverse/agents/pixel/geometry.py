@@ -213,7 +213,7 @@ class MirrorSides(Augmentation):
         return 1
 
     def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
-        """Returns who is mirrored."""
+        """Returns which pictures are mirrored."""
         return (integers(0, 1, numbers[0]),)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:

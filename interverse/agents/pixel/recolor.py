@@ -80,7 +80,7 @@ class Grayscale(Augmentation):
         return 1
 
     def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
-        """Returns who loses it."""
+        """Returns which pictures turn grey."""
         return (integers(0, 1, numbers[0]),)
 
     def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interverse.rollouts.seats import Seated
+from interverse.rollouts.fixed_batch import FixedBatchPolicy
 
 torch = pytest.importorskip("torch")
 
@@ -26,7 +26,7 @@ class Long:
 
 def test_the_number_of_threads_changes_no_bit():
     seen = np.random.default_rng(0).normal(size=(50, 48_672)).astype(np.float32)
-    policy = Seated(Long(), np.arange(50), 50)
+    policy = FixedBatchPolicy(Long(), np.arange(50), 50)
     before = torch.get_num_threads()
     answers = []
     try:

@@ -20,11 +20,11 @@ from interverse.rollouts.policy import Policy
 
 
 @final
-class Seated:
+class FixedBatchPolicy:
     """A policy whose batch has `rows` rows, of which each world has one of its own."""
 
     def __init__(self, policy: Policy, seats: NDArray[np.int64], rows: int) -> None:
-        """Seats worlds.
+        """Gives every world a row.
 
         Args:
             policy: what acts.
