@@ -110,9 +110,9 @@ class Tank(World):
         return picture
 
 
-iv.register("lab/tank-v1", f"{__name__}:Tank")
+iv.register("lab/leaky_tank-v1", f"{__name__}:Tank")
 
 if __name__ == "__main__":
-    fact = iv.rollout("lab/tank-v1", "random", seed=0)
+    fact = iv.rollout("lab/leaky_tank-v1", "random", seed=0)
     twin = iv.counterfactual(fact, do={"tank/leak": 0.15})
     print("levels at the end:", fact.values["tank/level"][-1], twin.values["tank/level"][-1])

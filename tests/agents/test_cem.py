@@ -13,6 +13,7 @@ from tests.envs.toy import ID, ensure_registered
 ensure_registered()
 
 
+@pytest.mark.slow
 def test_a_plan_beats_chance_and_keeps_its_word():
     env = iv.make("trifinger/picking-v1", skip_frame=35)
     env.reset(seed=0, options={"do": {"block_0/mass": 0.03}})

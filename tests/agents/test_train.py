@@ -121,6 +121,7 @@ def test_a_trained_policy_is_evaluated_by_its_path(tmp_path):
     assert len(results) == 2
 
 
+@pytest.mark.slow
 def test_ppo_learns_the_slider(tmp_path):
     folder = train(config(tmp_path, steps=16_000, num_envs=16, checkpoint_every=16_000))
     learned, chance = (

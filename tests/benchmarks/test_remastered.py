@@ -296,6 +296,7 @@ def _stop() -> None:
     raise OutOfTimeError
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on(tmp_path, monkeypatch):
     given = {"table": (3,), "figures": (2,), "methods": ("SAC+AUG",), "time_limit": 1e6}
     monkeypatch.setattr(run, "_PIECE", 20)

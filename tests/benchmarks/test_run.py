@@ -39,6 +39,7 @@ def cells(found: dict) -> list:
     return [table["cells"] for table in found["tables"]]
 
 
+@pytest.mark.slow
 def test_the_time_limit_stops_it_and_the_same_command_goes_on(tmp_path):
     chosen = {"table": (3, 9), "epochs": 2}
     whole = reproduce(smoke(tmp_path / "whole", **chosen))
@@ -83,6 +84,7 @@ def test_no_gpu_is_said_in_one_line(tmp_path):
         reproduce(smoke(tmp_path, device="cuda"))
 
 
+@pytest.mark.slow
 def test_the_command_needs_no_simulator_and_prints_json(tmp_path):
     words = "reproduce --table 17 --graphs chain --models ae --budget smoke --seeds 1 --json --out"
     done = subprocess.run(

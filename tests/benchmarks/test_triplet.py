@@ -130,6 +130,7 @@ def _settings(data, out, **fields) -> TripletSettings:
     )
 
 
+@pytest.mark.slow
 def test_everything_runs_once_and_is_compared(tmp_path, data, capfd):
     settings = _settings(data, tmp_path, table=(2, 3))
     settings = replace(settings, models=("vanilla", "sms", "oracle-mask", "slot-match"))

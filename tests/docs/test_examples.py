@@ -10,6 +10,8 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+from interverse.worlds import WORLDS
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 MOST_LINES = 60
@@ -25,6 +27,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_the_example_runs(desk, monkeypatch, capsys, script):
     mpl.use("Agg")
+    monkeypatch.setattr(WORLDS, "_rows", dict(WORLDS._rows))  # what it registers is forgotten again
     monkeypatch.setattr(sys, "argv", [script.name, *ARGUMENTS.get(script.name, [])])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out.strip(), "an example shows something"

@@ -171,6 +171,7 @@ def test_a_policy_is_sent_by_its_files(connected, tmp_path, monkeypatch):
     assert (tmp_path / "one" / RESULTS).read_bytes() == (tmp_path / "ray" / RESULTS).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_on_the_way_changes_no_byte(connected, tmp_path, caplog):
     """The second node is killed in the middle of a unit; the first does that unit again."""
     victim = next(iter(connected.worker_nodes))

@@ -120,6 +120,7 @@ def test_without_snapshots_a_run_still_goes_on(tmp_path):
     assert json.loads((folder / "policy.json").read_text())["trained"]["steps"] == 90
 
 
+@pytest.mark.slow
 def test_several_actors(tmp_path):
     """Three processes: three decisions a step, as many updates, and the same run twice."""
     for name in ("one", "two"):
