@@ -56,7 +56,7 @@ class ConvolveRelu(torch.autograd.Function):
 
 
 def _convolve_relu(x: Tensor, weight: Tensor, bias: Tensor, stride: tuple[int, int]) -> Tensor:
-    global _fuses  # noqa: PLW0603 - what the library can do is found out once
+    global _fuses
     if _fuses:
         try:
             return torch.cudnn_convolution_relu(x, weight, bias, list(stride), [0, 0], [1, 1], 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import torch
 from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
