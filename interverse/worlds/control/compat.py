@@ -37,6 +37,7 @@ from dm_control.mujoco import wrapper  # noqa: E402
 from dm_control.mujoco.engine import NamedIndexStructs  # noqa: E402
 from dm_control.mujoco.index import FieldIndexer, make_struct_indexer  # noqa: E402
 from dm_control.rl.control import PhysicsError  # noqa: E402
+from dm_control.utils import rewards  # noqa: E402
 
 __all__ = [
     "FieldIndexer",
@@ -44,6 +45,7 @@ __all__ = [
     "PhysicsError",
     "make_struct_indexer",
     "quiet",
+    "rewards",
     "suite",
     "wrap_model",
 ]
