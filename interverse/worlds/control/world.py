@@ -336,7 +336,7 @@ class ControlWorld(World):
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Returns a body that has fallen or flies, and cameras that look elsewhere."""
-        return (_fallen, _looking_around, _thrown)
+        return (_fallen, _looking_around, _thrown, _in_oil)
 
     def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
@@ -396,6 +396,13 @@ def _thrown(
 ) -> Iterator[tuple[str, Any]]:
     """Sets everything moving fast, so that weak damping shows."""
     yield "do", {"qvel": 5.0 * rng.standard_normal(values["qvel"].shape)}
+
+
+def _in_oil(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Fills the scene with something thick, so that wind shows."""
+    yield "do", {"dynamics/viscosity": rng.uniform(0.1, 1.0)}
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
