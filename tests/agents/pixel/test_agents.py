@@ -303,20 +303,22 @@ def test_svea_weighs_its_two_views():
     torch.testing.assert_close(mixed, 0.8 * weak + 0.2 * strong, rtol=1e-4, atol=1e-6)
 
 
+class Guided(torch.autograd.Function):
+    """ReLU whose gradient only goes up."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0.0)
+
+    @staticmethod
+    def backward(ctx, up):
+        (x,) = ctx.saved_tensors
+        return up * (x > 0) * (up > 0)
+
+
 def guided(pictures, actions, w):
     """Returns the first critic's gradient in the pictures, of which each layer passes the rise."""
-
-    class Guided(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.clamp(min=0.0)
-
-        @staticmethod
-        def backward(ctx, up):
-            (x,) = ctx.saved_tensors
-            return up * (x > 0) * (up > 0)
-
     t = {name: torch.tensor(value) for name, value in w.items()}
     x = start = torch.tensor(np.asarray(pictures, float) / 255.0, requires_grad=True)
     for i in range(2):
