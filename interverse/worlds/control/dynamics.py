@@ -82,7 +82,7 @@ AIR = (
         name=WIND,
         kind="latent",
         default=np.array(0.0),
-        domain=Box(-50.0, 50.0),
+        domain=Box(-10.0, 10.0),
         space_a=Box(-2.0, 2.0),
         space_b=Box(2.0, 5.0, open_low=True),
         unit="m/s",
