@@ -34,6 +34,7 @@ class Domain:
         contacts: whether anything touches; the suite switches contacts off in four domains.
         gravity: whether it pulls: not where the suite switches it off, nor across the reacher.
         springs: whether any joint or tendon has one.
+        water: whether the suite fills it; a current of some metres a second breaks the physics.
         moving_start: whether the task draws velocities too where an episode starts.
         effector: whether a second part of the body has its own colour.
         target: whether there is a target to see in some task.
@@ -55,6 +56,7 @@ class Domain:
     contacts: bool = True
     gravity: bool = True
     springs: bool = False
+    water: bool = False
     moving_start: bool = False
     effector: bool = False
     target: bool = False
@@ -128,6 +130,7 @@ DOMAINS = {
         hide_target=("upright",),
         gravity=False,
         springs=True,
+        water=True,
     ),
     "hopper": Domain(
         tasks=("hop", "stand"),

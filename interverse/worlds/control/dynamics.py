@@ -86,7 +86,7 @@ AIR = (
         space_a=Box(-2.0, 2.0),
         space_b=Box(2.0, 5.0, open_low=True),
         unit="m/s",
-        doc="Along x; acts through viscosity, in the fish's water also without.",
+        doc="Along x; acts through viscosity.",
     ),
 )
 
@@ -136,8 +136,9 @@ def dynamics_variables(domain: str) -> tuple[Variable, ...]:
     """Returns the dynamics variables of a domain: those that act on something there."""
     has = DOMAINS[domain]
     acts = {FRICTION: has.contacts, GRAVITY: has.gravity, STIFFNESS: has.springs}
-    scales = (v for v in SCALES if acts.get(v.name, True))
-    return (*scales, *AIR, *(WALKER if domain == "walker" else ()))
+    acts[WIND] = not has.water
+    shared = (v for v in (*SCALES, *AIR) if acts.get(v.name, True))
+    return (*shared, *(WALKER if domain == "walker" else ()))
 
 
 @final
@@ -175,7 +176,7 @@ class Dynamics:
             np.copyto(getattr(self._model, name), array)
         self._model.opt.gravity[:] = self._gravity * scale[GRAVITY]
         self._model.opt.viscosity = values[VISCOSITY]
-        self._model.opt.wind[0] = values[WIND]
+        self._model.opt.wind[0] = values.get(WIND, 0.0)
         derive_constants(self._model, self._scratch)
         self._written = dict(values)
         return True
