@@ -19,7 +19,7 @@ from interverse.bench.measure import Row
 from interverse.envs import make_vec
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import curriculum_starts, make_arena
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 _TARGETS = {"pushing": 350_000, "stacking2": 150_000}
 _WORLDS = {"pushing": 16_384, "stacking2": 8_192}
@@ -55,7 +55,7 @@ def device_rows(
     return rows
 
 
-def _arena(task: str, device: str, worlds: int, skip: int) -> device_worlds.DeviceArena:
+def _arena(task: str, device: str, worlds: int, skip: int) -> trifinger.DeviceArena:
     name, options = f"trifinger/{task}-v1", {"skip_frame": skip}
     starts = curriculum_starts(name, paper_curriculum(2), 256, seed=0, options=options)
     return make_arena(name, starts, num_worlds=worlds, device=device, options=options)

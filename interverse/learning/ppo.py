@@ -16,7 +16,7 @@ import torch
 
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
 
@@ -70,9 +70,7 @@ class Rollout:
 class DevicePpo:
     """A learner on an arena."""
 
-    def __init__(
-        self, arena: device_worlds.DeviceArena, settings: PpoSettings, *, seed: int
-    ) -> None:
+    def __init__(self, arena: trifinger.DeviceArena, settings: PpoSettings, *, seed: int) -> None:
         torch.manual_seed(seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
@@ -166,9 +164,7 @@ class DevicePpo:
         self.steps += self.settings.horizon * self.arena.num_worlds
         return torch.cat(seen)
 
-    def _advance(
-        self, t: int, before: device_worlds.ArenaView, action: Tensor
-    ) -> device_worlds.ArenaView:
+    def _advance(self, t: int, before: trifinger.ArenaView, action: Tensor) -> trifinger.ArenaView:
         """Steps the worlds, pays them, and starts new episodes where they ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         arena.step(action)
@@ -185,7 +181,7 @@ class DevicePpo:
         arena.begin_ended()
         return arena.view()
 
-    def _close(self, t: int, ended: slice, now: device_worlds.ArenaView) -> None:
+    def _close(self, t: int, ended: slice, now: trifinger.ArenaView) -> None:
         """Adds what an episode cut by time would still have earned, and counts how it ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         final = self.network.prepare(now.observation[ended], now.hidden[ended])
@@ -315,6 +311,6 @@ def _under(saved: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): part for n, part in saved.items() if n.startswith(prefix)}
 
 
-def _diverged(arena: device_worlds.DeviceArena) -> float:
+def _diverged(arena: trifinger.DeviceArena) -> float:
     flags = getattr(arena.engine, "diverged", None)
     return 0.0 if flags is None else float(flags.sum())

@@ -14,10 +14,10 @@ from typing import final
 
 import torch
 
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
-View = device_worlds.ArenaView
+View = trifinger.ArenaView
 
 _CARRY = 0.13  # pick_and_place: height of the block's centre while it crosses, m
 _PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m

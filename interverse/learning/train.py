@@ -21,7 +21,7 @@ from interverse.core.files.safetensors_file import read_safetensors, write_safet
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
@@ -175,7 +175,7 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     return learner.network.export(bounds, trained)
 
 
-def run_record(config: DeviceTrain, arena: device_worlds.DeviceArena) -> dict[str, Any]:
+def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, Any]:
     """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
     record = asdict(config) | {
         "space": "A",

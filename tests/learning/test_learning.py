@@ -237,7 +237,7 @@ def test_the_world_itself_runs_on_warp() -> None:
 
 def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
     from interverse.learning.shaping import shaped_reward
-    from interverse.worlds.trifinger.device import ArenaView
+    from interverse.worlds.trifinger import ArenaView
 
     def view(place: float, height: float) -> ArenaView:
         blocks = torch.tensor([[[0.0, 0.0, 0.0325], [place, 0.0, height]]])
