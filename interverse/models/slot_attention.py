@@ -1,9 +1,13 @@
 """Slot attention with a transformer over the slots.
 
 Slots start at learned queries, one per object and one for the background, so that a slot holds the
-same object in every frame, and compete for the cells of a picture. The background's slot is left
-out of the state. The decoder paints every slot as a whole picture; masks that sum to one over the
-slots and a learned background say who is seen where.
+same object in every frame, and compete for the cells of a picture (Locatello et al., 2020). What a
+slot takes from a cell is a product of what is seen there and where it is, summed over cells: with
+means, as published, a block is one part in twenty-five of what a slot sees at first, and training
+rests long on the mean picture. The background's slot is left out of the state.
+
+The decoder gives every slot one colour and a mask; masks sum to one over the slots and a learned
+background. A slot of two colours cannot be drawn, so objects part.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ from torch import Tensor, nn
 
 from interverse.models.cells import CellConv2d
 from interverse.models.deconvolution import full_precision
-from interverse.models.pairs.slots import SlotAttention
 from interverse.models.transformer import TransformerTransition
 
 if TYPE_CHECKING:
@@ -25,8 +28,9 @@ _CELL, _CELLS = 10, 25  # pixels along a cell's side, and cells of a picture
 _PICTURE = 50
 _WIDTH = 64
 _ROUNDS = 3
-_SHARPNESS = 6.0  # of the first attention: slots that share all cells evenly learn for long nothing
-_PLACES = 0.3  # of a place beside what is seen there, likewise
+# The first competition is sharp, and by look rather than by place: slots that share all cells
+# evenly learn nothing for long.
+_SHARPNESS, _PLACES = 8.0, 0.1
 
 
 @final
@@ -39,24 +43,34 @@ class ObjectSlotEncoder(nn.Module):
         super().__init__()
         self.objects = objects
         self.maps = nn.Sequential(CellConv2d(3, _WIDTH, _CELL), nn.ReLU())
-        self.norm = nn.LayerNorm(_WIDTH)
-        self.places = nn.Parameter(_PLACES * torch.randn(_CELLS, _WIDTH))
-        self.mix = nn.Sequential(
+        self.key_places = nn.Parameter(_PLACES * torch.randn(_CELLS, _WIDTH))
+        self.value_places = nn.Parameter(torch.randn(_CELLS, _WIDTH))
+        self.slots = nn.Parameter(torch.randn(objects + 1, _WIDTH))
+        self.key = nn.Linear(_WIDTH, _WIDTH, bias=False)
+        self.value = nn.Linear(_WIDTH, _WIDTH, bias=False)
+        self.norm, self.query = nn.LayerNorm(_WIDTH), nn.Linear(_WIDTH, _WIDTH, bias=False)
+        with torch.no_grad():
+            self.query.weight.mul_(_SHARPNESS)
+        self.update = nn.GRUCell(_WIDTH, _WIDTH)
+        self.settle = nn.Sequential(
             nn.LayerNorm(_WIDTH), nn.Linear(_WIDTH, _WIDTH), nn.ReLU(), nn.Linear(_WIDTH, _WIDTH)
         )
-        self.queries = nn.Parameter(torch.randn(objects + 1, _WIDTH))
-        self.attention = SlotAttention(_WIDTH, _ROUNDS, implicit=False)
-        with torch.no_grad():
-            self.attention.query.weight.mul_(_SHARPNESS)
         self.read = nn.Linear(_WIDTH, embedding)
 
     def forward(self, images: Tensor) -> Tensor:
         """Returns (B, objects, embedding) for images (B, 3, 50, 50) in [0, 1]."""
         maps = self.maps(images)
         with full_precision(maps):
-            seen = self.norm(maps.float().flatten(2).transpose(1, 2)) + self.places
-            first = self.attention.start(self.queries).expand(len(images), -1, -1)
-            return self.read(self.attention(seen + self.mix(seen), first)[:, : self.objects])
+            seen = maps.float().flatten(2).transpose(1, 2)
+            keys = self.key(seen + self.key_places) * _WIDTH**-0.5
+            values = self.value(seen) * self.value_places
+            slots = self.slots.expand(len(images), -1, -1)
+            for _ in range(_ROUNDS):
+                shares = torch.softmax(self.query(self.norm(slots)) @ keys.transpose(1, 2), dim=1)
+                taken = (shares @ values).flatten(0, 1)
+                slots = self.update(taken, slots.flatten(0, 1)).view_as(slots)
+                slots = slots + self.settle(slots)
+            return self.read(slots[:, : self.objects])
 
 
 @final
@@ -66,22 +80,22 @@ class ObjectSlotDecoder(nn.Module):
     def __init__(self, embedding: int) -> None:
         super().__init__()
         self.paint = nn.Sequential(
-            nn.Linear(embedding, _WIDTH), nn.ReLU(), nn.Linear(_WIDTH, 4 * _PICTURE**2)
+            nn.Linear(embedding, _WIDTH), nn.ReLU(), nn.Linear(_WIDTH, 3 + _PICTURE**2)
         )
-        self.background = nn.Parameter(torch.zeros(1, 1, 4, _PICTURE, _PICTURE))
+        self.background = nn.Parameter(torch.zeros(1, 1, 3 + _PICTURE**2))
 
     def layers(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns logits (B, slots + 1, 3, 50, 50) and masks (B, slots + 1, 1, 50, 50)."""
-        painted = self.paint(state).unflatten(-1, (4, _PICTURE, _PICTURE))
-        background = self.background.expand(len(state), -1, -1, -1, -1)
-        pixels = torch.cat([painted, background], dim=1)
-        return pixels[:, :, :3], torch.softmax(pixels[:, :, 3:], dim=1)
+        """Returns colours (B, slots + 1, 3) as logits and masks (B, slots + 1, 50, 50)."""
+        background = self.background.expand(len(state), -1, -1)
+        painted = torch.cat([self.paint(state), background], dim=1)
+        masks = torch.softmax(painted[..., 3:], dim=1)
+        return painted[..., :3], masks.unflatten(-1, (_PICTURE, _PICTURE))
 
     def forward(self, state: Tensor) -> Tensor:
         """Returns logits (B, 3, 50, 50) of states (B, slots, embedding)."""
         with full_precision(state):
             colours, masks = self.layers(state.float())
-            return (colours * masks).sum(1)
+            return torch.einsum("bkc,bkhw->bchw", colours, masks)
 
 
 def build(config: WorldModelConfig) -> TransformerTransition:
