@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, final
 
-from interverse.worlds.control.compat import (
-    FieldIndexer,
-    NamedIndexStructs,
-    make_struct_indexer,
-)
+from interverse.worlds.control.compat import FieldIndexer, NamedIndexStructs
 
 
 @final
@@ -34,11 +31,15 @@ class RememberedNames(FieldIndexer):
 
 
 def remember_names(physics: Any) -> None:
-    """Makes a physics of our own translate each name once; values and views stay what they are."""
+    """Makes a physics of our own translate each name once; values and views stay what they are.
+
+    dm_control's own struct indexer is a new class each time, and classes live until a garbage
+    collection: with them would live the arrays, and so the whole model.
+    """
     structs = {}
     for part in ("model", "data"):
         fields = getattr(physics.named, part)
         struct = getattr(physics, part)
         kept = {name: RememberedNames(item, struct) for name, item in fields._asdict().items()}
-        structs[part] = make_struct_indexer(kept)
+        structs[part] = SimpleNamespace(**kept)
     physics._named = NamedIndexStructs(**structs)
