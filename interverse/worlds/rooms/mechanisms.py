@@ -20,7 +20,7 @@ from interverse.worlds.rooms import camera, confounding, lights
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.placing import Bounds, Occupancy, Pose
-from interverse.worlds.rooms.room import Room, Thing, made, place_item, plan_room, reach
+from interverse.worlds.rooms.room import Room, Thing, item_of, place_item, plan_room, reach
 from interverse.worlds.rooms.variables import CAMERA, FIELDS, LIGHT, TRAINING_ROOMS, name_of
 
 Row = dict[str, NDArray[Any]]
@@ -50,7 +50,7 @@ def draw_numbers(noise: Noise, options: RoomsOptions) -> Row:
     }
 
 
-def shaken(noise: Noise, options: RoomsOptions) -> Row:
+def change_noise(noise: Noise, options: RoomsOptions) -> Row:
     """Returns the uniform numbers of what else changes in a step, for those that do."""
     found: Row = {}
     if options.shakes_camera:
@@ -201,7 +201,7 @@ def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
 def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     close = options.view == "single"
     things = things_of(row) if close else list(room.things)
-    boxes = [t.pose.bounds(made(t.cls, t.instance).bounds()) for t in things if t is not None]
+    boxes = [t.pose.bounds(item_of(t.cls, t.instance).bounds()) for t in things if t is not None]
     index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
     target = sum(t is not None for t in things[:index])
     side = confounding.distance_side(row) if options.confounder else None

@@ -23,11 +23,11 @@ from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
+    change_noise,
     draw_numbers,
     impossible_state,
     refocus,
     settle,
-    shaken,
     things_of,
 )
 from interverse.worlds.rooms.options import RoomsOptions
@@ -156,7 +156,7 @@ class Rooms(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Acts on one object in each world; camera and light change where that was asked for."""
         self.act(actions, worlds, noise)
-        numbers = shaken(noise, self.options)
+        numbers = change_noise(noise, self.options)
         for i, world in enumerate(worlds.tolist() if numbers else ()):
             row = self._row(world)
             row |= {key: value[i] for key, value in numbers.items()}
