@@ -18,6 +18,7 @@ from interverse.art.pictures import (
     folder_videos,
     procedural_videos,
 )
+from interverse.core.arrays import Array
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table, with_defaults
@@ -50,7 +51,6 @@ from interverse.worlds.control.variables import (
 )
 from interverse.worlds.world import (
     NONE_REFUSED,
-    Array,
     Index,
     Refusals,
     Scenario,

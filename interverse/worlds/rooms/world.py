@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.scm.store import Store
@@ -45,7 +46,6 @@ from interverse.worlds.rooms.variables import (
 )
 from interverse.worlds.world import (
     NONE_REFUSED,
-    Array,
     Index,
     Observation,
     Refusals,

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import copy_of, namespace, to_numpy
+from interverse.core.arrays import Array, copy_of, namespace, to_numpy
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table
@@ -50,7 +50,7 @@ from interverse.worlds.trifinger.variables import (
     robot_variables,
     success_variable,
 )
-from interverse.worlds.world import Array, Index, Refusals, Scenario, Score, State, World
+from interverse.worlds.world import Index, Refusals, Scenario, Score, State, World
 
 _GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
 _SIZES = ("block/size", "block/used")

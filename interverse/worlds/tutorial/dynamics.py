@@ -5,13 +5,12 @@ They run on NumPy and Torch alike: take the namespace from the arrays, work elem
 
 from __future__ import annotations
 
-from typing import Any
-
 from array_api_compat import array_namespace
+
+from interverse.core.arrays import Array
 
 from .variables import START_SPREAD, TABLE
 
-Array = Any  # a NumPy array or a Torch tensor
 REACHED = 0.05  # a box this near to the goal has reached it, m
 _GIVE = 1e-3  # how deep a resting box may be in the table, for contacts are soft, m
 

@@ -10,22 +10,14 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import to_numpy
+from interverse.core.arrays import Array, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.scm.store import PREFIX, Rows, Store
 from interverse.sim import make_engine
 from interverse.sim.shapes import Shape
-from interverse.worlds.world import (
-    Array,
-    Index,
-    Refusals,
-    Score,
-    State,
-    World,
-    WorldOptions,
-)
+from interverse.worlds.world import Index, Refusals, Score, State, World, WorldOptions
 
 from . import dynamics
 from .scene import CAMERA, SUBSTEPS, build_scene
