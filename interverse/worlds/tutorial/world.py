@@ -99,11 +99,13 @@ class Slider(World):
         force = dynamics.force(self._engine.asarray(actions), push)
         self._engine.set_forces(("box",), worlds, force=force[:, None, :])
         self._engine.step(worlds, SUBSTEPS)
-        moved = {
-            "box/position": self._engine.joint_positions(JOINTS)[worlds],
-            "box/velocity": self._engine.joint_velocities(JOINTS)[worlds],
-        }
-        self._store.update(moved, worlds)
+        place = self._engine.joint_positions(JOINTS)[worlds]
+        speed = self._engine.joint_velocities(JOINTS)[worlds]
+        if (beyond := to_numpy(dynamics.beyond(place, speed))).any():
+            place, speed = dynamics.held(place, speed)
+            there = {"position": place[beyond], "velocity": speed[beyond]}
+            self._engine.set_joints(JOINTS, worlds[beyond], **there)
+        self._store.update({"box/position": place, "box/velocity": speed}, worlds)
 
     def observe(self) -> Array:
         """Returns every world's observation, (N, 11)."""
