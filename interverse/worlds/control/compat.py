@@ -37,12 +37,14 @@ from dm_control.mujoco import wrapper  # noqa: E402
 from dm_control.mujoco.engine import NamedIndexStructs  # noqa: E402
 from dm_control.mujoco.index import FieldIndexer  # noqa: E402
 from dm_control.rl.control import PhysicsError  # noqa: E402
+from dm_control.utils import rewards  # noqa: E402
 
 __all__ = [
     "FieldIndexer",
     "NamedIndexStructs",
     "PhysicsError",
     "quiet",
+    "rewards",
     "suite",
     "wrap_model",
 ]
