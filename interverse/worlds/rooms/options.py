@@ -21,6 +21,7 @@ LAMPS: tuple[Lamps, ...] = ("soft", "original")
 States = Literal["whole", "graded"]
 STATES: tuple[States, ...] = ("whole", "graded")
 MOST_OBJECTS = 8
+MOST_ACTIONS = 1000
 _SIZES = (16, 2048)
 
 
@@ -48,6 +49,8 @@ class RoomsOptions(WorldOptions):
     confounder: bool = False
     """Whether a hidden coin feeds object, size, distance, lamp and, in collected pairs, the action;
     how strongly, the variable confounding says, 0 to 1."""
+    actions: int = 1
+    """How many actions an episode has; more than one make a sequence in one room."""
     light_spill: bool = False
     """Whether lamps that are on light up the room, and moving parts cast shadows: truer pictures,
     in which an action changes pixels far from its object."""
@@ -64,7 +67,12 @@ class RoomsOptions(WorldOptions):
         for name, choices in allowed.items():
             if getattr(self, name) not in choices:
                 raise UnknownNameError(unknown(name, getattr(self, name), choices))
-        for name, (least, most) in {"image_size": _SIZES, "objects": (1, MOST_OBJECTS)}.items():
+        whole_numbers = {
+            "image_size": _SIZES,
+            "objects": (1, MOST_OBJECTS),
+            "actions": (1, MOST_ACTIONS),
+        }
+        for name, (least, most) in whole_numbers.items():
             value = getattr(self, name)
             whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
             if not (whole and least <= value <= most):

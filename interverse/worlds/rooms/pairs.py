@@ -107,7 +107,7 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
         world.focus(0, target)
     world.look(0, target, rng.random((camera.TRIES, camera.NUMBERS)))
     seen = world.frame(0, size, ("rgb", "items"), fast=True)
-    candidates = _candidates(world, seen, limits)
+    candidates = candidates_in(world, seen, limits)
     if world.options.view == "single":
         candidates = [c for c in candidates if c.item == target]
     if len(candidates) < (1 if world.options.view == "single" else min(2, len(present))):
@@ -137,7 +137,7 @@ def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list
     return [items[place] for place in kept]
 
 
-def _candidates(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
+def candidates_in(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
     """Returns the objects in view that are large enough and that an action can change."""
     assert frame.items is not None  # asked for
     found = []
@@ -212,7 +212,7 @@ def act_and_draw(
     """
     size, item = world.options.image_size, _item(world, draft.slot)
     parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
-    before_values = _values(world)
+    before_values = values_of(world)
     before = drawn[0] or world.frame(0, size, parts)
     noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
     world.step(np.array([[draft.slot, draft.verb]]), _ONE, noise)
@@ -236,7 +236,7 @@ def pair_of(
         before: the variables as they were before.
         item: the one acted on, by its index in the room.
     """
-    after = _values(world)
+    after = values_of(world)
     changed = {n for n, v in after.items() if not np.array_equal(v, before[n])}
     return Pair(
         **_pictures(world, *frames, item),
@@ -268,7 +268,8 @@ def _item(world: Rooms, slot: int) -> int:
     return int(world.read("order")[0][slot])
 
 
-def _values(world: Rooms) -> dict[str, NDArray[Any]]:
+def values_of(world: Rooms) -> dict[str, NDArray[Any]]:
+    """Returns every variable of world 0."""
     return {name: world.read(name)[0] for name in world.variables}
 
 
