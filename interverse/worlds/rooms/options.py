@@ -20,6 +20,8 @@ Lamps = Literal["soft", "original"]
 LAMPS: tuple[Lamps, ...] = ("soft", "original")
 States = Literal["whole", "graded"]
 STATES: tuple[States, ...] = ("whole", "graded")
+Instances = Literal["sealed", "open"]
+INSTANCES: tuple[Instances, ...] = ("sealed", "open")
 MOST_OBJECTS = 8
 MOST_ACTIONS = 1000
 _SIZES = (16, 2048)
@@ -46,6 +48,10 @@ class RoomsOptions(WorldOptions):
     """whole: objects are open or closed, on or off, and so on, as in the published set. graded:
     first states and the targets of actions are any value from 0 to 1, such as open to 0.37; then
     there is a variable action/target."""
+    instances: Instances = "sealed"
+    """sealed: one number, object/instance, stands for all that an object looks like. open: width,
+    depth, height, hue, saturation, lightness, gloss and wear of every object are variables; the
+    instance gives those that are not set."""
     confounder: bool = False
     """Whether a hidden coin feeds object, size, distance, lamp and, in collected pairs, the action;
     how strongly, the variable confounding says, 0 to 1."""
@@ -63,6 +69,7 @@ class RoomsOptions(WorldOptions):
             "quality": QUALITIES,
             "lamps": LAMPS,
             "states": STATES,
+            "instances": INSTANCES,
         }
         for name, choices in allowed.items():
             if getattr(self, name) not in choices:
