@@ -32,7 +32,7 @@ from interverse.worlds import WORLDS
 
 FitBudget = Literal["smoke", "reduced", "full"]
 FAMILIES = ("blocks/", "chemistry/")
-_KINDS = ("ranking", "planning", "recovery")
+_KINDS = ("ranking", "planning", "search", "recovery")
 _STAGES = {"contrastive": "contrastive", "jepa": "jepa", "nll": "finetune"}
 
 _HIDDEN, _SMOKE_HIDDEN = 512, 256  # width of the networks, as published and in small
