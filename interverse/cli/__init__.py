@@ -242,7 +242,7 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
         raise UsageError(words[:500].rstrip(".") + ".") from None
 
 
-_LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--twin")
+_LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--to", "--twin")
 
 
 def _merged(args: Sequence[str]) -> list[str]:
