@@ -28,7 +28,8 @@ class FitCommand:
     id: Annotated[str, tyro.conf.Positional]
     """A world of blocks or chemistry, such as blocks/observed-3-v1."""
     model: str = "modular"
-    """ae, vae, gnn, action_gnn, modular, transformer, learned_graph, lstm, rim or scoff."""
+    """ae, vae, gnn, action_gnn, modular, transformer, slot_transformer, learned_graph, lstm, rim,
+    rssm or scoff."""
     loss: str = "contrastive"
     """contrastive, jepa or nll."""
     budget: FitBudget = "smoke"

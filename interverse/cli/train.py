@@ -141,7 +141,8 @@ _DEVICE_FLAGS = (
     "allow_other_code",
 )
 _DEVICE_PAIRS = ("option", "hyper")
-_DEVICE_HYPER = ("brief", "placed", "plain", "starts")  # of the run; the others are PPO's
+# of the run; the others are PPO's
+_DEVICE_HYPER = ("brief", "initial", "placed", "plain", "renamed", "starts")
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:

@@ -55,6 +55,12 @@ def name_word(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
 
 
+@functools.lru_cache(maxsize=1024)
+def _name_words(names: tuple[str, ...], xp: Any, where: Any) -> Array:
+    """Returns the words of names, kept: on a GPU each upload would hold up the step."""
+    return xp.asarray([name_word(name) for name in names], dtype=xp.int64, device=where)
+
+
 def check_seed(seed: object, *, name: str = "seed") -> int:
     """Returns the seed as an int, or raises for anything but a whole number in [0, 2**63)."""
     whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
@@ -104,7 +110,7 @@ class Noise:
         xp = array_namespace(self.seeds)
         where = device(self.seeds)
         blocks = xp.arange(-(-count // 4), dtype=xp.int64, device=where)
-        tags = xp.asarray([name_word(name) for name in names], dtype=xp.int64, device=where)
+        tags = _name_words(tuple(names), xp, where)
         column = (slice(None), None, None)
         out = philox(
             (

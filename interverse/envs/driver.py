@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Protocol, final
 
 import gymnasium as gym
@@ -249,7 +250,10 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = {name: np.array(value) for name, value in score.info.items()}
+            shared = type(score.info) is MappingProxyType  # of arrays that nobody can write to
+            info = dict(score.info)
+            if not shared:
+                info = {name: np.array(value) for name, value in info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

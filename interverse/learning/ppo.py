@@ -8,17 +8,21 @@ episode cut by time would still have earned.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import torch
 
-from interverse.learning.network import ActorCritic, difference_matrix
+from interverse.learning.network import ActorCritic, Layer, difference_matrix
 from interverse.learning.shaping import shaped_reward
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
+
+_LOOKS = 8  # horizons that a policy taken over acts before anything is learned
+_ADOPTED = -1.4  # logarithm of the standard deviation of its actions
+_ALONE = 4_000_000  # steps in which its critic, which is new, learns alone
 
 
 @final
@@ -30,7 +34,8 @@ class PpoSettings:
         horizon: steps of every world between updates. epochs, minibatches: of an update.
         gamma, lam: discount, and that of the advantages. clip: of the probability ratio.
         reward_scale: factor of rewards. entropy: weight, falling to 0 in the second half.
-        rate: first learning rate; `rates`: its limits. kl: range in which the rate stays.
+        rate: first learning rate; `rates`: its limits. kl: range in which the rate stays; it falls
+            to a quarter in the second half, so that the policy comes to rest.
         least_std: least standard deviation of an action, as a logarithm.
         hidden: widths of the hidden layers.
         privileged: whether the critic also sees masses, friction and gravity, which the policy
@@ -70,9 +75,7 @@ class Rollout:
 class DevicePpo:
     """A learner on an arena."""
 
-    def __init__(
-        self, arena: device_worlds.DeviceArena, settings: PpoSettings, *, seed: int
-    ) -> None:
+    def __init__(self, arena: trifinger.DeviceArena, settings: PpoSettings, *, seed: int) -> None:
         torch.manual_seed(seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
@@ -81,6 +84,7 @@ class DevicePpo:
         self._rest()
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
+        self.adopted = False  # whether the policy was another's at first
         self._buffer = self._empty()
         self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
@@ -144,6 +148,15 @@ class DevicePpo:
 
     # ------------------------------------------------------------------- acting
 
+    def begin_with(self, layers: Sequence[Layer]) -> None:
+        """Takes over a policy's mean action, and looks around with it for the normalisation."""
+        with torch.no_grad():
+            self.network.log_std.fill_(_ADOPTED)
+        for _ in range(_LOOKS):
+            self.network.adopt(layers)
+            self.network.observe(self.collect())
+        self.network.adopt(layers)
+
     @torch.no_grad()
     def collect(self) -> Tensor:
         """Fills the buffer with one horizon; returns some raw features for the normalisation."""
@@ -166,9 +179,7 @@ class DevicePpo:
         self.steps += self.settings.horizon * self.arena.num_worlds
         return torch.cat(seen)
 
-    def _advance(
-        self, t: int, before: device_worlds.ArenaView, action: Tensor
-    ) -> device_worlds.ArenaView:
+    def _advance(self, t: int, before: trifinger.ArenaView, action: Tensor) -> trifinger.ArenaView:
         """Steps the worlds, pays them, and starts new episodes where they ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         arena.step(action)
@@ -185,7 +196,7 @@ class DevicePpo:
         arena.begin_ended()
         return arena.view()
 
-    def _close(self, t: int, ended: slice, now: device_worlds.ArenaView) -> None:
+    def _close(self, t: int, ended: slice, now: trifinger.ArenaView) -> None:
         """Adds what an episode cut by time would still have earned, and counts how it ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         final = self.network.prepare(now.observation[ended], now.hidden[ended])
@@ -215,8 +226,13 @@ class DevicePpo:
                 rows = (x[part], action[part], old[part], flat[part], returns[part])
                 divergences.append(self._descend(rows, entropy))
         kl = float(torch.stack(divergences).mean())
-        self._adapt(kl)
+        if not self._critic_alone:
+            self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
         return kl
+
+    @property
+    def _critic_alone(self) -> bool:
+        return self.adopted and self.steps < _ALONE
 
     @torch.no_grad()
     def _advantages(self) -> Tensor:
@@ -237,7 +253,9 @@ class DevicePpo:
         ratio = (log_prob - old).exp()
         gain = torch.minimum(ratio * advantage, ratio.clip(1 - clip, 1 + clip) * advantage)
         miss = ((network.critic(x)[:, 0] - returns) ** 2).mean()
-        loss = -gain.mean() + miss - entropy * network.log_std.sum()
+        loss = miss
+        if not self._critic_alone:
+            loss = loss - gain.mean() - entropy * network.log_std.sum()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         for part in ([*network.actor.parameters(), network.log_std], network.critic.parameters()):
@@ -245,12 +263,12 @@ class DevicePpo:
         self.optimizer.step()
         return ((ratio - 1.0) - (log_prob - old)).mean().detach()
 
-    def _adapt(self, kl: float) -> None:
+    def _adapt(self, kl: float, share: float) -> None:
         """Slows down where the policy changed too much, speeds up where too little."""
         (low, high), (least, most) = self.settings.kl, self.settings.rates
-        if kl > high:
+        if kl > high * share:
             self.rate = max(self.rate / 1.3, least)
-        elif kl < low:
+        elif kl < low * share:
             self.rate = min(self.rate * 1.2, most)
         self._set_rate()
         with torch.no_grad():
@@ -315,6 +333,6 @@ def _under(saved: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): part for n, part in saved.items() if n.startswith(prefix)}
 
 
-def _diverged(arena: device_worlds.DeviceArena) -> float:
+def _diverged(arena: trifinger.DeviceArena) -> float:
     flags = getattr(arena.engine, "diverged", None)
     return 0.0 if flags is None else float(flags.sum())

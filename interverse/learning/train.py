@@ -12,6 +12,7 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
+from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.code import claim_run
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.files.atomic import storage, write_json
@@ -19,9 +20,11 @@ from interverse.core.files.json_text import read_json
 from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
+from interverse.learning.network import layers_of
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.rollouts.exported import ExportedPolicy
+from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
@@ -49,6 +52,8 @@ class DeviceTrain:
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
+        initial: a trained policy to begin with, one of the package's or a folder; "" for none.
+        renamed: objects of that policy's task by other names here.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -69,6 +74,8 @@ class DeviceTrain:
     brief: float = 0.75
     placed: float = 0.0
     plain: float = 0.1
+    initial: str = ""
+    renamed: dict[str, str] = field(default_factory=dict)
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -147,6 +154,8 @@ def learn(
     record = run_record(config, learner.arena)
     claim_run(config.out, record, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
+    if config.initial:
+        _adopt(config, learner)
     rounds = 0
 
     def told(row: dict[str, Any]) -> None:
@@ -163,6 +172,17 @@ def learn(
     return export(config, learner).save(config.out / "policy")
 
 
+def _adopt(config: DeviceTrain, learner: DevicePpo) -> None:
+    """Begins with another run's policy, unless this run has learned already."""
+    learner.adopted = True
+    if not learner.steps:
+        shipped = config.initial in TRAINED
+        folder = trained_policy(config.initial) if shipped else Path(config.initial)
+        layout = learner.arena.layout
+        policy = ExportedPolicy.load(folder)
+        learner.begin_with(layers_of(policy, layout.slices, layout.width, config.renamed))
+
+
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     """Returns the learner's policy as plain weights and a card that says what trained it."""
     record = run_record(config, learner.arena)
@@ -175,7 +195,7 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     return learner.network.export(bounds, trained)
 
 
-def run_record(config: DeviceTrain, arena: device_worlds.DeviceArena) -> dict[str, Any]:
+def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, Any]:
     """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
     record = asdict(config) | {
         "space": "A",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+_RK4 = mujoco.mjtIntegrator.mjINT_RK4
 _STRUCTS = {"mjdata": mujoco.MjData, "mjmodel": mujoco.MjModel}
 
 
@@ -39,7 +40,7 @@ def place_cameras(model: Any, data: Any) -> None:
 
 def advance(model: Any, data: Any, substeps: int) -> None:
     """Steps as dm_control does, with places and velocities brought up to date at the end."""
-    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+    if model.opt.integrator == _RK4:
         mujoco.mj_step(model, data, substeps)
     else:
         mujoco.mj_step2(model, data)
@@ -48,11 +49,17 @@ def advance(model: Any, data: Any, substeps: int) -> None:
     mujoco.mj_step1(model, data)
 
 
-def save_moment(model: Any, data: Any) -> NDArray[np.float64]:
-    """Returns all that integration starts from, and the sensors' last readings."""
-    state = np.empty(mujoco.mj_stateSize(model, _SIGNATURE))
-    mujoco.mj_getState(model, data, state, _SIGNATURE)
-    return np.concatenate([state, data.sensordata])
+def state_size(model: Any) -> int:
+    """Returns how many numbers integration starts from; asking costs as much as reading them."""
+    return int(mujoco.mj_stateSize(model, _SIGNATURE))
+
+
+def save_moment(model: Any, data: Any, size: int) -> NDArray[np.float64]:
+    """Returns the `state_size` numbers that integration starts from, then the sensors' last."""
+    moment = np.empty(size + len(data.sensordata))
+    mujoco.mj_getState(model, data, moment[:size], _SIGNATURE)
+    moment[size:] = data.sensordata
+    return moment
 
 
 def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:
@@ -61,7 +68,7 @@ def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:
     Sensors of accelerations and forces read the step before and cannot be recomputed, so they are
     put back as they were.
     """
-    size = mujoco.mj_stateSize(model, _SIGNATURE)
+    size = state_size(model)
     mujoco.mj_setState(model, data, np.ascontiguousarray(moment[:size]), _SIGNATURE)
     settle(model, data)
     data.sensordata[:] = moment[size:]

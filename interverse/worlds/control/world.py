@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -215,6 +216,7 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         rows = {world: row for row, world in enumerate(worlds.tolist())}
+        given = np.asarray(actions, np.float64)
         marks: dict[int, Mark] = {}
         failed: dict[int, PhysicsError] = {}
 
@@ -223,7 +225,7 @@ class ControlWorld(World):
             marks[world] = stage.mark()
             own = noise if self._distraction is None else noise.take(np.array([row]))
             try:
-                stage.step(np.asarray(actions[row], np.float64), own)
+                stage.step(given[row], own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
@@ -243,9 +245,9 @@ class ControlWorld(World):
 
     def observe(self) -> Any:
         """Returns every world's observation."""
-        kinds = self.options.kinds
-        if kinds == ("state",) and not self._is_dict:
+        if self.layout and not self._is_dict:
             return self._states()
+        kinds = self.options.kinds
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
         self._crew.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
@@ -256,7 +258,7 @@ class ControlWorld(World):
         out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
         for row, stage in zip(out, self._stages, strict=True):
             for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
-                row[place] = part if np.ndim(part) < 2 else np.ravel(part)
+                row[place] = part.ravel() if type(part) is np.ndarray else part
         return out
 
     @property
@@ -306,7 +308,7 @@ class ControlWorld(World):
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
         names = self._look_names  # a look lasts: gathering it at every step cost most of one
-        look = self._store.cached("look", names, lambda: {name: self.read(name) for name in names})
+        look = self._store.cached("look", names, lambda: _shared(map(self.read, names), names))
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
 
     # --------------------------------------------------------------- snapshots
@@ -349,6 +351,14 @@ class ControlWorld(World):
         """Releases what the worlds draw with."""
         for stage in self._stages:
             stage.close()
+
+
+def _shared(values: Iterable[Array], names: Iterable[str]) -> Mapping[str, Array]:
+    """Returns values by name that every step may hand out: nobody can write to them."""
+    found = dict(zip(names, values, strict=True))
+    for value in found.values():
+        value.setflags(write=False)
+    return MappingProxyType(found)
 
 
 def _hidden(variable: Variable) -> Variable:

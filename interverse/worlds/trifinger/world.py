@@ -88,6 +88,7 @@ class TriFinger(World):
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
         self._edges: ActiveEdges | None = None
+        self._extra_info = options.info_state or options.info_solution or options.active_edges
         if options.active_edges:
             self._edges = ActiveEdges(self._physics.engine, self.scene)
             self._physics.watch = self._edges.sample
@@ -269,7 +270,8 @@ class TriFinger(World):
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
         tips = tip_positions(rows["joint_positions"], rows["robot/height"])
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
-        now = Instant(tips, rates, place, turn, size, box, goals, self._torques, rows[START_RATES])
+        reference = rates if self.options.mended_reward else rows[START_RATES]
+        now = Instant(tips, rates, place, turn, size, box, goals, self._torques, reference)
         return replace(now, fraction=self.task.fraction(now, self.options.score))
 
     def _torques(self) -> Array:
@@ -318,18 +320,19 @@ class TriFinger(World):
         now, rows = self._now(), self._store.rows
         info = {"success": self.task.solved(now), "fractional_success": copy_of(now.fraction)}
         info["achieved_goal"], info["desired_goal"] = self.task.goal_arrays(now)
-        if self.options.info_state or self.options.info_solution:
+        if self._extra_info:
             info |= self._more_info()
-        if self._edges is not None:
-            info["active_edges"] = self._physics.asarray(self._edges.active.copy())
         return Score(copy_of(rows[REWARD]), rows[CLOCK] < 0, info)
 
     def _more_info(self) -> dict[str, Array]:
-        """Returns every variable, and values that solve the task, as the options ask."""
+        """Returns all variables, values that solve the task, active edges, as the options ask."""
         names = self.variables if self.options.info_state else ()
         solution = self.task.solution(self._store.rows) if self.options.info_solution else {}
-        state = {f"state/{name}": self.read(name) for name in names}
-        return state | {f"solution/{name}": value for name, value in solution.items()}
+        out = {f"state/{name}": self.read(name) for name in names}
+        out |= {f"solution/{name}": value for name, value in solution.items()}
+        if self._edges is not None:
+            out["active_edges"] = self._physics.asarray(self._edges.active.copy())
+        return out
 
     # ------------------------------------------------------------------ contacts
 
