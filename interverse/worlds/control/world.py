@@ -18,13 +18,14 @@ from interverse.art.pictures import (
     folder_videos,
     procedural_videos,
 )
+from interverse.core.arrays import Array
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table, with_defaults
 from interverse.scm.store import Store
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
-from interverse.sim.threads import Crew, cores
+from interverse.sim.threads import DrawingPool, cores
 from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
@@ -50,7 +51,6 @@ from interverse.worlds.control.variables import (
 )
 from interverse.worlds.world import (
     NONE_REFUSED,
-    Array,
     Index,
     Refusals,
     Scenario,
@@ -82,8 +82,8 @@ class ControlWorld(World):
         self._distraction = _distraction(options)
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
-        self._stages = [ControlStage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
+        self._pool, parts = DrawingPool(threads), (options, self._gallery, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
         shelves = self._gallery.shelves
         pictures = shelves["floor"], shelves["background"]
@@ -229,7 +229,7 @@ class ControlWorld(World):
             except PhysicsError as error:
                 failed[world] = error
 
-        self._crew.each(advance, list(rows))
+        self._pool.each(advance, list(rows))
         if failed:
             for stepped, mark in marks.items():
                 self._stages[stepped].undo(mark)
@@ -248,7 +248,7 @@ class ControlWorld(World):
             return self._states()
         kinds = self.options.kinds
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
-        self._crew.each(lambda world: self._stages[world].draw(), waiting)
+        self._pool.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
 

@@ -12,7 +12,7 @@ from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.agent import PixelBatch
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.config import PixelTrain, plan
-from interverse.agents.pixel.dbc import Guess, bisimulation_loss, model_loss
+from interverse.agents.pixel.dbc import NextFeatures, bisimulation_loss, model_loss
 from interverse.agents.pixel.geometry import random_crop
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
@@ -478,7 +478,7 @@ def test_dbc_by_hand():
 
 
 def test_dbc_in_small_numbers():
-    guess = Guess(torch.zeros(2, 1), torch.ones(2, 1), torch.zeros(2, 1))
+    guess = NextFeatures(torch.zeros(2, 1), torch.ones(2, 1), torch.zeros(2, 1))
     assert float(model_loss(guess, torch.ones(2, 1), torch.ones(2, 1))) == 1.5
     features, rewards = torch.tensor([[0.0], [3.0]]), torch.tensor([[0.0], [1.0]])
     swap = torch.tensor([1, 0])
