@@ -252,9 +252,7 @@ class Driver:
             if self.diverged:
                 terminated[list(self.diverged)] = True
             shared = type(score.info) is MappingProxyType  # of arrays that nobody can write to
-            info = dict(score.info)
-            if not shared:
-                info = {name: np.array(value) for name, value in info.items()}
+            info = {n: part if shared else np.array(part) for n, part in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated
