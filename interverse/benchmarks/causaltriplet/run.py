@@ -19,8 +19,8 @@ from interverse.benchmarks.causaltriplet.pages import write_pages
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
 from interverse.benchmarks.causaltriplet.variants import TripletVariant, answers_file, row_file
-from interverse.benchmarks.clock import Clock
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.benchmarks.clock import Clock, raise_failures
+from interverse.core.errors import InterverseError
 from interverse.data.pairs import Split
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
@@ -30,6 +30,7 @@ from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
 from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
 from interverse.models.pairs.tensors import PairTensors
+from interverse.models.steps import check_device
 
 _SAVED_EVERY = 5
 
@@ -40,18 +41,13 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
     Returns:
         {"complete": whether all is done, "tables": one comparison per table}.
     """
-    if torch.device(settings.device).type == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(
-            explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
-        )
+    check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _TripletWork(settings, clock)
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
-    if work.failures:
-        told = "; ".join(f"{name}: {error}" for name, error in work.failures.items())
-        raise InvalidValueError(explain(f"all is written but what failed: {told}"))
+    raise_failures(work.failures)
     return {"complete": complete, "tables": tables}
 
 
