@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -149,10 +150,15 @@ def learn(
     curve = _resume(config.out, learner)
     rounds = 0
 
+    writer = _tensorboard(config.out, learner.steps)
+
     def told(row: dict[str, Any]) -> None:
         nonlocal rounds
         curve.append(row)
         rounds += 1
+        for name, value in row.items() if writer is not None else ():
+            if isinstance(value, int | float) and name != "steps":
+                writer.add_scalar(name, value, row["steps"])
         if report is not None:
             report(row)
         if rounds % max(config.checkpoint_every // 25, 1) == 0:
@@ -160,7 +166,18 @@ def learn(
 
     learner.learn(config.steps, report=told, seconds=config.seconds)
     _save(config.out, learner, curve)
+    if writer is not None:
+        writer.close()
     return export(config, learner).save(config.out / "policy")
+
+
+def _tensorboard(folder: Path, steps: int) -> Any:
+    """Returns a writer of curves that go on after `steps`; None where TensorBoard is not there."""
+    if importlib.util.find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=steps + 1 if steps else None)
 
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.core.arrays import cross, inverse, rotate, unit
+from interverse.core.arrays import Array, cross, inverse, rotate, unit
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
 from interverse.sim.elements import (
@@ -32,17 +32,7 @@ from interverse.sim.elements import (
     find_bodies,
     find_rule,
 )
-from interverse.sim.engine import (
-    Array,
-    CapacityError,
-    Edit,
-    Engine,
-    Index,
-    Names,
-    Picture,
-    Scene,
-    State,
-)
+from interverse.sim.engine import CapacityError, Edit, Engine, Index, Names, Picture, Scene, State
 from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes
 from interverse.sim.warp_device import find_device, load_warp, quiet

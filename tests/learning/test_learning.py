@@ -22,6 +22,8 @@ from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
+
+event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 SMALL = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,))
@@ -173,6 +175,9 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
         run(tmp_path / "killed", 960, killed, **changes)
     again = run(tmp_path / "killed", 960, **changes)
     assert tree_bytes(again) == tree_bytes(whole)
+    for name in ("whole", "killed"):
+        told = event_accumulator.EventAccumulator(str(tmp_path / name / "tensorboard")).Reload()
+        assert [event.step for event in told.Scalars("return")] == [400, 800]
     ends = [read_safetensors(tmp_path / name / CHECKPOINT) for name in ("whole", "killed")]
     assert ends[0].keys() == ends[1].keys()
     for name, part in ends[0].items():

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import copy_of, namespace, to_numpy
+from interverse.core.arrays import Array, copy_of, namespace, to_numpy
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table
@@ -54,10 +54,16 @@ from interverse.worlds.trifinger.variables import (
     robot_variables,
     success_variable,
 )
-from interverse.worlds.world import Array, Index, Refusals, Scenario, Score, State, World
+from interverse.worlds.world import Index, Refusals, Scenario, Score, State, World
 
-_GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
-_SIZES = ("block/size", "block/used")
+_HELD = (  # while time passes: goals, and the sizes of blocks
+    "goal/position",
+    "goal/orientation",
+    "goal/size",
+    "goal/used",
+    "block/size",
+    "block/used",
+)
 _WAIT = "robot/command_wait"
 _COMMAND_KEYS = (
     COMMANDS,
@@ -121,9 +127,9 @@ class TriFinger(World):
         self._share = task.fractional_weight if share is None else float(share)
         self._step_time = options.step_time
         self._seconds, self.max_steps = episode_length(task, self.scene, options)
-        self.reward_range = (-np.inf, np.inf)
+        self.reward_range, self._earned = (-np.inf, np.inf), self._dense_reward
         if options.sparse_reward:
-            self.reward_range = (0.0, options.step_time)
+            self.reward_range, self._earned = (0.0, options.step_time), self._sparse_reward
 
     def _declare_spaces(self, declared: Mapping[str, Variable]) -> None:
         options, task, scene = self.options, self.task, self.scene
@@ -269,8 +275,7 @@ class TriFinger(World):
 
     def _gather(self) -> Instant:
         store, rows = self._store, self._store.rows
-        goals = store.cached("goals", _GOALS, lambda: goals_of(rows))
-        size = store.cached("sizes", _SIZES, lambda: present(rows, "block"))
+        goals, size = store.cached("held", _HELD, lambda: (goals_of(rows), present(rows, "block")))
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
         tips = tip_positions(rows["joint_positions"], rows["robot/height"])
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
@@ -294,15 +299,17 @@ class TriFinger(World):
         rows[CLOCK][where] += 1
         rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
         self._instant = now = self._gather()
-        rows[REWARD][where] = self._reward(before, now)[where]
+        rows[REWARD][where] = self._earned(before, now)[where]
 
-    def _reward(self, before: Instant, now: Instant) -> Array:
+    def _dense_reward(self, before: Instant, now: Instant) -> Array:
         """Returns what a step earned, (N,), given its two ends."""
-        task, mended, seconds = self.task, self.options.mended_reward, self._step_time
-        if self.options.sparse_reward:
-            return sparse(task.solved(now), seconds)
+        task, mended = self.task, self.options.mended_reward
         terms = task.terms(before, now, mended=mended) if self._weights else ()
-        return total(terms, self._weights, task.bonus(now, mended=mended), self._share, seconds)
+        bonus = task.bonus(now, mended=mended)
+        return total(terms, self._weights, bonus, self._share, self._step_time)
+
+    def _sparse_reward(self, before: Instant, now: Instant) -> Array:
+        return sparse(self.task.solved(now), self._step_time)
 
     def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
