@@ -29,8 +29,32 @@ def printed() -> str:
     for folder in sorted(path.parent for path in RESULTS.glob("*/summary.md")):
         tables = [json.loads(path.read_text()) for path in sorted(folder.glob("table-*.json"))]
         parts += [_folder(folder, _rows(folder), tables)]
+    parts += [_unfinished(RESULTS / "own-both" / "progress.json")]
     parts += [_curve(curve(RESULTS / "confounding")), _recovery(_read(RESULTS / "recovery"))]
     return "\n".join(parts)
+
+
+def _unfinished(path: Path) -> str:
+    """Returns the last means over all heads of a run that ended before its rows were written."""
+    if not path.exists():
+        return ""
+    found = json.loads(path.read_text())
+    last, taught = found["progress"][-1], found["self_supervision"]
+    table = json.loads((RESULTS / "lite0-both" / "table-2.json").read_text())
+    cells = {
+        name: [c["ours"][RULE]["mean"] for c in table["cells"] if c["split"] == name]
+        for name in ("ID", "OOD")
+    }
+    ends = [f"{statistics.fmean(cells[name]):.3f} {name}" for name in cells]
+    lines = ["#### own-both", "", f"Encoder: {found['weights']}, {taught['steps']:,} steps on"]
+    lines[-1] += f" {taught['pictures']:,} pictures of other houses. On the pairs of lite0-both,"
+    lines[-1] += (
+        f" {found['heads']} heads ({', '.join(found['models'])}; both shifts, 10 seeds) have"
+    )
+    lines[-1] += f" have {last['test_id']:.3f} ID and {last['test_ood']:.3f} OOD on average after"
+    lines[-1] += f" {last['epoch']} of {last['of']} epochs, when time was up; Lite0's have"
+    lines[-1] += f" {' and '.join(ends)}, each at the epoch best on validation."
+    return "\n".join([*lines, ""])
 
 
 def _read(folder: Path) -> Rows:
@@ -43,7 +67,7 @@ def _curve(rows: Rows) -> str:
         return ""
     strengths = sorted({row["strength"] for row in rows})
     spans = [
-        f"{min(r['sizes'][name] for r in rows):,} to {max(r['sizes'][name] for r in rows):,} {word}"
+        f"{_span([row['sizes'][name] for row in rows])} {word}"
         for name, word in (("train", "to train on"), ("test_id", "ID"), ("test_ood", "OOD"))
     ]
     seeds = len(rows[0]["test_id"]["seeds"])
@@ -71,8 +95,8 @@ def _recovery(rows: Rows) -> str:
     """Returns recovery scores of the methods, means over seeds."""
     if not rows:
         return ""
-    sizes = sorted({(row["sizes"]["train"], row["sizes"]["test_id"]) for row in rows})
-    pairs = f"trained on {sizes[0][0]:,} to {sizes[-1][0]:,} pairs, {rows[0]['steps']:,} steps"
+    sizes = [_span([row["sizes"][name] for row in rows]) for name in ("train", "test_id")]
+    pairs = f"trained on {sizes[0]} pairs, {rows[0]['steps']:,} steps; tested on {sizes[1]}"
     names = [n for n in _SCORES if all(n in row["scores"] for row in rows)]
     lines = ["#### recovery", "", f"Factors: {', '.join(rows[0]['scores']['names'])}; {pairs}.", ""]
     heads = [_SCORES[name] for name in names]
@@ -122,12 +146,15 @@ def _sizes(rows: Rows) -> str:
     names = {"train": "trained on", "valid": "validated on", "test_id": "ID", "test_ood": "OOD"}
     told = []
     for name, word in names.items():
-        sizes = sorted({row["sizes"][name] for row in rows})
-        span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-        told.append(f"{word} {span}")
+        told.append(f"{word} {_span([row['sizes'][name] for row in rows])}")
     seeds = len({row["seed"] for row in rows})
     size = sorted({row["budget"]["size"] for row in rows})
     return f"Pairs: {', '.join(told)}. {seeds} seeds, {size[0]} px, {len(rows)} runs."
+
+
+def _span(sizes: Sequence[int]) -> str:
+    low, high = min(sizes), max(sizes)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _cells(cells: Rows) -> list[str]:
