@@ -51,7 +51,7 @@ def _unfinished(path: Path) -> str:
     lines[-1] += (
         f" {found['heads']} heads ({', '.join(found['models'])}; both shifts, 10 seeds) have"
     )
-    lines[-1] += f" have {last['test_id']:.3f} ID and {last['test_ood']:.3f} OOD on average after"
+    lines[-1] += f" {last['test_id']:.3f} ID and {last['test_ood']:.3f} OOD on average after"
     lines[-1] += f" {last['epoch']} of {last['of']} epochs, when time was up; Lite0's have"
     lines[-1] += f" {' and '.join(ends)}, each at the epoch best on validation."
     return "\n".join([*lines, ""])

@@ -21,7 +21,7 @@ from interverse.envs import make
 from interverse.models.steps import Precision, autocast, matmul_precision
 
 _UPDATES, _WARM = 40, 12
-_TASK, _ACTORS = "control/cartpole_balance-v1", 4
+_TASK, _ACTORS = "control/cartpole_balance-v1", 8
 _DECISIONS = 2_000  # measured ones, after the warm-up and the recording of the graphs
 _SIZES = PixelSizes(pictures=(9, 84), actions=1, filters=32, layers=4, features=50, hidden=1024)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+import warnings
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.progress import Progress
 
 from interverse.cli.evaluate import parse_pairs, without_pairs
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
 
@@ -21,30 +23,33 @@ from interverse.data import collect as run
 _KINDS: dict[str, tuple[str, ...]] = {
     "grid": ("episodes", "steps", "images", "overwrite"),
     "pairs": ("pairs", "depth", "pairs_per_house", "first_house", "preset", "overwrite"),
-    "episodes": ("episodes", "steps", "policy", "twin"),
+    "episodes": ("episodes", "steps", "policy", "twin", "actor", "to"),
 }
 _GRIDS = ("blocks", "chemistry")
+_PACKAGES = {"lance": "pylance", "minari": "minari"}  # of layouts that need an extra
+_ONLY_EPISODES = ("policy", "twin", "actor", "to")  # given, they ask for episodes in any world
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectCommand(CollectConfig):
     """Collects a data set; started again, it goes on where it stopped.
 
-    Random play of a grid world goes to one file; before/after pairs of rooms go to a folder.
+    Episodes go to a folder. Without --policy, --twin, --actor or --to, blocks and chemistry give
+    random play in one file, rooms give before/after pairs.
     """
 
     id: Annotated[str, tyro.conf.Positional]
-    """A grid world, such as blocks/observed-3-v1, or rooms: rooms/single-v1, rooms/multi-v1."""
+    """A world's id, such as trifinger/pushing-v1 or blocks/observed-3-v1."""
     out: Path
-    """The file to write; for rooms, the folder."""
+    """The folder to write; for random play of a grid world, the file."""
     seed: int = 0
     """Of the data set: episode or house number n has the address (seed, n)."""
     episodes: int = 1000
-    """Grid worlds only: how many episodes."""
+    """How many episodes."""
     steps: int = 100
-    """Grid worlds only: actions per episode."""
+    """Actions per episode."""
     images: bool = False
-    """Grid worlds only: store pixels too. Without, they are drawn when asked for."""
+    """Random play of a grid world: store pixels too. Without, they are drawn when asked for."""
     overwrite: bool = False
     """Replace what holds another data set."""
     workers: int = 1
@@ -52,14 +57,19 @@ class CollectCommand(CollectConfig):
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
     pairs: int = 1000
-    """Rooms only: how many before/after pairs. OUT is a folder then."""
+    """Rooms only: how many before/after pairs."""
     depth: bool = False
     """Rooms only: keep depth pictures too."""
-    policy: str = "random"
-    """Other worlds: random, scripted, or the path of a policy. OUT is a folder then."""
+    policy: str | None = None
+    """What acts: random (by default), scripted, or the path of a policy or of a training run."""
     twin: tuple[str, ...] = ()
-    """Other worlds: VARIABLE=VALUE; each adds the counterfactual of every episode under that `do`.
-    VALUE is JSON, or A or B for a draw from that space."""
+    """VARIABLE=VALUE; each adds the counterfactual of every episode under that `do`. VALUE is JSON,
+    or A or B for a draw from that space."""
+    actor: tuple[str, ...] = ()
+    """A curriculum: actors that intervene, such as goals or physical_properties:group=block."""
+    to: tuple[Literal["parquet", "lance", "worldmodel", "minari"], ...] = ()
+    """Other layouts beside OUT, twins as columns: a Hugging Face folder (parquet), a Lance table or
+    HDF5 file of stable-worldmodel (lance, worldmodel), Minari."""
     pairs_per_house: int = 25
     """Rooms only: the most pairs of a house; fewer give more houses."""
     first_house: int = 0
@@ -72,6 +82,8 @@ def collect(config: CollectCommand) -> Path:
     """Collects the data set and says where it is."""
     family = config.id.rpartition(":")[2].partition("/")[0]
     kind = "pairs" if family == "rooms" else "grid" if family in _GRIDS else "episodes"
+    if any(getattr(config, name) for name in _ONLY_EPISODES):
+        kind = "episodes"
     given = _given(config, kind)
     with redirect_stdout(sys.stderr):  # Ray prints when a node dies
         path = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
@@ -100,7 +112,12 @@ def _episodes(given: dict[str, Any]) -> Path:
 
     del given["progress"]
     twins = tuple({name: value} for name, value in parse_pairs(given.pop("twin")).items())
-    config = CollectEpisodes(**given, twins=twins)
+    layouts, actors = given.pop("to"), given.pop("actor")
+    for layout in layouts:  # before an hour of play, not after it
+        if layout in _PACKAGES and importlib.util.find_spec(layout) is None:
+            raise missing_extra(_PACKAGES[layout], layout)
+    given["policy"] = given["policy"] or "random"
+    config = CollectEpisodes(**given, twins=twins, actors=actors)
     progress = Progress(console=Console(stderr=True))
     bar = progress.add_task(f"{config.id}, {config.policy}", total=config.episodes)
     with ExitStack() as shown:
@@ -110,7 +127,22 @@ def _episodes(given: dict[str, Any]) -> Path:
                 shown.enter_context(progress)
             progress.advance(bar, count)
 
-        return collect_episodes(config, advance)
+        folder = collect_episodes(config, advance)
+    for layout in layouts:
+        _say(f"{layout}: {_converted(folder, layout)}")
+    return folder
+
+
+def _converted(folder: Path, layout: str) -> object:
+    """Writes collected episodes in another layout; returns where they are."""
+    from interverse import data
+
+    if layout == "minari":
+        held = data.TwinFolder(folder)
+        name = held.facts[0].id.replace("/", "-")
+        with warnings.catch_warnings(category=UserWarning, action="ignore"):  # no author is given
+            return data.to_minari(held, f"interverse/{name}/{folder.name}-v0").spec.dataset_id
+    return getattr(data, f"export_{layout}")(folder)
 
 
 def _pairs(given: dict[str, Any]) -> Path:

@@ -26,6 +26,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "control": ("dm_control",),
     "discovery": ("causallearn",),
     "gpu": ("warp", "mujoco_warp", "rsl_rl"),
+    "lance": ("lance",),
     "minari": ("minari",),
     "onnx": ("onnx",),
     "ray": ("ray",),

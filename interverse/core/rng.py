@@ -18,9 +18,8 @@ from typing import Any, final
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
-
-Array = Any  # a NumPy array or a Torch tensor
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -53,6 +52,12 @@ def philox(counter: Sequence[Array], key: Sequence[Array]) -> tuple[Array, Array
 def name_word(name: str) -> int:
     """Returns the 32-bit word that stands for a variable's name in an address."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
+
+
+@functools.lru_cache(maxsize=1024)
+def _name_words(names: tuple[str, ...], xp: Any, where: Any) -> Array:
+    """Returns the words of names, kept: on a GPU each upload would hold up the step."""
+    return xp.asarray([name_word(name) for name in names], dtype=xp.int64, device=where)
 
 
 def check_seed(seed: object, *, name: str = "seed") -> int:
@@ -104,7 +109,7 @@ class Noise:
         xp = array_namespace(self.seeds)
         where = device(self.seeds)
         blocks = xp.arange(-(-count // 4), dtype=xp.int64, device=where)
-        tags = xp.asarray([name_word(name) for name in names], dtype=xp.int64, device=where)
+        tags = _name_words(tuple(names), xp, where)
         column = (slice(None), None, None)
         out = philox(
             (

@@ -1,5 +1,6 @@
 """Data sets: grid worlds with the published splits, and episodes of any world with twins."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
@@ -11,10 +12,10 @@ from interverse.data.schema import GridScene, Header, SceneWorld
 from interverse.data.schema import GridScene as Scene
 from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
 from interverse.data.splits import DatasetSplit as Split
-from interverse.data.worldmodel import export_worldmodel
 
 if TYPE_CHECKING:
     from interverse.data.hub import export_parquet
+    from interverse.data.worldmodel import export_lance, export_worldmodel
 
 __all__ = [
     "SPLITS",
@@ -32,6 +33,7 @@ __all__ = [
     "collect",
     "collect_episodes",
     "draw_frames",
+    "export_lance",
     "export_original",
     "export_parquet",
     "export_worldmodel",
@@ -43,9 +45,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "export_parquet":
-        from interverse.data.hub import export_parquet  # loads pyarrow
+_LAZY = {"export_lance": "worldmodel", "export_parquet": "hub", "export_worldmodel": "worldmodel"}
 
-        return export_parquet
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:  # loads pyarrow
+        return getattr(importlib.import_module(f"interverse.data.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__} has no attribute {name!r}")

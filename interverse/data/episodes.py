@@ -18,12 +18,17 @@ from typing import Any, final
 import h5py
 import numpy as np
 
+from interverse.actors.curriculum import FOREVER
+from interverse.actors.words import curriculum_from_words
+from interverse.actors.wrappers import attach_curriculum
 from interverse.core.errors import (
     FileFormatError,
     InterventionError,
     InvalidValueError,
+    UnknownNameError,
     check_whole,
     explain,
+    unknown,
 )
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import check_seed, generator
@@ -62,6 +67,8 @@ class CollectEpisodes:
         seed: of the first episode; later ones count on.
         twins: interventions whose counterfactual is stored beside every episode. A value "A" or
             "B" is drawn anew for every episode from that space of the variable.
+        actors: a curriculum in words, such as "goals" or "uniform:patterns=gravity@first=10". What
+            an actor learns from one episode is not carried to the next.
         options: of the world, as for `make`.
         every: episodes in a file; what a kill can cost at most.
         workers, cluster: who plays; they change no byte.
@@ -74,6 +81,7 @@ class CollectEpisodes:
     steps: int | None = None
     seed: int = 0
     twins: tuple[Twin, ...] = ()
+    actors: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     every: int = 10
     workers: int = 1
@@ -97,6 +105,7 @@ class CollectEpisodes:
             "twins": [{n: np.asarray(v).tolist() for n, v in t.items()} for t in self.twins],
             "options": json.loads(json.dumps(dict(self.options), default=str)),
             "every": self.every,
+            "actors": list(self.actors),
         }
 
 
@@ -168,6 +177,7 @@ class TwinFolder:
 def _check_twins(config: CollectEpisodes) -> dict[str, str]:
     """Raises for what no episode could take, before any is played; returns the world's engine."""
     env = make(config.id, **config.options)
+    _put_under(env, config.actors)
     env.reset(seed=config.seed)
     for twin in config.twins:
         values = {name: _value(env, name, value, 0) for name, value in twin.items()}
@@ -180,7 +190,8 @@ def _check_twins(config: CollectEpisodes) -> dict[str, str]:
 def _write_header(config: CollectEpisodes, engine: Mapping[str, str]) -> None:
     path, header = config.out / _HEADER, {**config.header(), "engine": dict(engine)}
     if path.exists():
-        held = {"engine": header["engine"], **read_json_object(path)}  # older ones have none
+        older = {"engine": header["engine"], "actors": []}  # written before these were told
+        held = older | read_json_object(path)
         differing = sorted(name for name in header if held.get(name) != header[name])
         if differing:
             raise InvalidValueError(
@@ -208,6 +219,7 @@ def _play(unit: range, config: CollectEpisodes) -> bytes:
     with h5py.File(sink, "w") as file:
         for episode in unit:
             seed = config.seed + episode
+            _put_under(env, config.actors, episode)
             fact = rollout(env, config.policy, seed=seed, max_steps=config.steps)
             fact.write(file.create_group(str(episode)))
             for number, twin in enumerate(config.twins):
@@ -216,6 +228,19 @@ def _play(unit: range, config: CollectEpisodes) -> bytes:
                 _write_twin(group, fact, values)
     env.close()
     return sink.getvalue()
+
+
+def _put_under(env: WorldEnv, actors: tuple[str, ...], episode: int | None = None) -> None:
+    """Puts an environment under the stages of an episode; without a number, under every stage."""
+    whole = curriculum_from_words(actors)
+    stages = [
+        replace(stage, first=0, last=FOREVER, period=1)  # a seeded reset counts from 0 again
+        for stage in whole.stages
+        if episode is None or stage.active(np.array([episode]), np.array([stage.step]))[0]
+    ]
+    env.driver.hook = None
+    if stages:
+        attach_curriculum(env, replace(whole, stages=tuple(stages)))
 
 
 def _write_twin(group: h5py.Group, fact: Episode, values: Mapping[str, Any]) -> None:
@@ -231,7 +256,7 @@ def _value(env: WorldEnv, name: str, value: Any, seed: int) -> Any:
     if not (isinstance(value, str) and value in _SPACES):
         return value
     if name not in env.variables:
-        raise InvalidValueError(explain(f"twin sets {name!r}", fix="See env.unwrapped.variables"))
+        raise UnknownNameError(unknown("variable", name, env.variables))
     variable = env.variables[name]
     space = variable.space_a if value == "A" else variable.space_b
     if not isinstance(space, Space):

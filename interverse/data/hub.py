@@ -8,7 +8,6 @@ where the intervention was refused, which `twin_k.refused` says.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -20,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from interverse.core.errors import missing_extra
 from interverse.core.files.atomic import atomic, write_text
 from interverse.data.episodes import TwinFolder
+from interverse.data.worldmodel import encoded, leaves
 from interverse.rollouts.episode import Episode
 
 DATA_FILE, CARD_FILE = "data/train-00000-of-00001.parquet", "README.md"
@@ -81,7 +80,7 @@ def _moments(prefix: str, episode: Episode, rows: int) -> Columns:
     """Returns an episode's columns, null beyond its end."""
     held = episode.observations
     seen = held if isinstance(held, Mapping) else {"": held}
-    out = {f"{prefix}observation{'.' * bool(n)}{n}": a for n, a in _leaves(seen)}
+    out = {f"{prefix}observation{'.' * bool(n)}{n}": a for n, a in leaves(seen)}
     out |= {f"{prefix}value.{name}": array for name, array in episode.values.items()}
     out |= {f"{prefix}action": episode.actions, f"{prefix}next.reward": episode.rewards}
     out |= {f"{prefix}next.terminated": episode.terminated}
@@ -92,34 +91,18 @@ def _moments(prefix: str, episode: Episode, rows: int) -> Columns:
     return {name: _column(np.asarray(array)[:rows], rows) for name, array in out.items()}
 
 
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    for name, part in tree.items():
-        if isinstance(part, Mapping):
-            yield from _leaves(part, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", np.asarray(part)
-
-
 def _column(array: NDArray[Any], rows: int) -> pa.Array:
     """Returns (T, ...) as a column of numbers, of lists or of pictures, with nulls up to `rows`."""
     absent = [None] * (rows - len(array))
     if array.ndim == 4 and array.dtype == np.uint8 and array.shape[-1] == 3:
-        return pa.array([{"bytes": _png(a), "path": None} for a in array] + absent, _IMAGE)
+        return pa.array(
+            [{"bytes": encoded(a, "PNG"), "path": None} for a in array] + absent, _IMAGE
+        )
     kind = pa.from_numpy_dtype(array.dtype)
     if array.ndim == 1:
         return pa.array([*array.tolist(), *absent], kind)
     flat = array.reshape(len(array), -1)
     return pa.array([*flat.tolist(), *absent], pa.list_(kind))
-
-
-def _png(picture: NDArray[np.uint8]) -> bytes:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise missing_extra("pillow", "view") from error
-    sink = io.BytesIO()
-    Image.fromarray(picture).save(sink, "PNG")
-    return sink.getvalue()
 
 
 def _features(schema: pa.Schema) -> dict[str, Any]:

@@ -1,12 +1,16 @@
-"""Collected episodes as one HDF5 file in the layout of stable-worldmodel, twins as columns.
+"""Collected episodes in the layouts of stable-worldmodel: one HDF5 file, or a Lance table.
 
-A column is an array over all steps of all episodes; `ep_len` and `ep_offset` say where an episode
-begins. Row t is what is seen before action t; what the last action leads to is left out. Arrays of
-`info` whose columns have names (active edges) are there with an attribute `columns`.
+A row is a step: what is seen before action t, and the action. What the last action leads to is left
+out. Twins are columns. In HDF5 `ep_len` and `ep_offset` say where an episode begins, and arrays of
+`info` whose columns have names (active edges) have an attribute `columns`; in Lance `episode_idx`
+and `step_idx` count, a picture is a JPEG, and names have `_` where HDF5 has a dot.
 """
 
 from __future__ import annotations
 
+import importlib
+import io
+import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -14,13 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from interverse.core.errors import missing_extra
 from interverse.core.files.hdf5 import new_hdf5
 from interverse.data.episodes import TwinFolder
 from interverse.rollouts.episode import Episode
 
 _PIXELS = 4  # axes of a column of pictures: step, row, column, colour
+_JPEG_QUALITY = 95  # as the library's own writer
 
 
 def export_worldmodel(
@@ -57,6 +64,58 @@ def export_worldmodel(
     return target
 
 
+def export_lance(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """Writes collected episodes and their twins as a Lance table (extra `lance`).
+
+    Args:
+        folder: what `interverse collect` wrote.
+        out: the table's folder; by default the folder's name with `.lance` at its end.
+
+    Returns:
+        The folder, which `stable_worldmodel.data.load_dataset` opens.
+    """
+    try:
+        lance = importlib.import_module("lance")
+    except ImportError as error:
+        raise missing_extra("pylance", "lance") from error
+    data = TwinFolder(Path(folder))
+    target = Path(folder).with_suffix(".lance") if out is None else Path(out)
+    batches = (_batch(_episode(data, number), number) for number in range(len(data)))
+    first = next(batches)
+    rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], batches))
+    lance.write_dataset(rows, str(target), mode="overwrite" if target.exists() else "create")
+    return target
+
+
+def _batch(columns: Mapping[str, NDArray[Any]], number: int) -> pa.RecordBatch:
+    """Returns the rows of one episode: pictures as JPEG, all else as lists of one length."""
+    rows = len(columns["reward"])
+    count = np.arange(rows, dtype=np.int32)
+    held: dict[str, pa.Array] = {
+        "episode_idx": pa.array(np.full_like(count, number)),
+        "step_idx": pa.array(count),
+    }
+    for name, column in columns.items():
+        if column.ndim == _PIXELS and column.dtype == np.uint8:
+            part = pa.array([encoded(picture, "JPEG") for picture in column], pa.binary())
+        else:
+            flat = pa.array(column.astype(np.float32).ravel())
+            part = pa.FixedSizeListArray.from_arrays(flat, column[0].size)
+        held[name.replace(".", "_")] = part
+    return pa.record_batch(held)
+
+
+def encoded(picture: NDArray[np.uint8], form: str) -> bytes:
+    """Returns a picture as the bytes of a JPEG or PNG file."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise missing_extra("pillow", "view") from error
+    sink = io.BytesIO()
+    Image.fromarray(picture.squeeze()).save(sink, form, quality=_JPEG_QUALITY, subsampling=0)
+    return sink.getvalue()
+
+
 def _episode(data: TwinFolder, number: int) -> dict[str, NDArray[Any]]:
     """Returns the columns of one episode and of its twins."""
     fact = data.facts[number]
@@ -72,7 +131,12 @@ def _episode(data: TwinFolder, number: int) -> dict[str, NDArray[Any]]:
 def _columns(episode: Episode, rows: int, prefix: str) -> dict[str, NDArray[Any]]:
     """Returns an episode's columns; a twin that ended early repeats its last row."""
     held = episode.observations
-    found = dict(_leaves(held)) if isinstance(held, Mapping) else {"observation": held}
+    found = {"observation": held}
+    if isinstance(held, Mapping):  # a picture is called pixels, as the reader asks
+        found = {
+            "pixels" if name.rpartition(".")[2] in ("image", "pixels") else name: rows
+            for name, rows in leaves(held)
+        }
     found |= {"value_" + name.replace("/", "."): v for name, v in episode.values.items()}
     found |= {"action": episode.actions, "reward": episode.rewards}
     found |= {name: episode.info[name] for name in episode.columns}
@@ -86,10 +150,10 @@ def _columns(episode: Episode, rows: int, prefix: str) -> dict[str, NDArray[Any]
     return out
 
 
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yields the parts of an observation; a picture is called pixels, as the reader asks."""
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yields the parts of an observation under their names, those inside others after a dot."""
     for name, part in tree.items():
         if isinstance(part, Mapping):
-            yield from _leaves(part, f"{prefix}{name}.")
+            yield from leaves(part, f"{prefix}{name}.")
         else:
-            yield "pixels" if name in ("image", "pixels") else f"{prefix}{name}", np.asarray(part)
+            yield f"{prefix}{name}", np.asarray(part)

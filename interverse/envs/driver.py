@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InterventionError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
@@ -23,7 +24,7 @@ from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
 from interverse.envs.values import FirstWorld, HostValues, WorldValues, to_numpy
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
-from interverse.worlds.world import Array, Index, Observation, World, changed_options
+from interverse.worlds.world import Index, Observation, World, changed_options
 
 _NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 

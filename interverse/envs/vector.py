@@ -245,7 +245,8 @@ def _vector_info(
     """Returns Gymnasium's form: each array beside a mask of the worlds it speaks of."""
     mask = np.zeros(len(worlds) if num_envs is None else num_envs, dtype=bool)
     mask[worlds] = True
+    mask.setflags(write=False)  # all entries have it
     out: dict[str, Any] = {}
     for name, value in info.items():
-        out[name], out["_" + name] = value, mask.copy()
+        out[name], out["_" + name] = value, mask
     return out

@@ -14,7 +14,7 @@ import torch
 
 from interverse.learning.starts import REFUSED, Starts, merge, protocol_starts
 from interverse.protocols.protocol import Protocol
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
 Row = dict[str, Any]
@@ -49,7 +49,7 @@ def starts_of(
 
 
 @torch.no_grad()
-def play(policy: Policy, arena: device_worlds.DeviceArena) -> dict[str, np.ndarray]:
+def play(policy: Policy, arena: trifinger.DeviceArena) -> dict[str, np.ndarray]:
     """Returns the three fractional scores of one episode in every world of an arena, (N,) each.
 
     Args:

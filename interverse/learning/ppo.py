@@ -16,7 +16,7 @@ import torch
 
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
 
@@ -30,7 +30,8 @@ class PpoSettings:
         horizon: steps of every world between updates. epochs, minibatches: of an update.
         gamma, lam: discount, and that of the advantages. clip: of the probability ratio.
         reward_scale: factor of rewards. entropy: weight, falling to 0 in the second half.
-        rate: first learning rate; `rates`: its limits. kl: range in which the rate stays.
+        rate: first learning rate; `rates`: its limits. kl: range in which the rate stays; it falls
+            to a quarter in the second half, so that the policy comes to rest.
         least_std: least standard deviation of an action, as a logarithm.
         hidden: widths of the hidden layers.
         privileged: whether the critic also sees masses, friction and gravity, which the policy
@@ -70,9 +71,7 @@ class Rollout:
 class DevicePpo:
     """A learner on an arena."""
 
-    def __init__(
-        self, arena: device_worlds.DeviceArena, settings: PpoSettings, *, seed: int
-    ) -> None:
+    def __init__(self, arena: trifinger.DeviceArena, settings: PpoSettings, *, seed: int) -> None:
         torch.manual_seed(seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
@@ -166,9 +165,7 @@ class DevicePpo:
         self.steps += self.settings.horizon * self.arena.num_worlds
         return torch.cat(seen)
 
-    def _advance(
-        self, t: int, before: device_worlds.ArenaView, action: Tensor
-    ) -> device_worlds.ArenaView:
+    def _advance(self, t: int, before: trifinger.ArenaView, action: Tensor) -> trifinger.ArenaView:
         """Steps the worlds, pays them, and starts new episodes where they ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         arena.step(action)
@@ -185,7 +182,7 @@ class DevicePpo:
         arena.begin_ended()
         return arena.view()
 
-    def _close(self, t: int, ended: slice, now: device_worlds.ArenaView) -> None:
+    def _close(self, t: int, ended: slice, now: trifinger.ArenaView) -> None:
         """Adds what an episode cut by time would still have earned, and counts how it ended."""
         arena, buffer, settings = self.arena, self._buffer, self.settings
         final = self.network.prepare(now.observation[ended], now.hidden[ended])
@@ -215,7 +212,7 @@ class DevicePpo:
                 rows = (x[part], action[part], old[part], flat[part], returns[part])
                 divergences.append(self._descend(rows, entropy))
         kl = float(torch.stack(divergences).mean())
-        self._adapt(kl)
+        self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
         return kl
 
     @torch.no_grad()
@@ -245,12 +242,12 @@ class DevicePpo:
         self.optimizer.step()
         return ((ratio - 1.0) - (log_prob - old)).mean().detach()
 
-    def _adapt(self, kl: float) -> None:
+    def _adapt(self, kl: float, share: float) -> None:
         """Slows down where the policy changed too much, speeds up where too little."""
         (low, high), (least, most) = self.settings.kl, self.settings.rates
-        if kl > high:
+        if kl > high * share:
             self.rate = max(self.rate / 1.3, least)
-        elif kl < low:
+        elif kl < low * share:
             self.rate = min(self.rate * 1.2, most)
         self._set_rate()
         with torch.no_grad():
@@ -315,6 +312,6 @@ def _under(saved: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): part for n, part in saved.items() if n.startswith(prefix)}
 
 
-def _diverged(arena: device_worlds.DeviceArena) -> float:
+def _diverged(arena: trifinger.DeviceArena) -> float:
     flags = getattr(arena.engine, "diverged", None)
     return 0.0 if flags is None else float(flags.sum())

@@ -14,14 +14,14 @@ from typing import final
 
 import torch
 
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
-View = device_worlds.ArenaView
+View = trifinger.ArenaView
 
 _CARRY = 0.13  # pick_and_place: height of the block's centre while it crosses, m
 _PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
-_ABOVE = 0.02  # stacking2: horizontal distance from which the upper block comes down, m
+_ABOVE = 0.01  # stacking2: horizontal distance at which the upper block is at its place's height, m
 _CLEARANCE = 0.03  # stacking2: how far above its place the upper block is carried, m
 _AWAY = 0.2  # stacking2: horizontal distance from which the upper block earns nothing, m
 
@@ -100,39 +100,44 @@ def _lifted(before: View, now: View, wanted: Tensor) -> Tensor:
 def _stacking2(before: View, now: View) -> Tensor:
     """Returns the lower block's terms until it is placed, then the upper one's as well."""
     low = [_norm(v.blocks[:, 0] - v.goals[:, 0]) for v in (before, now)]
-    flat = [_norm((v.blocks[:, 1] - v.goals[:, 1])[:, :2]) for v in (before, now)]
-    placed = low[1] < _PLACED
-    carry = torch.where(flat[1] > _ABOVE, _CLEARANCE, 0.0)
-    wanted = now.goals[:, 1, 2] + carry
-    height = [(v.blocks[:, 1, 2] - wanted).abs() for v in (before, now)]
-    above = [
-        _raised(v) * (_AWAY - f).clip(min=0.0) for v, f in zip((before, now), flat, strict=True)
-    ]
     first = WEIGHTS.tips * _tips_progress(before, now, 0)
     second = (
         WEIGHTS.tips * _tips_progress(before, now, 1)
-        + WEIGHTS.lift * (height[0] - height[1])
-        + WEIGHTS.across * (above[1] - above[0])
-        + WEIGHTS.raised * (1.0 - height[1] / wanted).clip(0.0, 1.0)
+        + _carried(now)
+        - _carried(before)
+        + WEIGHTS.raised * _raised(now)
         + WEIGHTS.grip * _grip(now, 1)
         + WEIGHTS.near * torch.exp(-20.0 * _norm(now.blocks[:, 1] - now.goals[:, 1]))
         + WEIGHTS.near  # for having come this far
     )
     return (
-        torch.where(placed, second, first)
+        torch.where(low[1] < _PLACED, second, first)
         + WEIGHTS.push * (low[0] - low[1])
         + WEIGHTS.near * torch.exp(-20.0 * low[1])
     )
 
 
-def _raised(view: View) -> Tensor:
-    """Returns how far the upper block is lifted to its place, from 0 to 1.
+def _carried(view: View) -> Tensor:
+    """Returns how far the upper block has come: up, across, and down upon the lower one.
 
-    On the floor it earns nothing by coming nearer: paid for that, it is pushed against the lower
-    block and stays there.
+    A number of the present state alone, so that no way round in circles earns anything. The wanted
+    height is that of a funnel over the place. On the floor the block earns nothing by coming
+    nearer: paid for that, it is pushed against the lower one and stays there.
     """
+    block, goal = view.blocks[:, 1], view.goals[:, 1]
+    flat = _norm((block - goal)[:, :2])
+    wanted = goal[:, 2] + (flat - _ABOVE).clip(0.0, _CLEARANCE)
+    return (
+        WEIGHTS.across * _raised(view) * (_AWAY - flat).clip(min=0.0)
+        - WEIGHTS.lift * (block[:, 2] - wanted).abs()
+    )
+
+
+def _raised(view: View) -> Tensor:
+    """Returns how far the upper block is lifted to its place, from 0 to 1."""
     half = view.sizes[:, 1, 2] / 2
-    return ((view.blocks[:, 1, 2] - half) / (view.goals[:, 1, 2] - half)).clip(0.0, 1.0)
+    room = (view.goals[:, 1, 2] - half).clip(min=1e-3)
+    return ((view.blocks[:, 1, 2] - half) / room).clip(0.0, 1.0)
 
 
 _TERMS: Mapping[str, Callable[[View, View], Tensor]] = {

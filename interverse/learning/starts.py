@@ -19,7 +19,7 @@ from interverse.core.files.npz import read_npz
 from interverse.envs import make, make_vec
 from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 Rows = dict[str, NDArray[Any]]
 
@@ -155,7 +155,7 @@ def make_arena(
     device: str,
     groups: int | Sequence[float] = 16,
     options: Mapping[str, Any] | None = None,
-) -> device_worlds.DeviceArena:
+) -> trifinger.DeviceArena:
     """Returns worlds of a task on a device.
 
     Args:
@@ -170,7 +170,7 @@ def make_arena(
     env: Any = make(task, **{"contact": "convex", **(options or {})})
     try:
         world = env.unwrapped.world
-        return device_worlds.DeviceArena(
+        return trifinger.DeviceArena(
             world, num_worlds=num_worlds, device=device, starts=starts.rows, groups=groups
         )
     finally:

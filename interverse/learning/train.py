@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -21,7 +22,7 @@ from interverse.core.files.safetensors_file import read_safetensors, write_safet
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
@@ -149,10 +150,15 @@ def learn(
     curve = _resume(config.out, learner)
     rounds = 0
 
+    writer = _tensorboard(config.out, learner.steps)
+
     def told(row: dict[str, Any]) -> None:
         nonlocal rounds
         curve.append(row)
         rounds += 1
+        for name, value in row.items() if writer is not None else ():
+            if isinstance(value, int | float) and name != "steps":
+                writer.add_scalar(name, value, row["steps"])
         if report is not None:
             report(row)
         if rounds % max(config.checkpoint_every // 25, 1) == 0:
@@ -160,7 +166,18 @@ def learn(
 
     learner.learn(config.steps, report=told, seconds=config.seconds)
     _save(config.out, learner, curve)
+    if writer is not None:
+        writer.close()
     return export(config, learner).save(config.out / "policy")
+
+
+def _tensorboard(folder: Path, steps: int) -> Any:
+    """Returns a writer of curves that go on after `steps`; None where TensorBoard is not there."""
+    if importlib.util.find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=steps + 1 if steps else None)
 
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:
@@ -175,7 +192,7 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     return learner.network.export(bounds, trained)
 
 
-def run_record(config: DeviceTrain, arena: device_worlds.DeviceArena) -> dict[str, Any]:
+def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, Any]:
     """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
     record = asdict(config) | {
         "space": "A",

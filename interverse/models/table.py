@@ -28,6 +28,8 @@ class ModelEntry:
         samples: the encoder gives a mean and a log-variance, and training samples states.
         stacks: several seeds can train at once as stacked weights.
         losses: the losses it can train with.
+        vision: "module:function", from a config to an encoder and a decoder of its own; None for
+            those of `interverse.models.encoders`.
     """
 
     build: str
@@ -36,12 +38,21 @@ class ModelEntry:
     samples: bool = False
     stacks: bool = False
     losses: tuple[str, ...] = ("contrastive", "jepa", "nll")
+    vision: str | None = None
 
     def builder(self) -> Callable[[Any], Any]:
         """Returns the function that makes the transition."""
-        module, _, name = self.build.partition(":")
-        made: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
-        return made
+        return _loaded(self.build)
+
+    def seer(self) -> Callable[[Any], tuple[Any, Any]] | None:
+        """Returns the function that makes the encoder and the decoder; None for the usual ones."""
+        return None if self.vision is None else _loaded(self.vision)
+
+
+def _loaded(place: str) -> Callable[[Any], Any]:
+    module, _, name = place.partition(":")
+    found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
+    return found
 
 
 _HERE = "interverse.models."
@@ -55,6 +66,9 @@ MODELS: dict[str, ModelEntry] = {
     "rim": ModelEntry(f"{_HERE}rim:build", slots=False, memory=True, losses=("nll",)),
     "rssm": ModelEntry(f"{_HERE}rssm:build", slots=False, memory=True, losses=("nll",)),
     "scoff": ModelEntry(f"{_HERE}scoff:build", slots=False, memory=True, losses=("nll",)),
+    "slot_transformer": ModelEntry(
+        f"{_HERE}slot_attention:build", vision=f"{_HERE}slot_attention:build_vision"
+    ),
     "transformer": ModelEntry(f"{_HERE}transformer:build"),
     "vae": ModelEntry(
         f"{_HERE}autoencoder:build", slots=False, samples=True, stacks=True, losses=("nll",)

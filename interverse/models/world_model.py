@@ -175,8 +175,8 @@ class WorldModel(nn.Module):
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Encoder(config.vision, parts=2 if config.entry.samples else 1)
-        self.decoder = Decoder(config.vision) if config.loss == "nll" else None
+        self.encoder, decoder = (config.entry.seer() or _usual_vision)(config)
+        self.decoder = decoder if config.loss == "nll" else None
         self.transition = config.entry.builder()(config)
 
     @classmethod
@@ -225,3 +225,9 @@ class WorldModel(nn.Module):
                 explain("a contrastive model has no decoder", fix="Train it with loss='nll'")
             )
         return self.decoder(state)
+
+
+def _usual_vision(config: WorldModelConfig) -> tuple[nn.Module, nn.Module | None]:
+    """Returns the published encoder, and its decoder where the loss needs one."""
+    encoder = Encoder(config.vision, parts=2 if config.entry.samples else 1)
+    return encoder, Decoder(config.vision) if config.loss == "nll" else None

@@ -1,15 +1,15 @@
 """Pictures of a world that another library steps, drawn as fast as the software renderer can.
 
 Each `Drawing` holds the textures of one model, in the GL context of one of the threads that draw
-(`sim/threads.py`). That costs tens of milliseconds to set up, so closed drawings are kept and lent
-again to models of the same key.
+(`sim/threads.py`). That costs tens of milliseconds to set up, so the latest closed drawings are
+kept and lent again to models of the same key.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, final
@@ -22,7 +22,7 @@ from interverse.sim.threads import DrawingThread, drawing_thread
 
 Kind = Literal["rgb", "depth", "segmentation"]
 _MOST_GEOMS = 500
-_KEPT = 4  # closed drawings kept per key
+_KEPT = 8  # closed drawings kept in all: each holds tens of megabytes of textures and buffers
 _SKYBOX = int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)
 _FLAT = int(mujoco.mjtTexture.mjTEXTURE_2D)
 _OFFSCREEN = int(mujoco.mjtFramebuffer.mjFB_OFFSCREEN)
@@ -45,7 +45,8 @@ QUALITIES = {
     "full": Quality(2048, 4),
 }
 
-_CLOSED: dict[Hashable, list[Drawing]] = {}  # to be lent again
+_CLOSED: deque[Drawing] = deque(maxlen=_KEPT)  # to be lent again; the oldest one goes first
+_LENDING = threading.Lock()
 _MAKING = threading.Lock()  # MuJoCo loads GL's functions into globals when it makes a context
 
 
@@ -63,8 +64,11 @@ def open_drawing(
     """
     owner = drawing_thread(thread)
     full_key = None if key is None else (key, size, quality, thread)
-    with contextlib.suppress(KeyError, IndexError):  # none is kept, or another took the last
-        return _CLOSED[full_key].pop()
+    with _LENDING:
+        for kept in reversed(_CLOSED):
+            if full_key is not None and kept.key == full_key:
+                _CLOSED.remove(kept)
+                return kept
     return Drawing(model, size, quality, (full_key, owner))
 
 
@@ -81,7 +85,7 @@ class Drawing:
     ) -> None:
         self.size = size
         self.loaded: dict[int, Hashable] = {}  # texture -> what the caller last put in it
-        self._key, self._thread = owner
+        self.key, self._thread = owner
         self._context = self._thread.run(_mjr_context, model, size, quality)
         self._scene = mujoco.MjvScene(model, _MOST_GEOMS)
         self._options = mujoco.MjvOption()
@@ -150,9 +154,9 @@ class Drawing:
 
     def close(self) -> None:
         """Gives it back, to be lent again; what is not kept is freed with the last use of it."""
-        kept = _CLOSED.setdefault(self._key, [])
-        if self._key is not None and len(kept) < _KEPT:
-            kept.append(self)
+        if self.key is not None:
+            with _LENDING:
+                _CLOSED.append(self)
 
 
 def _mjr_context(model: Any, size: tuple[int, int], quality: Quality) -> Any:

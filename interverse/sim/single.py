@@ -37,9 +37,21 @@ def place_cameras(model: Any, data: Any) -> None:
     mujoco.mj_camlight(model, data)
 
 
-def advance(model: Any, data: Any, substeps: int) -> None:
-    """Steps as dm_control does, with places and velocities brought up to date at the end."""
-    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+def steps_whole(model: Any) -> bool:
+    """Returns whether a step cannot be halved: that of Runge and Kutta."""
+    return bool(model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4)
+
+
+def advance(model: Any, data: Any, substeps: int, *, whole: bool) -> None:
+    """Steps as dm_control does, with places and velocities brought up to date at the end.
+
+    Args:
+        model: MuJoCo's.
+        data: its moment.
+        substeps: physics steps to make.
+        whole: what `steps_whole` says of the model; asking costs as much as a small step.
+    """
+    if whole:
         mujoco.mj_step(model, data, substeps)
     else:
         mujoco.mj_step2(model, data)
@@ -48,11 +60,17 @@ def advance(model: Any, data: Any, substeps: int) -> None:
     mujoco.mj_step1(model, data)
 
 
-def save_moment(model: Any, data: Any) -> NDArray[np.float64]:
-    """Returns all that integration starts from, and the sensors' last readings."""
-    state = np.empty(mujoco.mj_stateSize(model, _SIGNATURE))
-    mujoco.mj_getState(model, data, state, _SIGNATURE)
-    return np.concatenate([state, data.sensordata])
+def state_size(model: Any) -> int:
+    """Returns how many numbers integration starts from; asking costs as much as reading them."""
+    return int(mujoco.mj_stateSize(model, _SIGNATURE))
+
+
+def save_moment(model: Any, data: Any, size: int) -> NDArray[np.float64]:
+    """Returns the `state_size` numbers that integration starts from, then the sensors' last."""
+    moment = np.empty(size + len(data.sensordata))
+    mujoco.mj_getState(model, data, moment[:size], _SIGNATURE)
+    moment[size:] = data.sensordata
+    return moment
 
 
 def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:
@@ -61,7 +79,7 @@ def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:
     Sensors of accelerations and forces read the step before and cannot be recomputed, so they are
     put back as they were.
     """
-    size = mujoco.mj_stateSize(model, _SIGNATURE)
+    size = state_size(model)
     mujoco.mj_setState(model, data, np.ascontiguousarray(moment[:size]), _SIGNATURE)
     settle(model, data)
     data.sensordata[:] = moment[size:]

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 _FEW_COLORS, _QUALITY = 256, 92
 _LONGER = 900  # pixels along the longer side that are sent, about
-_GHOST_COLOR, _GHOST_SHARE = np.array([112.0, 72.0, 232.0]), 0.6
+_GHOST_COLOR, _GHOST_TINT = np.array([112.0, 72.0, 232.0]), 0.5
+_MOST_HATCHED, _GHOST_SHARE = 0.4, 0.6  # of a picture; and of the ghost in a mixed one
+_HATCH, _LINE = 6, 3  # pixels from one line of the ghost to the next, and of a line
+_BLUR = 48  # how far two sizes of one picture differ at its edges
 _FIELD = math.radians(40.0)
 _ROOM = 1.06  # of the picture's size, in view
 _NARROW = 0.75  # width of the narrowest scene, in its heights, that the whole picture fits in
@@ -44,13 +47,23 @@ class ViewerCanvas:
 
 
 def blended(fact: NDArray[np.uint8], ghost: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Returns the fact's picture with the counterfactual's shining through where they differ."""
-    if fact.shape != ghost.shape:
-        return fact
-    tinted = 0.5 * ghost + 0.5 * _GHOST_COLOR
-    mixed = (1.0 - _GHOST_SHARE) * fact + _GHOST_SHARE * tinted
-    differs = (fact != ghost).any(axis=-1, keepdims=True)
-    return np.where(differs, mixed, fact).astype(np.uint8)
+    """Returns the fact's picture, hatched with the counterfactual's where the two differ.
+
+    Where nearly everything does, as after a turn of the camera, one shines through the other.
+    """
+    if fact.shape != ghost.shape:  # one of them is larger; blurred edges are no difference
+        near = [np.arange(n) * m // n for n, m in zip(fact.shape, ghost.shape, strict=True)]
+        ghost = ghost[near[0]][:, near[1]]
+        differs = (np.abs(fact.astype(int) - ghost) > _BLUR).any(axis=-1)
+    else:
+        differs = (fact != ghost).any(axis=-1)
+    tinted = (1.0 - _GHOST_TINT) * ghost + _GHOST_TINT * _GHOST_COLOR
+    rows, columns = np.indices(differs.shape)
+    share = np.where((rows + columns) % _HATCH < _LINE, 1.0, 0.0)
+    if differs.mean() > _MOST_HATCHED:
+        share = np.full(differs.shape, _GHOST_SHARE)
+    share = np.where(differs, share, 0.0)[..., None]
+    return ((1.0 - share) * fact + share * tinted).astype(np.uint8)
 
 
 def large(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make
 from interverse.sim.shapes import Shape
 from interverse.viewer.history import History
-from interverse.viewer.session import Session
+from interverse.viewer.session import Session, quick_picture
 
 Frame = tuple[Shape, ...] | NDArray[np.uint8]  # solids, or a picture where there are none
 MOST_FRAMES = 600
@@ -63,11 +63,11 @@ class Ghost:
         self._events = 0  # of the session, that were done here
         self._done = self.at == 0 and start.snapshot is None and self._check
         if start.snapshot is not None:
-            self._env.reset(options={"snapshot": start.snapshot})
+            self._seen_now, _ = self._env.reset(options={"snapshot": start.snapshot})
             return
         given = {**start.do, **(self.do if self._done else {})}
         options = {"episode": start.episode, **({"do": given} if given else {})}
-        self._env.reset(seed=start.seed, options=options)
+        self._seen_now, _ = self._env.reset(seed=start.seed, options=options)
 
     def follow(self) -> None:
         """Takes the session's actions since; plays from the start again if some were undone."""
@@ -79,7 +79,9 @@ class Ghost:
                 break
             self._intervene(history, step)
             if step < len(history.actions):
-                _, reward, terminated, truncated, _ = self._env.step(history.actions[step])
+                self._seen_now, reward, terminated, truncated, _ = self._env.step(
+                    history.actions[step]
+                )
                 self.earned += reward
                 self.ended = terminated or truncated
                 self._look(step + 1)
@@ -103,6 +105,7 @@ class Ghost:
 
     def _intervene(self, history: History, step: int) -> None:
         """Does what the fact did before an action, where `do` does not win, and then `do`."""
+        logged = len(self._env.driver.log(0))
         for event in history.events[self._events :]:
             if event.step != step:
                 break
@@ -114,13 +117,20 @@ class Ghost:
         if step == self.at and not self._done:
             self._done = True
             self._env.do(self.do, check=self._check)
-        self._look(step)
+        changed = len(self._env.driver.log(0)) > logged
+        if changed:
+            self._seen_now = self._env.observe()
+        if changed or step not in self.frames or self._is_quick != self._session.quick:
+            self._look(step)
 
     def _look(self, step: int) -> None:
         values = dict(self._env.values)
         self.trace[step:] = [values]
-        shapes = self._env.world.shapes(0)
-        self.frames[step] = shapes or np.array(self._env.render(), dtype=np.uint8)
+        self._is_quick = self._session.quick
+        seen = quick_picture(self._env, self._seen_now) if self._is_quick else None
+        if seen is None:
+            seen = self._env.world.shapes(0) or np.array(self._env.render(), dtype=np.uint8)
+        self.frames[step] = seen
         self.frames.pop(step - MOST_FRAMES, None)
 
     def differing(self, step: int | None = None) -> list[str]:

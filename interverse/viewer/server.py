@@ -27,6 +27,7 @@ except ImportError as error:
 _LOG = logging.getLogger(__name__)
 _TICK = 0.04  # seconds between two actions of a world that plays
 _VALUES = 0.2  # seconds between two looks at all variables of a world that plays
+_STILL = 0.3  # seconds without a change after which a world is drawn at its best
 
 
 @final
@@ -60,6 +61,7 @@ class Viewer:
         self.url = f"http://{shown}:{port}/?token={access.token}"
         self._page = Page(self._server, session, self._orders)
         self._values_at, self._behind, self._shown = 0.0, False, session.history
+        self._changed_at = 0.0
 
     def run(self, seconds: float | None = None) -> None:
         """Carries out what the page asks for, for so many seconds or until stopped."""
@@ -71,6 +73,9 @@ class Viewer:
                     self._tick()
                 elif self._behind or self._session.history is not self._shown:  # by a script
                     self.show()
+                elif self._session.quick and started - self._changed_at > _STILL:
+                    self._session.quick = False
+                    self._page.refresh_world()
             took = time.monotonic() - started
             left = max(_TICK - took, 0.0 if self._page.desk.playing else took)  # the script's half
             order = self._orders.take(min(left, max(0.0, end - started)))
@@ -79,7 +84,12 @@ class Viewer:
                     self._carry_out(order)
                 order = self._orders.take(0.0)
 
+    def _hurry(self) -> None:
+        """Draws quickly from now on, until nothing has changed for a while."""
+        self._session.quick, self._changed_at = True, time.monotonic()
+
     def _carry_out(self, order: Order) -> None:
+        self._hurry()
         try:
             order()
         except InterverseError as error:
@@ -104,7 +114,8 @@ class Viewer:
 
     def show(self) -> None:
         """Shows the world now, and all of its variables if they were not just before."""
-        now, self._shown = time.monotonic(), self._session.history
+        self._hurry()
+        now, self._shown = self._changed_at, self._session.history
         self._behind = now - self._values_at < _VALUES
         if self._behind:
             self._page.refresh_world()

@@ -21,6 +21,7 @@ Mark = tuple[float, str]
 
 TOP = "world"  # the folder of variables that belong to no object
 _COLOR = re.compile(r"(^|/)colou?r[^/]*$")
+_WIDEST = 1e4  # span of a slider; wider domains stand for no bound at all
 _MOST_STEPS = 1000  # whole numbers that a slider can still hit one by one
 _MARGIN = 0.25  # of a published range, shown beyond it: there a `do` is refused
 _TICKS = 200  # steps that a slider is divided into, at the least
@@ -66,7 +67,7 @@ class Widget:
     def bounded(self) -> bool:
         """Whether every number has a range that a slider can show."""
         spans = [b - a for a, b in zip(self.low, self.high, strict=True)]
-        most = _MOST_STEPS if self.whole else math.inf
+        most = _MOST_STEPS if self.whole else _WIDEST
         return all(math.isfinite(span) and 0.0 < span <= most for span in spans)
 
 

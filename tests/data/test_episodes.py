@@ -6,7 +6,7 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.core.errors import InvalidValueError
+from interverse.core.errors import InterverseError, InvalidValueError
 from interverse.data import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.rollouts import Refusal
 
@@ -59,7 +59,7 @@ def test_a_restart_plays_only_what_is_missing(tmp_path):
     ],
 )
 def test_mistakes_are_told_before_anything_is_played(tmp_path, more, message):
-    with pytest.raises(InvalidValueError, match=message):
+    with pytest.raises(InterverseError, match=message):
         collect_episodes(config(tmp_path / "set", **more))
     assert not (tmp_path / "set").exists()
 
@@ -68,6 +68,8 @@ def test_another_data_set_is_not_mixed_in(tmp_path):
     collect_episodes(config(tmp_path))
     with pytest.raises(InvalidValueError, match="differs in twins"):
         collect_episodes(config(tmp_path, twins=({"gravity": -5.0},)))
+    with pytest.raises(InvalidValueError, match="differs in actors"):
+        collect_episodes(config(tmp_path, actors=("uniform:patterns=gravity",)))
 
 
 def test_the_command_line_collects_any_world(tmp_path, capsys):
@@ -80,3 +82,30 @@ def test_the_command_line_collects_any_world(tmp_path, capsys):
     assert folder.twin(0).values["visual_seed"][0] == 7
     assert main([*words, "--pairs", "5"]) == 2
     assert "--pairs has no meaning" in capsys.readouterr().err
+
+
+def test_a_curriculum_acts_in_its_episodes_whoever_plays(tmp_path):
+    more = {"actors": ("uniform:patterns=gravity@first=1",), "twins": ({"box/mass": "B"},)}
+    folder = TwinFolder(collect_episodes(config(tmp_path / "set", **more)))
+    gravity = [fact.values["gravity"][0] for fact in folder.facts]
+    default = float(iv.make(WORLD).variables["gravity"].default)
+    assert gravity[0] == default
+    assert len({default, *gravity}) == 3
+    assert [folder.twin(e).values["gravity"][0] for e in range(3)] == gravity
+    assert all(iv.counterfactual(f, {}).fingerprint == f.fingerprint for f in folder.facts)
+    again = TwinFolder(collect_episodes(config(tmp_path / "again", workers=2, **more)))
+    assert [f.fingerprint for f in again.facts] == [f.fingerprint for f in folder.facts]
+
+
+@pytest.mark.parametrize(
+    ("world", "twin"),
+    [("blocks/observed-3-v1", "block_0/shape=B"), ("rooms/single-v1", "light/brightness=1.2")],
+)
+def test_grids_and_rooms_give_episodes_with_twins_too(world, twin, tmp_path, capsys):
+    out = tmp_path / "set"
+    words = [world, "--episodes", "1", "--steps", "2", "--twin", twin, "--out", str(out)]
+    assert main(["collect", *words, "--to", "parquet"]) == 0
+    assert "parquet" in capsys.readouterr().err
+    twins = TwinFolder(out)
+    assert twins.twin(0).fingerprint != twins.facts[0].fingerprint
+    assert (tmp_path / "set_hub" / "README.md").exists()

@@ -1,10 +1,20 @@
-"""Collected episodes in stable-worldmodel's HDF5 layout: the same numbers, twins as columns."""
+"""Collected episodes in the layouts of stable-worldmodel: the same numbers, twins as columns."""
+
+import io
+import sys
 
 import h5py
 import numpy as np
 import pytest
 
-from interverse.data import CollectEpisodes, TwinFolder, collect_episodes, export_worldmodel
+from interverse.core.errors import MissingExtraError
+from interverse.data import (
+    CollectEpisodes,
+    TwinFolder,
+    collect_episodes,
+    export_lance,
+    export_worldmodel,
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +47,25 @@ def test_its_own_reader_opens_the_file(folder, tmp_path):
     data = formats.HDF5Dataset(path=export_worldmodel(folder, tmp_path / "d.h5"), num_steps=2)
     assert len(data) == 9
     assert {"pixels", "action", "twin_0_pixels"} <= set(data[0])
+
+
+def test_a_lance_table_holds_the_same(folder, tmp_path):
+    lance = pytest.importorskip("lance")
+    image = pytest.importorskip("PIL.Image")
+    export_lance(folder, tmp_path / "d.lance")
+    table = lance.dataset(str(export_lance(folder, tmp_path / "d.lance"))).to_table()  # replaced
+    assert table["episode_idx"].to_pylist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert table["step_idx"].to_pylist() == [0, 1, 2, 3] * 3
+    data = TwinFolder(folder)
+    for row, stored in enumerate(table.to_pylist()):
+        fact, twin = data.facts[row // 4], data.twin(row // 4, 0)
+        assert stored["action"] == [fact.actions[row % 4]]
+        assert stored["twin_0_value_object_0_color"] == [twin.values["object_0/color"][row % 4]]
+        picture = np.asarray(image.open(io.BytesIO(stored["twin_0_pixels"])), dtype=np.int16)
+        assert np.abs(picture - twin.observations["image"][row % 4]).mean() < 2
+
+
+def test_a_missing_package_names_its_extra(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lance", None)
+    with pytest.raises(MissingExtraError, match=r"interverse\[lance\]"):
+        export_lance(folder)

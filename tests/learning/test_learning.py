@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
+
+event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 SMALL = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,))
@@ -172,6 +175,9 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
         run(tmp_path / "killed", 960, killed, **changes)
     again = run(tmp_path / "killed", 960, **changes)
     assert tree_bytes(again) == tree_bytes(whole)
+    for name in ("whole", "killed"):
+        told = event_accumulator.EventAccumulator(str(tmp_path / name / "tensorboard")).Reload()
+        assert [event.step for event in told.Scalars("return")] == [400, 800]
     ends = [read_safetensors(tmp_path / name / CHECKPOINT) for name in ("whole", "killed")]
     assert ends[0].keys() == ends[1].keys()
     for name, part in ends[0].items():
@@ -236,8 +242,9 @@ def test_the_world_itself_runs_on_warp() -> None:
 
 
 def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
+    from interverse.learning.shaping import _carried as carried
     from interverse.learning.shaping import shaped_reward
-    from interverse.worlds.trifinger.device import ArenaView
+    from interverse.worlds.trifinger import ArenaView
 
     def view(place: float, height: float) -> ArenaView:
         blocks = torch.tensor([[[0.0, 0.0, 0.0325], [place, 0.0, height]]])
@@ -253,6 +260,10 @@ def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
 
     assert abs(earned(0.0325)) < 1e-4
     assert earned(0.0975) == pytest.approx(2.0, abs=1e-3)
+    way = [(0.05, 0.13), (0.0, 0.13), (0.0, 0.0975), (0.05, 0.0975)]
+    assert float(sum(carried(view(*b)) - carried(view(*a)) for a, b in pairwise(way))) < 0.0
+    up = [(0.1, 0.0325), (0.1, 0.1275), (0.04, 0.1275), (0.025, 0.1125), (0.0, 0.0975)]
+    assert all(carried(view(*b)) > carried(view(*a)) for a, b in pairwise(up))
 
 
 def test_a_space_that_a_device_does_not_train_in_is_refused(tmp_path):

@@ -31,7 +31,7 @@ def _transitions():
 @pytest.mark.parametrize(("task", "recorded", "transition"), list(_transitions()))
 def test_recorded_transition(task, recorded, transition):
     goal = _targets(recorded["goals"])
-    before, now = _moment(transition["before"]), _moment(transition["after"])
+    before, now = (_moment(transition[end], goal) for end in ("before", "after"))
     if task == "reaching":
         spheres = goal.positions.reshape(1, 9)
         score, distance = reaching_score(now.tips, spheres)
@@ -39,7 +39,7 @@ def test_recorded_transition(task, recorded, transition):
         bonus, solved = distance, distance < 0.01
     else:
         score = _score(now, goal)
-        terms = _terms(task, before, now, goal)
+        terms = getattr(rewards, task)(before, now)
         bonus, solved = score, score > 0.9
     reward = rewards.total(
         terms, recorded["weights"], bonus, recorded["fractional_weight"], recorded["dt"]
@@ -50,27 +50,22 @@ def test_recorded_transition(task, recorded, transition):
     assert bool(solved[0]) == transition["success"]
 
 
-def _terms(task, before, now, goal):
-    if task == "picking":
-        return rewards.picking(before, now, goal, SIZE[:, 0])
-    if task == "pick_and_place":
-        return rewards.pick_and_place(before, now, goal, np.zeros((1, 9)))
-    return getattr(rewards, task)(before, now, goal)
-
-
 def _score(now, goal):
     count = now.positions.shape[1]
     blocks = bounds(now.positions, now.orientations, np.repeat(SIZE, count, axis=1))
     return aabb_score(blocks, bounds(goal.positions, goal.orientations, goal.sizes))
 
 
-def _moment(state):
+def _moment(state, goal):
     names = [name for name in state if name.startswith("tool_block")]
     return rewards.Instant(
         tips=np.array([state["ee"]]),
         rates=np.array([state["qd"]]),
         positions=np.array([state[name]["pos"] for name in names]).reshape(1, -1, 3),
         orientations=np.array([state[name]["quat"] for name in names]).reshape(1, -1, 4),
+        sizes=SIZE,
+        goals=goal,
+        reference_rates=np.zeros((1, 9)),
     )
 
 

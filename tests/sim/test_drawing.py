@@ -9,7 +9,7 @@ import pytest
 from interverse.core.errors import RenderError
 from interverse.sim import gl
 from interverse.sim.drawing import QUALITIES, open_drawing
-from interverse.sim.single import load_moment, save_moment
+from interverse.sim.single import load_moment, save_moment, state_size
 
 SIZE = (40, 60)
 SCENE = """
@@ -91,7 +91,7 @@ def test_a_moment_holds_sensors_of_the_step_before(world):
     for _ in range(5):
         mujoco.mj_step(model, data)
     mujoco.mj_step1(model, data)
-    moment, felt = save_moment(model, data), data.sensordata.copy()
+    moment, felt = save_moment(model, data, state_size(model)), data.sensordata.copy()
     ahead = []
     for _ in range(3):
         mujoco.mj_step(model, data)

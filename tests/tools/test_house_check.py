@@ -97,11 +97,16 @@ BAD = [
     ("rule 26", "interverse/envs/gym.py", "class Env: ...\nprint(1)\n", "print"),
     ("names", "interverse/envs/gym.py", "class Env: ...\nclass Push: ...\n", "Push is also"),
     ("cycle", "interverse/scm/graph.py", "import interverse.scm\nclass Graph: ...\n", "circle"),
-    (
-        "worlds",
-        "interverse/envs/gym.py",
-        "from interverse.worlds.push.world import Push as Env\n",
-        "inside of a world",
+    *(
+        ("worlds", "interverse/envs/gym.py", f"{line}\nclass Env: ...\n", "inside of a world")
+        for line in (
+            "from interverse.worlds.push.world import Push as Shown",
+            "from interverse.worlds.push import world",
+            "import interverse.worlds.push.world",
+            "from interverse.worlds import push\npush.world.Push",
+            "from ..worlds.push import world",
+            'import_module("interverse.worlds.push.world")',
+        )
     ),
     ("words", "interverse/envs/gym.py", '"""What it is."""\nclass Env: ...\n', "name it"),
     ("paths", "README.md", "one\n`" + "/home" + "/me/x`\n", "machine path"),

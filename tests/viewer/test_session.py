@@ -10,6 +10,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InterventionError, InvalidValueError, UnknownNameError
 from interverse.rollouts.runner import Recorder
+from interverse.viewer.canvas import blended
 from interverse.viewer.causes import causes_text
 from interverse.viewer.export import as_json, as_python
 from interverse.viewer.ghost import Ghost
@@ -334,3 +335,25 @@ def test_causes_name_parents_and_effects(session):
     assert "changes at once**: box/position" in text
     position = causes_text(env.graph, env.variables["box/position"])
     assert "box/friction" in position.splitlines()[2]
+
+
+def test_a_dragged_slider_of_a_room_draws_one_picture_a_move(monkeypatch):
+    session = Session("rooms/single-v1", image_size=168)
+    ghost = Ghost(session, {"light/brightness": 1.2})
+    session.quick = True
+    yaw, drawn = float(session.env.values["camera/yaw"]), []
+    frame = session.env.world.frame
+    counted = lambda *a, **k: drawn.append(a) or frame(*a, **k)  # noqa: E731
+    monkeypatch.setattr(session.env.world, "frame", counted)
+    for turn in (0.01, 0.02, 0.03):
+        session.do({"camera/yaw": yaw + turn})
+        assert np.array_equal(session.picture(), session.env.observe()["image"])
+    assert len(drawn) == 3
+    ghost.follow()
+    assert ghost.frames[0].shape == (168, 168, 3)
+    session.quick = False  # at rest both are drawn at their best
+    ghost.follow()
+    assert ghost.frames[0].shape == session.picture().shape == (336, 336, 3)
+    assert (blended(session.picture(), ghost.frames[0]) != session.picture()).any()
+    ghost.close()
+    session.close()

@@ -98,23 +98,23 @@ class Agent(ABC):
         if self._side is not None:
             torch.cuda.current_stream().wait_stream(self._side)
 
-    def target(self, batch: PixelBatch, successors: Tensor) -> Tensor:
+    def target(self, batch: PixelBatch, *successors: Tensor) -> Tensor:
         """Returns reward plus discounted soft value; a time limit is no end."""
-        value = self.networks.soft_value(successors, self.noise(len(successors)))
+        value = self.networks.soft_value(self.noise(len(batch.rewards)), *successors)
         return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
 
-    def follow(self, flat: Tensor, features: Tensor) -> dict[str, Tensor]:
+    def follow(self, maps: Tensor, features: Tensor) -> dict[str, Tensor]:
         """Counts the update; at every second one moves actor, temperature and targets.
 
         Args:
-            flat: the convolutions' output for the observations; no gradient goes into it.
+            maps: the last convolution's for the observations; no gradient goes into them.
             features: the encoder's, for the critics.
         """
         self.updates += 1
         if (self.updates - 1) % self.hyper.actor_every:
             return {}
         nets, features = self.networks, features.detach()
-        choice = nets.actor(nets.acting(flat.detach()), self.noise(len(features)))
+        choice = nets.actor(nets.acting(maps.detach()), self.noise(len(features)))
         value = torch.minimum(*nets.critics(features, choice.actions))
         loss = actor_loss(choice, value, nets.log_alpha.exp())
         descend(self.optimisers["actor"], loss)
@@ -134,9 +134,8 @@ class Agent(ABC):
         """Returns actions in [-1, 1] for (N, C, S, S): drawn, or the mean action."""
         seen = torch.as_tensor(pictures).to(self.device, non_blocking=True)
         maps = self.networks.encoder.maps(centre_crop(seen, self.sizes.pictures[1]))
-        flat = maps[-1].flatten(1)  # not compiled: the number of pictures changes
         noise = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
-        choice = self.networks.actor(self.networks.acting(flat), noise)
+        choice = self.networks.actor(self.networks.acting(maps[-1]), noise)
         return (choice.actions if explore else choice.mean).cpu().numpy()
 
     def compile(self) -> None:
@@ -149,7 +148,7 @@ class Agent(ABC):
             if part is not None:
                 part.compile(dynamic=False)
         for encoder in (nets.encoder, nets.target_encoder):
-            encoder.convolve = torch.compile(encoder.convolve, dynamic=False)  # type: ignore[method-assign]
+            encoder.last_maps = torch.compile(encoder.last_maps, dynamic=False)  # type: ignore[method-assign]
 
     def noise(self, count: int) -> Tensor:
         """Returns standard normal numbers for `count` actions."""

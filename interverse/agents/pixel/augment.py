@@ -14,7 +14,7 @@ import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 from interverse.agents.pixel import AUGMENTATIONS
 from interverse.core.errors import (
@@ -166,21 +166,24 @@ def normal(shape: torch.Size | tuple[int, ...], generator: torch.Generator) -> T
 
 
 @functools.cache
-def _fused(augmentation: Augmentation) -> Callable[[Tensor, Tensor, Tensor | None], Tensor]:
-    """Returns `whole` as one kernel for a GPU; the plain one where nothing can compile it."""
-    plain = augmentation.whole
-    compiled = torch.compile(own_code(plain), dynamic=False)
+def _fused(augmentation: Augmentation) -> Callable[..., Tensor]:
+    return fused(own_code(augmentation.whole))
+
+
+def fused(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a function as one kernel for a GPU; the plain one where nothing can compile it."""
+    compiled = torch.compile(plain, dynamic=False)
     works = True
 
-    def whole(pictures: Tensor, numbers: Tensor, noise: Tensor | None) -> Tensor:
+    def whole(*given: Any) -> Tensor:
         nonlocal works
         if works:
             try:
-                return compiled(pictures, numbers, noise)
+                return compiled(*given)
             except RuntimeError as error:  # no compiler here, or no support for this GPU
                 works = False
-                _log.warning("augmentations run unfused, several times slower: %s", error)
-        return plain(pictures, numbers, noise)
+                _log.warning("pictures are prepared unfused, several times slower: %s", error)
+        return plain(*given)
 
     return whole
 

@@ -58,7 +58,7 @@ class Drq(Agent):
         shifted = [self._moved(batch.successors) for _ in range(self.options.targets)]
         target = torch.stack([self.target(batch, moved) for moved in shifted]).mean(0)
         views = [self._moved(batch.observations) for _ in range(self.options.values)]
-        flat = nets.encoder.convolve(torch.cat(views))
+        flat = nets.encoder.convolve(*views)
         features = nets.encoder.trunk(flat)
         actions, targets = (x.repeat(self.options.values, 1) for x in (batch.actions, target))
         loss = critic_loss(nets.critics(features, actions), targets)

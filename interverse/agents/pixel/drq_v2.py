@@ -119,7 +119,7 @@ class DrqV2(Agent):
         """Returns the actor's actions, with the present noise where it explores."""
         seen = torch.as_tensor(pictures).to(self.device, non_blocking=True)
         maps = self.networks.encoder.maps(centre_crop(seen, self.sizes.pictures[1]))
-        read = self.networks.acting(maps[-1].flatten(1))
+        read = self.networks.acting(maps[-1])
         draws = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
         mean = self.networks.actor(read, draws).mean
         moved = mean + self._fading.spread() * draws

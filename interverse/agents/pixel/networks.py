@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -12,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
 
+from interverse.agents.pixel.augment import fused
+from interverse.agents.pixel.half import ConvolveRelu, LongProduct, in_half
 from interverse.core.errors import InvalidValueError, explain
 
 LOG_STD = (-10.0, 2.0)
@@ -71,13 +75,17 @@ class PixelEncoder(nn.Module):
         )
         self.trunk = Trunk(sizes, generator)
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        """Returns the features."""
-        return self.trunk(self.convolve(pictures))
+    def forward(self, *pictures: Tensor) -> Tensor:
+        """Returns the features of one batch, or of several in a row."""
+        return self.trunk(self.convolve(*pictures))
 
-    def convolve(self, pictures: Tensor) -> Tensor:
-        """Returns the last maps, flat: what an actor with a trunk of its own reads."""
-        return self.maps(pictures)[-1].flatten(1)
+    def convolve(self, *pictures: Tensor) -> Tensor:
+        """Returns the last maps: what an actor with a trunk of its own reads."""
+        return self.last_maps(ready(*pictures))
+
+    def last_maps(self, x: Tensor) -> Tensor:
+        """Returns the last maps of pictures that are `ready`."""
+        return self.activations(x)[-1]
 
     def maps(self, pictures: Tensor, layers: nn.Module | None = None) -> list[Tensor]:
         """Returns the activations of every convolution, (N, filters, h, w) each.
@@ -86,28 +94,39 @@ class PixelEncoder(nn.Module):
             pictures: (N, C, S, S) on 0..255.
             layers: other convolutions of the same shapes than its own.
         """
-        x, maps = scaled(pictures), []
+        return self.activations(ready(pictures), layers)
+
+    def activations(self, x: Tensor, layers: nn.Module | None = None) -> list[Tensor]:
+        """Returns the same for pictures that are `ready`."""
+        maps = []
         for layer in (self.convolutions if layers is None else layers).children():
             assert isinstance(layer, nn.Conv2d)
             spare = x.shape[1] - layer.in_channels
             weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight
-            x = functional.relu(functional.conv2d(x, weight, layer.bias, layer.stride))
+            if in_half(x):
+                x = ConvolveRelu.apply(x, weight, layer.bias, layer.stride)
+            else:
+                x = functional.relu(functional.conv2d(x, weight, layer.bias, layer.stride))
             maps.append(x)
         return maps
 
 
 @final
 class Trunk(nn.Module):
-    """Flat maps to features: linear, layer norm, tanh."""
+    """The last maps to features: linear, layer norm, tanh."""
 
     def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
         super().__init__()
         self.linear = linear(sizes.flat, sizes.features, generator)
         self.norm = nn.LayerNorm(sizes.features)
 
-    def forward(self, flat: Tensor) -> Tensor:
+    def forward(self, maps: Tensor) -> Tensor:
         """Returns the features."""
-        return torch.tanh(self.norm(self.linear(flat)))
+        if in_half(maps):
+            x = LongProduct.apply(maps, self.linear.weight) + self.linear.bias
+        else:
+            x = self.linear(maps.flatten(1))
+        return torch.tanh(self.norm(x))
 
 
 class PixelChoice(NamedTuple):
@@ -156,17 +175,28 @@ class Critics(nn.Module):
             return self.first(x), self.second(x)
 
 
-def scaled(pictures: Tensor) -> Tensor:
-    """Returns pictures on 0..1.
+def ready(*pictures: Tensor) -> Tensor:
+    """Returns batches of pictures in a row, on 0..1, laid out for the first convolution."""
+    return (_fused() if pictures[0].is_cuda else scaled)(*pictures)
+
+
+def scaled(*pictures: Tensor) -> Tensor:
+    """Returns batches of pictures in a row, on 0..1.
 
     In half precision on a GPU they lie colour by colour, in a multiple of eight channels (the last
     ones black): other layouts keep convolutions from the tensor cores.
     """
-    if not (pictures.is_cuda and torch.is_autocast_enabled("cuda")):
-        return pictures / 255.0
-    x = pictures.to(torch.get_autocast_dtype("cuda")) / 255.0
+    joined = torch.cat(pictures) if len(pictures) > 1 else pictures[0]
+    if not (joined.is_cuda and torch.is_autocast_enabled("cuda")):
+        return joined / 255.0
+    x = joined.to(torch.get_autocast_dtype("cuda")) / 255.0
     x = functional.pad(x, (0, 0, 0, 0, 0, -x.shape[1] % 8))
     return x.contiguous(memory_format=torch.channels_last)
+
+
+@functools.cache
+def _fused() -> Callable[..., Tensor]:
+    return fused(scaled)
 
 
 def full_precision(like: Tensor) -> torch.autocast:

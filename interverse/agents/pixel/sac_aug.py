@@ -64,10 +64,9 @@ class SacAug(Agent):
             batch.observations, batch.successors, generator=self.generator
         )
         with self.aside():  # neither has a gradient: on a GPU they run beside the rest
-            target = self.target(batch, _join(successors, batch.successors, cut))
+            target = self.target(batch, successors[:cut], batch.successors[cut:])
             plain = self._plain(batch.observations, cut)
-        raw = batch.observations[cut:].to(seen.dtype)
-        flat = nets.encoder.convolve(torch.cat([seen, raw]))
+        flat = nets.encoder.convolve(seen, batch.observations[cut:])
         moved = nets.encoder.trunk(flat)
         mixed, features = _mixed(flat, cut, len(seen)), _mixed(moved, cut, len(seen))
         self.join()
@@ -95,8 +94,3 @@ class SacAug(Agent):
 def _mixed(every: Tensor, cut: int, count: int) -> Tensor:
     """Returns the rows the critics see: the first `cut`, and what follows the whole batch."""
     return torch.cat([every[:cut], every[count:]])
-
-
-def _join(changed: Tensor, raw: Tensor, cut: int) -> Tensor:
-    """Returns the first `cut` samples of one batch and the others of another."""
-    return torch.cat([changed[:cut], raw[cut:].to(changed.dtype)])

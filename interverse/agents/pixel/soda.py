@@ -94,9 +94,8 @@ class Soda(Agent):
         (changed,) = self._strong(changed, generator=self.generator)
         encoder, extra, tau = self.networks.encoder, self.extra, self.options.projection_tau
         with torch.no_grad():
-            slow = extra["slow_projection"](
-                encoder.maps(plain, extra["slow_convolutions"])[-1].flatten(1)
-            )
+            maps = encoder.maps(plain, extra["slow_convolutions"])[-1]
+            slow = extra["slow_projection"](maps)
         guess = extra["predictor"](extra["projection"](encoder.convolve(changed)))
         guess, slow = functional.normalize(guess, dim=1), functional.normalize(slow, dim=1)
         loss = functional.mse_loss(guess, slow)
@@ -122,5 +121,6 @@ class Projection(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Returns the projection; the norm is that of the batch, as in training."""
-        x = functional.batch_norm(self.first(x), None, None, self.scale, self.shift, training=True)
+        x = self.first(x.flatten(1))
+        x = functional.batch_norm(x, None, None, self.scale, self.shift, training=True)
         return self.second(functional.relu(x))

@@ -17,6 +17,7 @@ from interverse.agents.pixel.networks import (
     PixelEncoder,
     PixelSizes,
     Trunk,
+    ready,
 )
 
 
@@ -39,22 +40,23 @@ class SoftNetworks(nn.Module):
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
 
-    def acting(self, flat: Tensor) -> Tensor:
-        """Returns what the actor reads in flat maps; its losses never reach the encoder."""
+    def acting(self, maps: Tensor) -> Tensor:
+        """Returns what the actor reads in the last maps; its losses never reach the encoder."""
         if self.actor_trunk is None:
-            return self.encoder.trunk(flat.detach()).detach()
-        return self.actor_trunk(flat.detach())
+            return self.encoder.trunk(maps.detach()).detach()
+        return self.actor_trunk(maps.detach())
 
     @torch.no_grad()
-    def soft_value(self, successors: Tensor, noise: Tensor) -> Tensor:
+    def soft_value(self, noise: Tensor, *successors: Tensor) -> Tensor:
         """Returns the targets' value of the online actor's next action, with its entropy.
 
         An actor that shares the whole encoder reads the target encoder here.
         """
-        features = self.target_encoder(successors)
+        x = ready(*successors)
+        features = self.target_encoder.trunk(self.target_encoder.last_maps(x))
         read = features
         if self.actor_trunk is not None:
-            read = self.actor_trunk(self.encoder.convolve(successors))
+            read = self.actor_trunk(self.encoder.last_maps(x))
         choice = self.actor(read, noise)
         values = torch.minimum(*self.target_critics(features, choice.actions))
         return values - self.log_alpha.exp() * choice.log_density

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import torch
 from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
@@ -65,7 +64,7 @@ class Svea(Agent):
         )
         target = self.target(batch, successors)
         (changed,) = self._strong(seen, generator=self.generator)
-        flat = nets.encoder.convolve(torch.cat([seen.to(changed.dtype), changed]))
+        flat = nets.encoder.convolve(seen, changed)
         features = nets.encoder.trunk(flat)
         actions = batch.actions.repeat(2, 1)
         first, second = nets.critics(features, actions)

@@ -10,12 +10,15 @@ networks are then trained on the causes it found and scored by
 - planning: the share of objects that match a goal one paint away, after the best predicted paint.
 
 The true graph in a learner's place is the ceiling, all candidates as causes the dense baseline.
+From pictures, colours are read by a reader that was learned from actions alone.
 
-`python -m interverse.benchmarks.causalmbrl.dynamics_track OUT [GRAPH OBJECTS SEED]` writes a row.
+`python -m interverse.benchmarks.causalmbrl.dynamics_track OUT [GRAPH OBJECTS SEED [pixels]]` writes
+a row.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +32,10 @@ from interverse.benchmarks.causalmbrl.pages import Section
 from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
 from interverse.core.rng import generator
 from interverse.envs.build import build_world
-from interverse.metrics.recovery import ancestors, edge_scores
+from interverse.metrics.recovery import EdgeScores, ancestors, edge_scores
 from interverse.models.checkpoint import read_json, write_json
+from interverse.models.local_graphs import LocalGraphs, local_graphs
+from interverse.models.picture_states import PictureReader
 from interverse.models.state_graphs import (
     Flags,
     Ints,
@@ -66,11 +71,13 @@ class DynamicsTask:
     tests: int = 4000
     goals: int = 300
     seed: int = 0
+    pixels: bool = False
+    """Colours are read off pictures instead of given."""
 
     @property
     def name(self) -> str:
         """For files."""
-        return f"{self.graph}-{self.objects}.seed-{self.seed}"
+        return f"{self.graph}-{self.objects}{'-pixels' * self.pixels}.seed-{self.seed}"
 
 
 @final
@@ -80,6 +87,7 @@ class DynamicsWorld:
     def __init__(self, task: DynamicsTask) -> None:
         self.task = task
         self.graph = np.array(self._made(1).read("graph/adjacency"), dtype=np.int64)[0]
+        self.reader: PictureReader | None = None
 
     def _made(self, rows: int) -> World:
         task = self.task
@@ -100,7 +108,15 @@ class DynamicsWorld:
         acted = rng.integers(self.task.objects, size=rows)
         paint = rng.integers(scenes.values, size=rows)
         after = scenes.after(before, acted * scenes.values + paint)
+        if self.task.pixels and self.reader is None:
+            sizes = {"objects": self.task.objects, "values": scenes.values}
+            self.reader = PictureReader.fitted(scenes.images(after), acted, paint, **sizes)
+        before, after = self.seen(scenes, before), self.seen(scenes, after)
         return StateTransitions(before=before, acted=acted, after=after, values=scenes.values)
+
+    def seen(self, scenes: Scenes, states: Ints) -> Ints:
+        """Returns states as a learner gets them: themselves, or read off their pictures."""
+        return states if self.reader is None else self.reader.read(scenes.images(states))
 
 
 def _discovered(method: str) -> Callable[[StateTransitions], Ints]:
@@ -114,14 +130,15 @@ def _discovered(method: str) -> Callable[[StateTransitions], Ints]:
     return found
 
 
-LEARNERS: Mapping[str, Callable[[StateTransitions], Ints]] = {
+LEARNERS: Mapping[str, Callable[[StateTransitions], Ints | LocalGraphs]] = {
     "masked information (CDL)": lambda data: graph_by_masks(data)[0],
+    "quantised contexts (FCDL)": local_graphs,
     "interventional tests (GRADER)": graph_by_tests,
     "dense": lambda data: candidates(data.reach()).astype(np.int64),
     "PC": _discovered("pc"),
     "GES": _discovered("ges"),
 }
-"""By name, from transitions to a graph (n, n), [i, j] = 1 for j -> i."""
+"""By name, from transitions to a graph (n, n), [i, j] = 1 for j -> i, or to local graphs."""
 
 
 def dynamics_scores(
@@ -130,15 +147,17 @@ def dynamics_scores(
     """Returns the scores of each learner, of the true graph, and of random paints."""
     world = DynamicsWorld(task)
     data = world.transitions(task.samples, "train")
-    graphs = {"true graph": world.graph, **{name: LEARNERS[name](data) for name in learners}}
+    every: dict[str, Ints | LocalGraphs] = {"true graph": world.graph}
+    every |= {name: LEARNERS[name](data) for name in learners}
     tests = {
         "nll": world.transitions(task.tests, "test"),
         "nll_even": world.transitions(task.tests, "even", even=True),
     }
     out = {}
-    for name, graph in graphs.items():
+    for name, found in every.items():
+        graph = found.graph if isinstance(found, LocalGraphs) else found
         networks = StateNetworks.fitted(data, graph, seed=task.seed)
-        out[name] = _graph_scores(world.graph, graph, data.reach())
+        out[name] = _graph_scores(world.graph, found, data.reach())
         out[name] |= {kind: _mean_loss(networks, test) for kind, test in tests.items()}
         out[name]["nll_noisy"] = _noisy_loss(networks, tests["nll"], world.graph)
         out[name]["planning"] = _planning(world, networks)
@@ -146,15 +165,17 @@ def dynamics_scores(
     return out
 
 
-def _graph_scores(true: Ints, found: Ints, reach: Flags) -> dict[str, float]:
-    edges = edge_scores(true, found.astype(float), threshold=0.5)
-    truth = ancestors(true)
-    local = [
-        edge_scores(true * truth[:, [m]], (found * reach[:, [m]]).astype(float), threshold=0.5).f1
-        for m in range(len(true))
-        if (true * truth[:, [m]]).any()
-    ]
-    return {"f1": edges.f1, "shd": float(edges.shd), "local_f1": float(np.mean(local))}
+def _graph_scores(true: Ints, found: Ints | LocalGraphs, reach: Flags) -> dict[str, float]:
+    """Returns scores of the graph and, averaged over painted objects, of the edges active then."""
+    local = found.local if isinstance(found, LocalGraphs) else found * reach.T[:, :, None]
+    graph = found.graph if isinstance(found, LocalGraphs) else found
+    edges, active = _scored(true, graph), true * ancestors(true).T[:, :, None]
+    scores = [_scored(a, b).f1 for a, b in zip(active, local, strict=True) if a.any()]
+    return {"f1": edges.f1, "shd": float(edges.shd), "local_f1": float(np.mean(scores))}
+
+
+def _scored(true: Ints, found: Ints) -> EdgeScores:
+    return edge_scores(true, found.astype(float), threshold=0.5)
 
 
 def _mean_loss(networks: StateNetworks, data: StateTransitions) -> float:
@@ -184,9 +205,12 @@ def _planning(world: DynamicsWorld, networks: StateNetworks | None) -> float:
     actions = rng.integers(n * k, size=task.goals)
     if networks is not None:
         every = np.arange(n * k)
-        rows, choices = np.repeat(start, n * k, axis=0), np.tile(every, task.goals)
-        outcome = networks.sampled(rows, choices // k, choices % k, seed=task.seed)
-        hits = (outcome == np.repeat(goal, n * k, axis=0)).mean(1)
+        now, wanted = (
+            np.repeat(world.seen(scenes, states), n * k, axis=0) for states in (start, goal)
+        )
+        choices = np.tile(every, task.goals)
+        outcome = networks.sampled(now, choices // k, choices % k, seed=task.seed)
+        hits = (outcome == wanted).mean(1)
         actions = hits.reshape(task.goals, n * k).argmax(1)
     scenes.show(start)
     return float((scenes.act(actions, step=2) == goal).mean())
@@ -195,39 +219,53 @@ def _planning(world: DynamicsWorld, networks: StateNetworks | None) -> float:
 def dynamics_section(folder: Path) -> Section | None:
     """Returns the rows of a folder as a section of the page, means over seeds; None without any."""
     rows = [read_json(path) for path in sorted(folder.glob("*.json"))]
-    by_world: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    by_world: dict[tuple[bool, int, str], list[dict[str, Any]]] = {}
     for row in rows:
-        key = (row["task"]["objects"], row["task"]["graph"])
+        task = row["task"]
+        key = (task.get("pixels", False), task["objects"], task["graph"])
         by_world.setdefault(key, []).append(row["scores"])
     grid = [["graph", "learner", "seeds", *_COLUMNS]]
-    for (objects, graph), scores in sorted(by_world.items()):
-        for name in scores[0]:
-            values = {
-                title: [one[name][field] for one in scores if field in one[name]]
-                for title, field in _COLUMNS.items()
-            }
-            cells = [mean_text(found) for found in values.values()]
-            grid.append([f"{graph}, {objects} objects", name, str(len(scores)), *cells])
+    for (pixels, objects, graph), scores in sorted(by_world.items()):
+        told = f"{graph}, {objects} objects" + ", pictures" * pixels
+        for name in dict.fromkeys(name for one in scores for name in one):
+            own = [one[name] for one in scores if name in one]
+            cells = [
+                mean_text([one[field] for one in own if field in one])
+                for field in _COLUMNS.values()
+            ]
+            grid.append([told, name, str(len(own)), *cells])
     remark = (
         "Chemistry's colours as states, 10,000 transitions under random paints; what each score"
         " means is said in `interverse.benchmarks.causalmbrl.dynamics_track`. The true graph in a"
-        " learner's place is the ceiling. PC and GES see the states before the paints alone."
+        " learner's place is the ceiling. PC and GES see the states before the paints alone. Rows"
+        " of pictures read the colours off them, by what actions show of each cell."
     )
     return ("Causal dynamics from states", [remark], grid) if rows else None
 
 
 def main(words: Sequence[str]) -> None:
-    """Writes one row: the task, where it comes from, and all scores."""
+    """Writes one row: the task, where it comes from, and all scores; adds what a row lacks."""
     out, *rest = words
-    graph, objects, seed = rest or ("jungle", "10", "0")
-    task = DynamicsTask(graph=graph, objects=int(objects), seed=int(seed))
-    told = ["python -m", __spec__.name, out, *map(str, (graph, objects, seed))]
-    row: dict[str, Any] = {
-        "task": {f: getattr(task, f) for f in task.__slots__},
-        "run": {"commit": commit(), "source": source_digest(), "command": " ".join(told)},
-        "scores": dynamics_scores(task),
-    }
-    write_json(Path(out) / f"{task.name}.json", row)
+    graph, objects, seed, *seen = rest or ("jungle", "10", "0")
+    task = DynamicsTask(
+        graph=graph, objects=int(objects), seed=int(seed), pixels=seen == ["pixels"]
+    )
+    path = Path(out) / f"{task.name}.json"
+    row: dict[str, Any] = read_json(path) if path.exists() else {"runs": [], "scores": {}}
+    told = " ".join(["python -m", __spec__.name, out, *map(str, (graph, objects, seed, *seen))])
+    missing = [name for name in _usable() if name not in row["scores"]]
+    if missing:
+        row["task"] = {f: getattr(task, f) for f in task.__slots__}
+        run = {"commit": commit(), "source": source_digest(), "command": told}
+        row["runs"].append({**run, "learners": missing})
+        row["scores"] |= dynamics_scores(task, missing)
+        write_json(path, row)
+
+
+def _usable() -> list[str]:
+    """Returns the learners whose packages are here."""
+    known = importlib.util.find_spec("causallearn") is not None
+    return [name for name in LEARNERS if known or name not in ("PC", "GES")]
 
 
 if __name__ == "__main__":

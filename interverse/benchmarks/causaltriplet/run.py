@@ -46,7 +46,7 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
         )
     clock = Clock(settings.time_limit)
     work = _TripletWork(settings, clock)
-    complete = clock.ends(work.everything)
+    complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
     if work.failures:
@@ -64,7 +64,7 @@ class _TripletWork:
         self.materials = TripletMaterials(settings, clock)
         self.failures: dict[str, Exception] = {}
 
-    def everything(self) -> None:
+    def run_all(self) -> None:
         """Trains and measures all that is not done yet; data that do not fit raise at once."""
         self.clock.check()
         seeds = range(1, self.settings.sizes().seeds + 1)
@@ -96,7 +96,7 @@ class _TripletWork:
     def _one(self, variant: TripletVariant, seed: int) -> None:
         path = row_file(self.settings.out, variant, seed)
         if path.exists():
-            Record(path, self._asked(variant, seed))  # raises if made otherwise
+            Record(path, self._row_key(variant, seed))  # raises if made otherwise
             self.clock.say(f"{variant.name} seed {seed}: done before")
             return
         self.clock.check()
@@ -137,10 +137,10 @@ class _TripletWork:
         with self.clock.timed(name):
             runs = fit_heads(jobs, pairs, fit=fit, listeners=[watch])
         for (variant, seed), run, split in zip(group, runs, splits, strict=True):
-            record = Record(row_file(settings.out, variant, seed), self._asked(variant, seed))
+            record = Record(row_file(settings.out, variant, seed), self._row_key(variant, seed))
             self._keep(record, variant, run, split)
 
-    def _asked(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
+    def _row_key(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""
         settings = self.settings
         return {
@@ -159,7 +159,7 @@ class _TripletWork:
         kind = self.materials.kind(variant)
         pairs = self.materials.pairs(kind)
         split = self.materials.split(kind, variant.shift, seed)
-        record = Record(path, self._asked(variant, seed))
+        record = Record(path, self._row_key(variant, seed))
         model = settings.model(variant)
         if model.encoder.name == "slots":
             model = replace(model, encoder=replace(model.encoder, weights=str(self._slots(pairs))))
@@ -229,12 +229,12 @@ class _TripletWork:
         if not (folder / FILE).exists():
             with self.clock.timed(f"slots pretrained, {how.steps} steps"):
                 images = _at(pairs, sizes.resolution)
-                model, history = train_slots(images, how, listeners=[self._told])
+                model, history = train_slots(images, how, listeners=[self._say_progress])
             write_json(folder / "slots.json", {"how": how.record(), "history": history})
             slot_pictures(model, pairs, self.settings.out)
         return folder / FILE
 
-    def _told(self, row: Mapping[str, Any]) -> None:
+    def _say_progress(self, row: Mapping[str, Any]) -> None:
         self.clock.say(f"slots: step {row['step']}, loss {row['loss']:.4f}")
         self.clock.check()
 

@@ -15,7 +15,7 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.learning.ppo import PpoSettings
-from interverse.worlds.trifinger import device as device_worlds
+from interverse.worlds import trifinger
 
 CURRICULA = (0, 1, 2)
 _WORLDS = 8000  # side by side; 15 steps of them are the paper's batch of 120,000
@@ -95,7 +95,7 @@ class CausalWorldSettings:
     budget: Literal["smoke", "paper", "gpu"] = "smoke"
     """smoke tries everything in minutes on the CPU; paper is 100 million steps a run with the
     paper's hyper-parameters; gpu is as many with those of thousands of worlds."""
-    task: tuple[str, ...] = device_worlds.TASKS
+    task: tuple[str, ...] = trifinger.DEVICE_TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
     """Which curricula: 0 none, 1 goals, 2 everything, in space A."""
@@ -110,8 +110,8 @@ class CausalWorldSettings:
 
     def __post_init__(self) -> None:
         for task in self.task:
-            if task not in device_worlds.TASKS:
-                raise UnknownNameError(unknown("task", task, device_worlds.TASKS))
+            if task not in trifinger.DEVICE_TASKS:
+                raise UnknownNameError(unknown("task", task, trifinger.DEVICE_TASKS))
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))

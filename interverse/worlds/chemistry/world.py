@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import converter, to_numpy
+from interverse.core.arrays import Array, converter, to_numpy
 from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
@@ -20,7 +20,7 @@ from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
 from interverse.worlds.grid import place
 from interverse.worlds.palette import color_labels, painted, to_bytes
-from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
+from interverse.worlds.world import Index, Observation, Refusals, Score, State, World
 
 _STEPS = 100
 _ENLARGED = 5
@@ -59,6 +59,7 @@ class Chemistry(World):
         self._graphs: dict[bytes, CausalGraph] = {}
         self._canvas, self._target_canvas = raster.Canvas(), raster.Canvas()
         self._names = [name_of(i, "color") for i in range(options.objects)]
+        self._recorded: Callable[[Noise], Array] | None = None
 
     # ------------------------------------------------------------------- making
 
@@ -176,7 +177,7 @@ class Chemistry(World):
         rows, here = self._rows(worlds), self._array(worlds)
         chosen = self._array(actions)
         objects, paints = chosen // options.colors, chosen % options.colors
-        uniforms = self._noise(noise).uniforms(self._names)[:, :, 0]
+        uniforms = self._uniforms(noise)
         mechanisms = self._mechanisms(rows, self._weights, here)
         out: State = {}
         if options.mode == "delayed":
@@ -187,6 +188,16 @@ class Chemistry(World):
         if options.mode == "moving":
             out["position"] = dynamics.move(rows["position"], rows["color"], out["color"])
         _put(self._state, out, here)
+
+    def _uniforms(self, noise: Noise) -> Array:
+        """Returns a step's number for every world and object, (R, n)."""
+        if len(noise) < self.num_worlds or not self.options.device.startswith("cuda"):
+            return self._noise(noise).uniforms(self._names)[:, :, 0]
+        if self._recorded is None:
+            from interverse.sim.recorded import RecordedUniforms  # loads Torch
+
+            self._recorded = RecordedUniforms(self._names, self.num_worlds, self.options.device)
+        return self._recorded(noise)
 
     def _noise(self, noise: Noise) -> Noise:
         return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))

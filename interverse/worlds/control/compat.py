@@ -35,15 +35,16 @@ for _struct in ("mjmodel", "mjdata"):
 from dm_control import suite  # noqa: E402 - after the guard
 from dm_control.mujoco import wrapper  # noqa: E402
 from dm_control.mujoco.engine import NamedIndexStructs  # noqa: E402
-from dm_control.mujoco.index import FieldIndexer, make_struct_indexer  # noqa: E402
+from dm_control.mujoco.index import FieldIndexer  # noqa: E402
 from dm_control.rl.control import PhysicsError  # noqa: E402
+from dm_control.utils import rewards  # noqa: E402
 
 __all__ = [
     "FieldIndexer",
     "NamedIndexStructs",
     "PhysicsError",
-    "make_struct_indexer",
     "quiet",
+    "rewards",
     "suite",
     "wrap_model",
 ]

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, final
 
-from interverse.worlds.control.compat import (
-    FieldIndexer,
-    NamedIndexStructs,
-    make_struct_indexer,
-)
+from interverse.worlds.control.compat import FieldIndexer, NamedIndexStructs
 
 
 @final
 class RememberedNames(FieldIndexer):
     """dm_control's indexer of a field; a key is translated once."""
 
-    __slots__ = ("_array", "_known")
+    __slots__ = ("_array", "_known", "_other")
 
     def __init__(self, indexer: Any, struct: Any) -> None:
         super().__init__(struct, indexer._field_name, indexer.axes)
         self._array = getattr(struct, indexer._field_name)
-        self._known: dict[Any, Any] = {}
+        self._known: dict[str, Any] = {}
+        self._other: dict[str, Any] = {}  # of keys that are no names, by what they print as
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the array at a key, as dm_control's indexer does."""
-        word = key if type(key) is str else _word(key)
-        index = self._known.get(word)
-        if index is None:
-            index = self._known[word] = (self._convert_key(key),)
-        return self._array[index[0]]
-
-
-def _word(key: Any) -> Any:
-    """Returns a key as something hashable that tells it from every other."""
-    if type(key) is tuple:
-        return ("tuple", *(_word(item) for item in key))
-    if type(key) is list:
-        return ("list", *(_word(item) for item in key))
-    if type(key) is slice:
-        return ("slice", key.start, key.stop, key.step)
-    if isinstance(key, str | int):
-        return (type(key).__name__, key)
-    return ("other", repr(key))  # an array of indices: not in the suite's tasks
+        known, word = (self._known, key) if type(key) is str else (self._other, repr(key))
+        try:
+            return self._array[known[word]]
+        except KeyError:
+            known[word] = index = self._convert_key(key)
+            return self._array[index]
 
 
 def remember_names(physics: Any) -> None:
-    """Makes a physics of our own translate each name once; values and views stay what they are."""
+    """Makes a physics of our own translate each name once; values and views stay what they are.
+
+    dm_control's own struct indexer is a new class each time, and classes live until a garbage
+    collection: with them would live the arrays, and so the whole model.
+    """
     structs = {}
     for part in ("model", "data"):
         fields = getattr(physics.named, part)
         struct = getattr(physics, part)
         kept = {name: RememberedNames(item, struct) for name, item in fields._asdict().items()}
-        structs[part] = make_struct_indexer(kept)
+        structs[part] = SimpleNamespace(**kept)
     physics._named = NamedIndexStructs(**structs)

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from interverse.core.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes, sky_shape
-from interverse.sim.single import advance, load_moment, place_cameras, save_moment, settle
+from interverse.sim.single import (
+    advance,
+    load_moment,
+    place_cameras,
+    save_moment,
+    settle,
+    state_size,
+    steps_whole,
+)
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.dynamics import Dynamics
@@ -65,10 +73,12 @@ class ControlStage:
         thread: int = 0,
     ) -> None:
         self._options, self._distraction, self._thread = options, distraction, thread
+        self._drawn_kinds = tuple(kind for kind in options.kinds if kind in KINDS)
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
+        self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
@@ -104,10 +114,10 @@ class ControlStage:
     def _go_to(self, start: Start) -> None:
         """Goes back to where an episode of the same seed and dynamics started."""
         self._put_task_fields(start.task)
-        load_moment(self.physics.model.ptr, self.physics.data.ptr, start.moment)
+        load_moment(self._model, self._data, start.moment)
 
     def _moment(self) -> NDArray[np.float64]:
-        return save_moment(self.physics.model.ptr, self.physics.data.ptr)
+        return save_moment(self._model, self._data, self._state_size)
 
     def _task_fields(self) -> NDArray[np.float64]:
         """Returns what the task has written into the model."""
@@ -169,20 +179,22 @@ class ControlStage:
     def _advance(self) -> None:
         """One control step; what dm_control's own step does, without its checks' overhead."""
         before = self._warnings.tobytes()
-        advance(self._model, self._data, self._substeps)
+        advance(self._model, self._data, self._substeps, whole=self._whole)
         if self._warnings.tobytes() != before:
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
     def mark(self) -> Mark:
         """Returns this moment, to come back to if a step fails."""
+        moment = self._moment()
+        if not self._drawn_kinds and self._distraction is None:
+            return Mark(moment, self.reward, self.ticks, {}, {}, {})
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}
-        parts = dict(self._past), dict(self._now), values
-        return Mark(self._moment(), self.reward, self.ticks, *parts)
+        return Mark(moment, self.reward, self.ticks, dict(self._past), dict(self._now), values)
 
     def undo(self, mark: Mark) -> None:
         """Goes back to a marked moment of the same episode and values."""
-        load_moment(self.physics.model.ptr, self.physics.data.ptr, mark.moment)
+        load_moment(self._model, self._data, mark.moment)
         self.reward, self.ticks = mark.reward, mark.ticks
         for name, value in mark.values.items():
             self.values[name][...] = value
@@ -203,13 +215,12 @@ class ControlStage:
     @property
     def is_drawn(self) -> bool:
         """Whether everything that an observation of this moment shows is drawn."""
-        return all(kind in self._now for kind in self._options.kinds if kind in KINDS)
+        return all(kind in self._now for kind in self._drawn_kinds)
 
     def draw(self) -> None:
         """Draws what is missing for an observation of this moment."""
-        for kind in self._options.kinds:
-            if kind in KINDS:
-                self._frame(kind)
+        for kind in self._drawn_kinds:
+            self._frame(kind)
 
     def frames(self, kind: str) -> list[NDArray[Any]]:
         """Returns the stack of pictures, the oldest first."""
@@ -259,9 +270,8 @@ class ControlStage:
 
     def _remember(self) -> None:
         """Moves the newest frames to the past before time goes on."""
-        for kind in self._options.kinds:
-            if kind in KINDS:
-                self._past[kind] = self.frames(kind)[1:]
+        for kind in self._drawn_kinds:
+            self._past[kind] = self.frames(kind)[1:]
 
     # --------------------------------------------------------------- snapshots
 
@@ -277,12 +287,11 @@ class ControlStage:
             "reward": np.array(self.reward),
             "ticks": np.array(self.ticks),
         }
-        for kind in self._options.kinds:
-            if kind in KINDS:
-                shape = (self._options.frame_stack - 1, *self._frame(kind).shape)
-                past = self.frames(kind)[:-1]
-                empty = np.empty(shape, self._frame(kind).dtype)
-                out[f"frames/{kind}"] = np.stack(past) if past else empty
+        for kind in self._drawn_kinds:
+            shape = (self._options.frame_stack - 1, *self._frame(kind).shape)
+            past = self.frames(kind)[:-1]
+            empty = np.empty(shape, self._frame(kind).dtype)
+            out[f"frames/{kind}"] = np.stack(past) if past else empty
         return out
 
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
@@ -291,13 +300,9 @@ class ControlStage:
         self._dynamics.write(self._dynamics_values())
         self._put_task_fields(saved["task"])
         self.reward, self.ticks = float(saved["reward"]), int(saved["ticks"])
-        load_moment(self.physics.model.ptr, self.physics.data.ptr, saved["moment"])
+        load_moment(self._model, self._data, saved["moment"])
         self._write_look()
-        self._past = {
-            kind: list(np.array(saved[f"frames/{kind}"]))
-            for kind in self._options.kinds
-            if kind in KINDS
-        }
+        self._past = {kind: list(np.array(saved[f"frames/{kind}"])) for kind in self._drawn_kinds}
 
     def close(self) -> None:
         """Gives the drawings back."""

@@ -11,6 +11,7 @@ from interverse.core.errors import UnknownNameError, unknown
 from interverse.worlds.control.compat import quiet, suite, wrap_model
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.names import remember_names
+from interverse.worlds.control.rewards import with_fast_rewards
 from interverse.worlds.control.scene import compile_domain
 
 
@@ -50,7 +51,8 @@ def template(domain: str, task: str) -> Template:
         env = suite.load(domain, task)
         model = _model(domain, poles)
     substeps = round(env.control_timestep() / env.physics.timestep())
-    return Template(type(env.physics), model, env.task, substeps, (domain, poles))
+    task_object = with_fast_rewards(env.task)
+    return Template(type(env.physics), model, task_object, substeps, (domain, poles))
 
 
 @functools.cache

@@ -18,13 +18,14 @@ from interverse.art.pictures import (
     folder_videos,
     procedural_videos,
 )
+from interverse.core.arrays import Array
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table, with_defaults
 from interverse.scm.store import Store
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
-from interverse.sim.threads import Crew, cores
+from interverse.sim.threads import DrawingPool, cores
 from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
@@ -50,7 +51,6 @@ from interverse.worlds.control.variables import (
 )
 from interverse.worlds.world import (
     NONE_REFUSED,
-    Array,
     Index,
     Refusals,
     Scenario,
@@ -82,8 +82,8 @@ class ControlWorld(World):
         self._distraction = _distraction(options)
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
-        self._stages = [ControlStage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
+        self._pool, parts = DrawingPool(threads), (options, self._gallery, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
         shelves = self._gallery.shelves
         pictures = shelves["floor"], shelves["background"]
@@ -215,6 +215,7 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         rows = {world: row for row, world in enumerate(worlds.tolist())}
+        given = np.asarray(actions, np.float64)
         marks: dict[int, Mark] = {}
         failed: dict[int, PhysicsError] = {}
 
@@ -223,12 +224,12 @@ class ControlWorld(World):
             marks[world] = stage.mark()
             own = noise if self._distraction is None else noise.take(np.array([row]))
             try:
-                stage.step(np.asarray(actions[row], np.float64), own)
+                stage.step(given[row], own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
-        self._crew.each(advance, list(rows))
+        self._pool.each(advance, list(rows))
         if failed:
             for stepped, mark in marks.items():
                 self._stages[stepped].undo(mark)
@@ -243,11 +244,11 @@ class ControlWorld(World):
 
     def observe(self) -> Any:
         """Returns every world's observation."""
-        kinds = self.options.kinds
-        if kinds == ("state",) and not self._is_dict:
+        if self.layout and not self._is_dict:
             return self._states()
+        kinds = self.options.kinds
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
-        self._crew.each(lambda world: self._stages[world].draw(), waiting)
+        self._pool.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
 
@@ -256,7 +257,7 @@ class ControlWorld(World):
         out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
         for row, stage in zip(out, self._stages, strict=True):
             for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
-                row[place] = part if np.ndim(part) < 2 else np.ravel(part)
+                row[place] = part.ravel() if type(part) is np.ndarray else part
         return out
 
     @property
@@ -334,7 +335,7 @@ class ControlWorld(World):
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Returns a body that has fallen or flies, and cameras that look elsewhere."""
-        return (_fallen, _looking_around, _thrown)
+        return (_fallen, _looking_around, _thrown, _in_oil)
 
     def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
@@ -386,6 +387,13 @@ def _thrown(
 ) -> Iterator[tuple[str, Any]]:
     """Sets everything moving fast, so that weak damping shows."""
     yield "do", {"qvel": 5.0 * rng.standard_normal(values["qvel"].shape)}
+
+
+def _in_oil(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Fills the scene with something thick, so that wind shows."""
+    yield "do", {"dynamics/viscosity": rng.uniform(0.1, 1.0)}
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:

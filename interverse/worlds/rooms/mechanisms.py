@@ -52,7 +52,7 @@ def draw_numbers(noise: Noise, options: RoomsOptions) -> Row:
     }
 
 
-def shaken(noise: Noise, options: RoomsOptions) -> Row:
+def change_noise(noise: Noise, options: RoomsOptions) -> Row:
     """Returns the uniform numbers of what else changes in a step, for those that do."""
     found: Row = {}
     if options.shakes_camera:

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.scm.store import Store
@@ -23,11 +24,11 @@ from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
+    change_noise,
     draw_numbers,
     impossible_state,
     refocus,
     settle,
-    shaken,
     things_of,
 )
 from interverse.worlds.rooms.options import RoomsOptions
@@ -45,7 +46,6 @@ from interverse.worlds.rooms.variables import (
 )
 from interverse.worlds.world import (
     NONE_REFUSED,
-    Array,
     Index,
     Observation,
     Refusals,
@@ -157,7 +157,7 @@ class Rooms(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Acts on one object in each world; camera and light change where that was asked for."""
         self.act(actions, worlds, noise)
-        numbers = shaken(noise, self.options)
+        numbers = change_noise(noise, self.options)
         for i, world in enumerate(worlds.tolist() if numbers else ()):
             row = self._row(world)
             row |= {key: value[i] for key, value in numbers.items()}

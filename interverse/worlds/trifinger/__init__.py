@@ -9,11 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interverse.worlds.trifinger.device import DEVICE_TASKS, ArenaView, DeviceArena
     from interverse.worlds.trifinger.editing import ARENA
     from interverse.worlds.trifinger.robot import inverse_kinematics
 
-__all__ = ["ARENA", "inverse_kinematics"]
-_LATER = {"ARENA": "editing", "inverse_kinematics": "robot"}
+__all__ = ["ARENA", "DEVICE_TASKS", "ArenaView", "DeviceArena", "inverse_kinematics"]
+_LATER = {
+    "ARENA": "editing",
+    "ArenaView": "device",
+    "DEVICE_TASKS": "device",
+    "DeviceArena": "device",
+    "inverse_kinematics": "robot",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ from interverse.worlds.trifinger.world import TriFinger
 
 Tensor = torch.Tensor
 
-TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
+DEVICE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
 _HIDDEN = ("block/friction", "block/mass", "floor/friction", "gravity", "link/mass")
 _HELD = (  # what a start sets and no step changes, by its name in the store
     *_HIDDEN,
@@ -97,12 +97,12 @@ class DeviceArena:
             groups: how many groups of worlds start one after the other; or what share of a whole
                 episode each group plays, from some moment of its time on.
         """
-        if world.task.name not in TASKS or world.options.action_mode != "joint_positions":
+        if world.task.name not in DEVICE_TASKS or world.options.action_mode != "joint_positions":
             raise InvalidValueError(
                 explain(
                     f"{world.task.name} with action_mode={world.options.action_mode!r} has no "
                     "device form",
-                    allowed=f"{', '.join(TASKS)} with joint_positions",
+                    allowed=f"{', '.join(DEVICE_TASKS)} with joint_positions",
                 )
             )
         self.task, self.num_worlds, self.max_steps = world.task.name, num_worlds, world.max_steps

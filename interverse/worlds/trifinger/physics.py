@@ -67,7 +67,7 @@ class Physics:
             device=options.device,
             threads=options.threads,
         )
-        live = self.engine.live
+        live, self.asarray = self.engine.live, self.engine.asarray
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits
         self._moving = [host_view(live(name)) for name in ("qpos", "qvel", "qfrc_applied")]
         self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
@@ -75,12 +75,6 @@ class Physics:
         self._blocks = scene.block_count
         self.watch: Callable[[Index], None] | None = None  # called before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
-
-    def asarray(self, values: Any) -> Array:
-        """Returns values as the engine's kind of array; real numbers in its precision."""
-        if isinstance(values, np.ndarray) and values.dtype == np.float64:
-            values = values.astype(self.engine.dtype, copy=False)
-        return self.engine.asarray(values)
 
     def capsules(self) -> Capsules:
         """Returns the links' collision shapes as the model has them."""
@@ -100,15 +94,10 @@ class Physics:
         """Advances some worlds by `count` substeps under a command, (n, 9); reads them back."""
         self._controls[worlds, : len(JOINTS)] = command  # the dampers behind them take none
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
-        push, watch = self._push(store, worlds, parked), self.watch
-
-        def watched_push() -> None:
-            if watch is not None:
-                watch(worlds)
-            if push is not None:
-                push()
-
-        self.engine.step(worlds, count, before=push if watch is None else watched_push)
+        push = self._push(store, worlds, parked)
+        if self.watch is not None:
+            push = functools.partial(_watched, functools.partial(self.watch, worlds), push)
+        self.engine.step(worlds, count, before=push)
         self._read_back(store, worlds)
         if parked is not None:
             self._park(store, worlds, parked)
@@ -184,6 +173,12 @@ class Physics:
     def close(self) -> None:
         """Releases the engine."""
         self.engine.close()
+
+
+def _watched(watch: Callable[[], None], push: Callable[[], None] | None) -> None:
+    watch()
+    if push is not None:
+        push()
 
 
 def _hide(rows: Rows, where: Any) -> None:

@@ -3,7 +3,7 @@
 A term is progress (a quantity before minus the same now) or a present cost, (N,). The reward of a
 step is dt times the weighted terms plus the weighted fractional success, see `total`.
 Formulas are those of the original's code, which its published results come from; where that code
-slips, the caller chooses: see `pick_and_place` and `total`.
+slips, the caller chooses: see `Instant` and `total`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Instant:
         positions, orientations, sizes, bounds: of the blocks, as in `Targets`.
         goals: the goals.
         torques: gives what the motors apply, (N, 9), N m.
-        start_rates: joint velocities at the start of the episode, (N, 9), rad/s.
+        reference_rates: what pick_and_place compares later joint velocities with, (N, 9), rad/s:
+            these ones, as the paper says; the original's code keeps those of the reset.
         fraction: the fractional success, (N,).
     """
 
@@ -62,7 +63,7 @@ class Instant:
     bounds: Array = None
     goals: Any = None
     torques: Callable[[], Array] = tuple  # none by default
-    start_rates: Array = None
+    reference_rates: Array = None
     fraction: Array = None
 
 
@@ -77,17 +78,13 @@ def bounds(position: Array, orientation: Array, size: Array) -> Array:
         orientation: quaternions, (..., 4).
         size: full edges, (..., 3), m.
     """
-    axes = abs(matrix(orientation))
-    half = axes[..., 0] * size[..., None, 0] + axes[..., 1] * size[..., None, 1]
-    half = (half + axes[..., 2] * size[..., None, 2]) / 2
+    half = sum_last(abs(matrix(orientation)) * size[..., None, :]) / 2
     return namespace(position).stack([position - half, position + half], axis=-2)
 
 
 def vertical_extent(orientation: Array, size: Array) -> Array:
     """Returns how far boxes reach from their lowest to their highest point, (...), m."""
-    share = abs(matrix(orientation)[..., 2, :])
-    lying = share[..., 0] * size[..., 0] + share[..., 1] * size[..., 1]
-    return lying + share[..., 2] * size[..., 2]
+    return sum_last(abs(matrix(orientation)[..., 2, :]) * size)
 
 
 def aabb_score(blocks: Array, goals: Array) -> Array:
@@ -145,93 +142,62 @@ def sum_last(values: Array) -> Array:
 # --- dense terms ---------------------------------------------------------------------------------
 
 
-def pushing(before: Instant, now: Instant, goal: Targets) -> tuple[Array, ...]:
+def pushing(before: Instant, now: Instant) -> tuple[Array, ...]:
     """Returns progress of the tips to the block, of the block to the goal, and of its angle."""
-    place, turn = goal.positions[:, 0], goal.orientations[:, 0]
-    reach = tip_distance(before) - tip_distance(now)
-    push = _norm(place - before.positions[:, 0]) - _norm(place - now.positions[:, 0])
-    spin = angle_to(turn, before.orientations[:, 0]) - angle_to(turn, now.orientations[:, 0])
-    return reach, push, spin
+    place, turn = now.goals.positions[:, 0], now.goals.orientations[:, 0]
+
+    def distances(m: Instant) -> tuple[Array, ...]:
+        to_goal = _norm(place - m.positions[:, 0]), angle_to(turn, m.orientations[:, 0])
+        return tip_distance(m), *to_goal
+
+    return _progress(distances(before), distances(now))
 
 
-def picking(before: Instant, now: Instant, goal: Targets, size: Array) -> tuple[Array, ...]:
-    """Returns progress and cost of height, of distance to the centre, of the tips; spread; jerk.
+def picking(before: Instant, now: Instant) -> tuple[Array, ...]:
+    """Returns progress and cost of height, of distance to the centre, of the tips; spread; jerk."""
+    goal = now.goals.positions[:, 0, 2]
 
-    Args:
-        before: the moment before the step.
-        now: the moment after it.
-        goal: the goal.
-        size: the block's edges, (N, 3), m.
-    """
-    xp = namespace(now.tips)
+    def distances(m: Instant) -> tuple[Array, ...]:
+        block = m.positions[:, 0]
+        return abs(block[:, 2] - goal), _norm(block[:, :2]), tip_distance(m)
 
-    def height(m: Instant) -> Array:
-        return xp.abs(m.positions[:, 0, 2] - goal.positions[:, 0, 2])
-
-    def radius(m: Instant) -> Array:
-        return _norm(m.positions[:, 0, :2])
-
-    return (
-        _progress(height, before, now),
-        -height(now),
-        _progress(radius, before, now),
-        -radius(now),
-        _progress(tip_distance, before, now),
-        -tip_distance(now),
-        -_spread(xp, now, size),
-        -_norm(now.rates - before.rates),
-    )
+    height, centre, tips = left = distances(now)
+    rise, shift, reach = _progress(distances(before), left)
+    ends = -_spread(now), -_norm(now.rates - before.rates)
+    return rise, -height, shift, -centre, reach, -tips, *ends
 
 
-def pick_and_place(
-    before: Instant, now: Instant, goal: Targets, reference_rates: Array
-) -> tuple[Array, ...]:
-    """Returns progress of the tips, of the block across, of its height, of its angle; and jerk.
+def pick_and_place(before: Instant, now: Instant) -> tuple[Array, ...]:
+    """Returns progress of the tips, of the block across, of its height, of its angle; and jerk."""
+    xp, goal, turn = namespace(now.tips), now.goals.positions[:, 0], now.goals.orientations[:, 0]
+    across = xp.sign(now.positions[:, 0, 1]) != xp.sign(goal[:, 1])
+    wanted = xp.where(across, CARRY_HEIGHT, now.goals.sizes[:, 0, 2] / 2)
 
-    Args:
-        before: the moment before the step.
-        now: the moment after it.
-        goal: the goal.
-        reference_rates: the joint velocities that the present ones are compared with, (N, 9):
-            `before.rates` as the paper says; the original's code keeps those of the reset.
-    """
-    xp = namespace(now.tips)
-    across = xp.sign(now.positions[:, 0, 1]) != xp.sign(goal.positions[:, 0, 1])
-    wanted = xp.where(across, CARRY_HEIGHT, goal.sizes[:, 0, 2] / 2)
-    return (
-        _progress(tip_distance, before, now),
-        _progress(lambda m: _norm((goal.positions - m.positions[:, :1])[:, 0, :2]), before, now),
-        _progress(lambda m: xp.abs(m.positions[:, 0, 2] - wanted), before, now),
-        _progress(lambda m: angle_to(goal.orientations[:, 0], m.orientations[:, 0]), before, now),
-        -_norm(now.rates - reference_rates),
-    )
+    def distances(m: Instant) -> tuple[Array, ...]:
+        block = m.positions[:, 0]
+        aside, height = _norm((goal - block)[:, :2]), abs(block[:, 2] - wanted)
+        return tip_distance(m), aside, height, angle_to(turn, m.orientations[:, 0])
+
+    jerk = _norm(now.rates - before.reference_rates)
+    return *_progress(distances(before), distances(now)), -jerk
 
 
-def stacking2(before: Instant, now: Instant, goal: Targets) -> tuple[Array, ...]:
+def stacking2(before: Instant, now: Instant) -> tuple[Array, ...]:
     """Returns the five terms of stacking: first the lower block's, once placed the upper one's."""
-    xp = namespace(now.tips)
+    xp, goals = namespace(now.tips), now.goals.positions
 
-    def apart(m: Instant) -> Array:
-        return _norm((m.positions[:, 0] - m.positions[:, 1])[:, :2])
+    def distances(m: Instant) -> tuple[Array, ...]:
+        low, high = m.positions[:, 0], m.positions[:, 1]
+        to_goals = _norm(low - goals[:, 0]), abs(high[:, 2] - goals[:, 1, 2])
+        return tip_distance(m), tip_distance(m, 1), *to_goals, _norm((low - high)[:, :2])
 
-    def to_goal(m: Instant) -> Array:
-        return _norm(m.positions[:, 0] - goal.positions[:, 0])
-
-    def to_height(m: Instant) -> Array:
-        return xp.abs(m.positions[:, 1, 2] - goal.positions[:, 1, 2])
-
-    placed = to_goal(now) < PLACED
-    lower = _progress(lambda m: tip_distance(m, 0), before, now)
-    upper = _progress(lambda m: tip_distance(m, 1), before, now)
-    lift = placed & (apart(now) >= ALIGNED)
-    align = placed & (now.positions[:, 1, 2] > goal.positions[:, 1, 2])
-    return (
-        xp.where(placed, upper, lower),
-        xp.where(placed, 0.0, _progress(to_goal, before, now)),
-        xp.where(lift, _progress(to_height, before, now), 0.0),
-        xp.where(align, _progress(apart, before, now), 0.0),
-        -_norm(now.rates - before.rates),
-    )
+    left = distances(now)
+    lower, upper, push, lift, align = _progress(distances(before), left)
+    placed, apart = left[2] < PLACED, left[4] >= ALIGNED
+    above = now.positions[:, 1, 2] > goals[:, 1, 2]
+    reach, push = xp.where(placed, upper, lower), xp.where(placed, 0.0, push)
+    lift, align = xp.where(placed & apart, lift, 0.0), xp.where(placed & above, align, 0.0)
+    return reach, push, lift, align, -_norm(now.rates - before.rates)
 
 
 def reaching(before: Instant, now: Instant, goals: Array, torques: Array) -> tuple[Array, ...]:
@@ -247,12 +213,8 @@ def reaching(before: Instant, now: Instant, goals: Array, torques: Array) -> tup
     def distance(m: Instant) -> Array:
         return _norm(goals - m.tips)
 
-    return (
-        _progress(distance, before, now),
-        -distance(now),
-        -_norm(torques),
-        -_norm(now.rates - before.rates),
-    )
+    left = distance(now)
+    return distance(before) - left, -left, -_norm(torques), -_norm(now.rates - before.rates)
 
 
 def total(
@@ -290,23 +252,22 @@ def tip_distance(m: Instant, block: int = 0) -> Array:
 
 def angle_to(goal: Array, block: Array) -> Array:
     """Returns twice the arc cosine of the scalar part of goal * conj(block): 0 to 2 pi, (N,)."""
-    scalar = goal[..., 3] * block[..., 3] + goal[..., 0] * block[..., 0]
-    scalar = scalar + goal[..., 1] * block[..., 1] + goal[..., 2] * block[..., 2]
+    same = goal * block
+    scalar = same[..., 3] + same[..., 0] + same[..., 1] + same[..., 2]
     return 2.0 * namespace(goal).acos(scalar.clip(-1.0, 1.0))
 
 
-def _spread(xp: Any, m: Instant, size: Array) -> Array:
+def _spread(m: Instant) -> Array:
     """Returns the two nearest fingers' mean distances beyond the block's size, summed, (N,)."""
-    tips = xp.reshape(m.tips, (m.tips.shape[0], 3, 3))
-    gap = xp.abs(tips - m.positions[:, :1])
-    gap = xp.where(gap < size[:, None], 0.0, gap)
-    mean = (gap[..., 0] + gap[..., 1] + gap[..., 2]) / 3
-    one, two, three = mean[:, 0], mean[:, 1], mean[:, 2]
-    return one + two + three - xp.maximum(xp.maximum(one, two), three)
+    gap = abs(m.tips.reshape(-1, 3, 3) - m.positions[:, :1])
+    gap = namespace(gap).where(gap < m.sizes[:, :1], 0.0, gap)
+    mean = sum_last(gap) / 3
+    return sum_last(mean) - namespace(mean).max(mean, axis=-1)
 
 
-def _progress(quantity: Any, before: Instant, now: Instant) -> Array:
-    return quantity(before) - quantity(now)
+def _progress(before: Sequence[Array], now: Sequence[Array]) -> tuple[Array, ...]:
+    """Returns how much shorter distances have become."""
+    return tuple(old - new for old, new in zip(before, now, strict=True))
 
 
 def _norm(v: Array) -> Array:

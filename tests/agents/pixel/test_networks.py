@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch.nn import functional
 
+from interverse.agents.pixel.half import ConvolveRelu, LongProduct
 from interverse.agents.pixel.networks import Critics, PixelActor, PixelEncoder, PixelSizes
 from interverse.core.errors import InvalidValueError
 
@@ -84,3 +86,33 @@ def test_the_density_of_the_squashed_gaussian():
 def test_pictures_too_small():
     with pytest.raises(InvalidValueError, match="at least 9 pixels"):
         PixelSizes(pictures=(9, 8), actions=1)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_the_convolution_of_half_precision_has_the_plain_gradients(stride):
+    draw = generator()
+    shapes = ((3, 8, 11, 11), (16, 8, 3, 3), (16,))
+    given = [torch.randn(shape, generator=draw).requires_grad_() for shape in shapes]
+    x, weight, bias = given
+    laid_out = x.contiguous(memory_format=torch.channels_last)
+    found = ConvolveRelu.apply(laid_out, weight, bias, (stride, stride))
+    wanted = functional.relu(functional.conv2d(x, weight, bias, stride))
+    assert torch.allclose(found, wanted, atol=1e-5)
+    pull = torch.randn(wanted.shape, generator=draw)
+    mine, theirs = (torch.autograd.grad(out, given, pull) for out in (found, wanted))
+    for one, other in zip(mine, theirs, strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+
+
+def test_the_long_product_is_the_linear_layer():
+    draw = generator()
+    maps = torch.randn(4, 32, 5, 5, generator=draw)
+    maps = maps.contiguous(memory_format=torch.channels_last).requires_grad_()
+    weight = torch.randn(50, 800, generator=draw).requires_grad_()
+    found = LongProduct.apply(maps, weight)
+    wanted = functional.linear(maps.flatten(1), weight)
+    assert torch.allclose(found, wanted, atol=1e-4)
+    pull = torch.randn(wanted.shape, generator=draw)
+    mine, theirs = (torch.autograd.grad(out, (maps, weight), pull) for out in (found, wanted))
+    for one, other in zip(mine, theirs, strict=True):
+        assert torch.allclose(one, other, atol=1e-4)

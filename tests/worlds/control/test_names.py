@@ -1,10 +1,15 @@
-"""Names remembered: every key gives what dm_control's own indexers give, as the same view."""
+"""Names remembered: keys give what dm_control's own indexers give; closed worlds are freed."""
 
 from __future__ import annotations
+
+import gc
+import weakref
 
 import numpy as np
 import pytest
 
+import interverse as iv
+from interverse.sim.drawing import _KEPT
 from interverse.worlds.control.compat import wrap_model
 from interverse.worlds.control.names import RememberedNames
 from interverse.worlds.control.tasks import new_physics, template
@@ -37,3 +42,23 @@ def test_names_can_be_written_through_and_unknown_ones_raise(pair):
     assert 0.25 in physics.data.qpos
     with pytest.raises(KeyError):
         physics.named.data.xpos["no_such_body"]
+
+
+def test_closed_worlds_leave_nothing_behind():
+    models, drawings = [], []
+    gc.collect()
+    gc.disable()  # nothing may wait for a collection: it does not know how large a model is
+    try:
+        for size in range(8, 38):  # every size needs a drawing of its own
+            env = iv.make("control/cartpole_balance-v1", image_size=size, quality="fast")
+            env.reset(seed=0)
+            stage = env.unwrapped.driver.world._stages[0]
+            models.append(weakref.ref(stage.physics.model))
+            drawings += [weakref.ref(drawing) for drawing in stage._drawings.values()]
+            env.close()
+            del env, stage
+        assert not [model for model in models if model() is not None]
+        assert len(drawings) == 30
+        assert sum(drawing() is not None for drawing in drawings) <= _KEPT
+    finally:
+        gc.enable()

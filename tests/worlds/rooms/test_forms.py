@@ -10,7 +10,7 @@ from interverse.art.rooms.forms import FORM, formed, own_form
 from interverse.art.rooms.objects import CLASSES
 from interverse.core.errors import InterventionError
 from interverse.models.pairs.factors import pair_factors
-from interverse.worlds.rooms.room import made
+from interverse.worlds.rooms.room import item_of
 from tests.worlds.rooms.test_rebuild import check_rebuilt, pairs_of
 
 OPEN = {"image_size": 48, "instances": "open"}
@@ -25,7 +25,7 @@ def env():
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_an_item_of_any_class_takes_another_form(cls):
-    item = made(cls, 7)
+    item = item_of(cls, 7)
     own = own_form(item)
     wide = formed(item, (own[0] * 1.25, *own[1:]))
     low, high = item.bounds()

@@ -15,8 +15,10 @@ GOAL = rewards.Targets(
 )
 
 
-def moment(block, *, tips=0.1, yaw=0.0, rates=0.0):
+def moment(block, *, tips=0.1, yaw=0.0, rates=0.0, goals=GOAL):
     return rewards.Instant(
+        goals=goals,
+        reference_rates=np.full((1, 9), rates),
         tips=np.full((1, 9), tips),
         rates=np.full((1, 9), rates),
         positions=np.array([block], float).reshape(1, -1, 3),
@@ -26,7 +28,7 @@ def moment(block, *, tips=0.1, yaw=0.0, rates=0.0):
 
 def test_progress_is_positive_and_symmetric():
     far, near = moment((0, -0.08, 0.0325)), moment((0, 0.0, 0.0325))
-    there, back = rewards.pushing(far, near, GOAL), rewards.pushing(near, far, GOAL)
+    there, back = rewards.pushing(far, near), rewards.pushing(near, far)
     assert there[1][0] == pytest.approx(0.08)
     assert all(a[0] == pytest.approx(-b[0]) for a, b in zip(there, back, strict=True))
 
@@ -45,15 +47,17 @@ def test_spread_counts_the_two_nearest_fingers_beyond_the_block():
         rates=np.zeros((1, 9)),
         positions=np.zeros((1, 1, 3)),
         orientations=np.array([[[0.0, 0.0, 0.0, 1.0]]]),
+        sizes=np.full((1, 1, 3), 0.065),
+        goals=GOAL,
     )
-    spread = rewards.picking(now, now, GOAL, np.full((1, 3), 0.065))[6]
+    spread = rewards.picking(now, now)[6]
     assert spread[0] == pytest.approx(-0.1)  # 0 for the first, 0.3 / 3 for the second
 
 
 @pytest.mark.parametrize(("y", "wanted"), [(-0.05, 0.15), (0.05, 0.0325)])
 def test_a_block_on_the_wrong_side_is_wanted_high(y, wanted):
     low, high = moment((0, y, 0.04)), moment((0, y, 0.06))
-    lift = rewards.pick_and_place(low, high, GOAL, low.rates)[2]
+    lift = rewards.pick_and_place(low, high)[2]
     assert lift[0] == pytest.approx(abs(0.04 - wanted) - abs(0.06 - wanted))
 
 
@@ -63,15 +67,19 @@ def test_stacking_turns_to_the_upper_block_once_the_lower_is_placed():
         orientations=np.tile((0.0, 0.0, 0.0, 1.0), (1, 2, 1)),
         sizes=np.full((1, 2, 3), 0.065),
     )
-    away = [moment([(0.1, 0, 0.0325), (0, 0.1, z)]) for z in (0.04, 0.06)]
-    placed = [moment([(0.001, 0, 0.0325), (0, 0.1, z)]) for z in (0.04, 0.06)]
-    above = [moment([(0.001, 0, 0.0325), (0.002, 0, z)]) for z in (0.04, 0.06)]
-    assert rewards.stacking2(*away, goals)[2][0] == 0
-    assert rewards.stacking2(*placed, goals)[2][0] == pytest.approx(0.02)
-    assert rewards.stacking2(*above, goals)[2][0] == 0
-    assert rewards.stacking2(*placed, goals)[3][0] == 0
-    over = [moment([(0.001, 0, 0.0325), (x, 0, 0.11)]) for x in (0.05, 0.03)]
-    assert rewards.stacking2(*over, goals)[3][0] == pytest.approx(0.02)
+
+    def at(blocks):
+        return moment(blocks, goals=goals)
+
+    away = [at([(0.1, 0, 0.0325), (0, 0.1, z)]) for z in (0.04, 0.06)]
+    placed = [at([(0.001, 0, 0.0325), (0, 0.1, z)]) for z in (0.04, 0.06)]
+    above = [at([(0.001, 0, 0.0325), (0.002, 0, z)]) for z in (0.04, 0.06)]
+    assert rewards.stacking2(*away)[2][0] == 0
+    assert rewards.stacking2(*placed)[2][0] == pytest.approx(0.02)
+    assert rewards.stacking2(*above)[2][0] == 0
+    assert rewards.stacking2(*placed)[3][0] == 0
+    over = [at([(0.001, 0, 0.0325), (x, 0, 0.11)]) for x in (0.05, 0.03)]
+    assert rewards.stacking2(*over)[3][0] == pytest.approx(0.02)
 
 
 def test_total_and_sparse():
@@ -92,31 +100,32 @@ def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
             rng.normal(size=(20, 9)),
             rng.normal(size=(20, 1, 3)),
         )
-        return rewards.Instant(tips=tips, rates=rates, positions=place, orientations=turn)
+        return rewards.Instant(tips, rates, place, turn, goals=goal)
 
     def cut(m, rows):
         return rewards.Instant(
-            *(getattr(m, name)[rows] for name in ("tips", "rates", "positions", "orientations"))
+            *(getattr(m, name)[rows] for name in ("tips", "rates", "positions", "orientations")),
+            goals=GOAL,
         )
 
-    before, now = draw(), draw()
     goal = rewards.Targets(
         positions=np.tile(GOAL.positions, (20, 1, 1)),
         orientations=np.tile(GOAL.orientations, (20, 1, 1)),
         sizes=np.tile(GOAL.sizes, (20, 1, 1)),
     )
-    batch = rewards.pushing(before, now, goal)
+    before, now = draw(), draw()
+    batch = rewards.pushing(before, now)
     for i in range(20):
         rows = slice(i, i + 1)
-        part = rewards.pushing(cut(before, rows), cut(now, rows), GOAL)
+        part = rewards.pushing(cut(before, rows), cut(now, rows))
         assert all(np.array_equal(a, b[rows]) for a, b in zip(part, batch, strict=True))
     torch = pytest.importorskip("torch")
 
-    def to_torch(thing):
+    def to_torch(thing, **more):
         held = {name: getattr(thing, name) for name in type(thing).__slots__}
         arrays = {n: v for n, v in held.items() if isinstance(v, np.ndarray)}
-        return type(thing)(**{n: torch.as_tensor(v) for n, v in arrays.items()})
+        return type(thing)(**{n: torch.as_tensor(v) for n, v in arrays.items()}, **more)
 
-    tensors = rewards.pushing(to_torch(before), to_torch(now), to_torch(goal))
+    tensors = rewards.pushing(*(to_torch(m, goals=to_torch(goal)) for m in (before, now)))
     for a, b in zip(tensors, batch, strict=True):
         assert a.numpy() == pytest.approx(b, abs=1e-12)

@@ -17,7 +17,6 @@ from interverse.scm.store import Rows
 from interverse.scm.variable import Bounds, Values
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.objects import block_variables, goal_variables, obstacle_variables
-from interverse.worlds.trifinger.rewards import Instant
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal, Obstacle
 from interverse.worlds.trifinger.tasks.task import Edge, Task, draw, draw_side, quarter_turn
 
@@ -137,6 +136,7 @@ class Picking(Task):
 
     name = "picking"
     weights = (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005)
+    dense = staticmethod(rewards.picking)
 
     def scene(self) -> ArenaScene:
         """Returns a block in the middle and a goal above it."""
@@ -171,11 +171,6 @@ class Picking(Task):
         )
         return refused | dict.fromkeys(np.flatnonzero(beside).tolist(), reason)
 
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        size = now.sizes[:, 0]
-        return rewards.picking(before, now, now.goals, size)
-
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
     ) -> Mapping[str, Array]:
@@ -193,6 +188,7 @@ class PickAndPlace(Task):
 
     name = "pick_and_place"
     weights = (750.0, 50.0, 250.0, 0.0, 0.005)
+    dense = staticmethod(rewards.pick_and_place)
     fractional_weight = 0.0
 
     def scene(self) -> ArenaScene:
@@ -226,11 +222,6 @@ class PickAndPlace(Task):
         if "obstacle/size" in given:
             rows["obstacle/position"][:, 0, 2] = rows["obstacle/size"][:, 0, 2] / 2
         return same_size(rows, given, seated=("block", "goal"))
-
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
-        """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
-        reference = before.rates if mended else now.start_rates
-        return rewards.pick_and_place(before, now, now.goals, reference)
 
     def sample_goal(
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise

@@ -34,7 +34,7 @@ from interverse.worlds.trifinger.observation import (
 )
 from interverse.worlds.trifinger.overlap import oriented_score
 from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
-from interverse.worlds.trifinger.rewards import Instant, Targets, aabb_score
+from interverse.worlds.trifinger.rewards import Instant, aabb_score
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
 from interverse.worlds.world import Index, World
@@ -117,7 +117,7 @@ class Task(ABC):
     name: ClassVar[str]
     weights: ClassVar[tuple[float, ...]] = ()  # of the dense terms
     fractional_weight: ClassVar[float] = 1.0
-    dense: Callable[[Instant, Instant, Targets], Sequence[Array]] | None = None  # see `terms`
+    dense: Callable[[Instant, Instant], Sequence[Array]] | None = None  # see `terms`
     start: ClassVar[tuple[float, ...]] = REST  # joint angles of a new episode
     generators: ClassVar[tuple[str, ...]] = ()  # variables that the scene is built from
     interleaved: ClassVar[bool] = False  # whether each goal is observed after its block
@@ -250,7 +250,7 @@ class Task(ABC):
             now: its end.
             mended: whether to follow the paper where the original's code slips.
         """
-        return () if self.dense is None else self.dense(before, now, now.goals)
+        return () if self.dense is None else self.dense(before, now)
 
     # --------------------------------------------------------------------- goals
 

@@ -1,0 +1,108 @@
+"""Products of the encoder in half precision on a GPU: fewer and better filled kernels.
+
+A CPU, full precision and compiled networks never come here. Gradients are those of the plain
+operations, summed in single precision.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, final
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx
+from torch.nn import functional
+
+_ALIGNED = 8  # rows and columns that tensor cores take in whole
+_MOST_PARTS = 64
+_log = logging.getLogger(__name__)
+_fuses = True  # until the library refuses
+
+
+def in_half(x: Tensor) -> bool:
+    """Returns whether pictures or maps are in half precision on a GPU, outside a compiler."""
+    return x.is_cuda and x.dtype == torch.bfloat16 and not torch.compiler.is_compiling()
+
+
+@final
+class ConvolveRelu(torch.autograd.Function):
+    """Convolution, bias and ReLU in one kernel."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: tuple[int, int]
+    ) -> Tensor:
+        """Returns the activations, laid out as the pictures are."""
+        held = weight.to(x.dtype).contiguous(memory_format=torch.channels_last)
+        out = _convolve_relu(x, held, bias.to(x.dtype), stride)
+        ctx.save_for_backward(x, held, out)
+        ctx.stride = stride
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
+        """Returns the gradients of pictures, weight and bias."""
+        x, weight, out = ctx.saved_tensors
+        (given,) = gradients
+        given = given.contiguous(memory_format=torch.channels_last)
+        given = torch.ops.aten.threshold_backward(given, out, 0)
+        wanted = [ctx.needs_input_grad[0], True, True]
+        geometry = (list(ctx.stride), [0, 0], [1, 1], False, [0, 0], 1)
+        back, of_weight, of_bias = torch.ops.aten.convolution_backward(
+            given, x, weight, [len(weight)], *geometry, wanted
+        )
+        return back, of_weight.float(), of_bias.float(), None
+
+
+def _convolve_relu(x: Tensor, weight: Tensor, bias: Tensor, stride: tuple[int, int]) -> Tensor:
+    global _fuses
+    if _fuses:
+        try:
+            return torch.cudnn_convolution_relu(x, weight, bias, list(stride), [0, 0], [1, 1], 1)
+        except RuntimeError as error:
+            _fuses = False
+            _log.warning("convolution and ReLU run apart, slower: %s", error)
+    return functional.conv2d(x, weight, bias, stride).relu_()
+
+
+@final
+class LongProduct(torch.autograd.Function):
+    """Maps times the transpose of a weight over flat maps, (N, outputs).
+
+    The inner side is cut in parts that are summed afterwards: a product of few rows, few columns
+    and 39,200 in between leaves most of a GPU idle. Maps stay as they lie; the weight is turned.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, maps: Tensor, weight: Tensor) -> Tensor:
+        """Returns the product in single precision."""
+        flat = maps.permute(0, 2, 3, 1).reshape(len(maps), -1)  # a view of channels last
+        turned = weight.to(maps.dtype).view(len(weight), *maps.shape[1:]).permute(0, 2, 3, 1)
+        spare = -len(weight) % _ALIGNED
+        held = functional.pad(turned.reshape(len(weight), -1), (0, 0, 0, spare))
+        ctx.save_for_backward(flat, held)
+        ctx.shape, ctx.rows = maps.shape, len(weight)
+        count = _parts(flat.shape[1])
+        left = flat.view(len(flat), count, -1).transpose(0, 1)
+        right = held.view(len(held), count, -1).permute(1, 2, 0)
+        return torch.bmm(left, right).sum(0, dtype=torch.float32)[:, : len(weight)]
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, Tensor]:
+        """Returns the gradients of maps and weight."""
+        flat, held = ctx.saved_tensors  # type: ignore[attr-defined]
+        count, channels, height, width = ctx.shape  # type: ignore[attr-defined]
+        rows: int = ctx.rows  # type: ignore[attr-defined]
+        given = functional.pad(gradients[0].to(flat.dtype), (0, len(held) - rows))
+        back = None
+        if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
+            back = (given @ held).view(count, height, width, channels).permute(0, 3, 1, 2)
+        of_weight = (given.T @ flat)[:rows].view(rows, height, width, channels)
+        return back, of_weight.permute(0, 3, 1, 2).reshape(rows, -1).float()
+
+
+def _parts(length: int) -> int:
+    """Returns into how many aligned parts of one size a length is cut."""
+    fit = (n for n in range(_MOST_PARTS, 1, -1) if length % (n * _ALIGNED) == 0)
+    return next(fit, 1)
