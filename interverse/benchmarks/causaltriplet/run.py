@@ -123,21 +123,18 @@ class _TripletWork:
         settings, variants = self.settings, [variant for variant, _ in group]
         kind, fit = self.materials.kind(variants[0]), settings.fit(variants[0])
         pairs = self.materials.pairs(kind)
+        splits = [self.materials.split(kind, variant.shift, seed) for variant, seed in group]
         jobs = [
-            HeadJob(
-                config=settings.model(variant),
-                split=self.materials.split(kind, variant.shift, seed),
-                seed=seed,
-            )
-            for variant, seed in group
+            HeadJob(config=settings.model(variant), split=split, seed=seed)
+            for (variant, seed), split in zip(group, splits, strict=True)
         ]
         name = f"{len(jobs)} heads of {kind}"
         watch = self._watch(name, fit.epochs)
         with self.clock.timed(name):
             runs = fit_heads(jobs, pairs, fit=fit, listeners=[watch])
-        for (variant, seed), run, job in zip(group, runs, jobs, strict=True):
+        for (variant, seed), run, split in zip(group, runs, splits, strict=True):
             record = Record(row_file(settings.out, variant, seed), self._row_key(variant, seed))
-            self._keep(record, variant, run, job.split)
+            self._keep(record, variant, run, split)
 
     def _row_key(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""
