@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "interverse.cli.collect",
         "CollectCommand",
         "collect",
-        "a data set of play or of pairs",
+        "episodes with twins, play, or pairs",
     ),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
@@ -50,7 +50,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     ),
     "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
-    "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
+    "new": ("interverse.cli.new", "New", "new", "a world, task, actor or metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": (
         "interverse.cli.reproduce",
@@ -107,7 +107,7 @@ _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}
 # What the parser adds around the mistake: a heading, the flag's own help, where more help is.
 _HEADING = re.compile(
     r"^(Required options|Value error|Parsing error|Invalid choice|Missing argument|"
-    r"Unrecognized options|Unrecognized arguments) (?=[A-Z])"
+    r"Unrecognized options|Unrecognized arguments) (?=[A-Z]|invalid)"
 )
 _TAIL = re.compile(r"\s*(Argument helptext:|For full helptext).*$")
 
@@ -151,15 +151,15 @@ def _run(verb: str, args: list[str]) -> int:
         _say(f"interverse {verb}: stopped", sys.stderr)
         return 130
     except (UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
-        told = _told(error, verb)
-        if told is None:
+        line = _error_line(error, verb)
+        if line is None:
             raise
-        _say(f"interverse {verb}: {told}", sys.stderr)
+        _say(f"interverse {verb}: {line}", sys.stderr)
         return 2
     return 0
 
 
-def _told(error: Exception, verb: str) -> str | None:
+def _error_line(error: Exception, verb: str) -> str | None:
     """Returns the line that tells a user's mistake; None for a defect of ours."""
     if isinstance(error, UsageError):
         return f"{error} See: interverse {verb} --help"
