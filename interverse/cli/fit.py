@@ -10,15 +10,8 @@ from typing import Annotated, Any
 
 import tyro
 
+from interverse.benchmarks.causalmbrl.fit_world import FitBudget, FitWorld, fit_world
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import missing_extra
-
-try:
-    from interverse.benchmarks.causalmbrl.fit_world import FitBudget, FitWorld, fit_world
-except ModuleNotFoundError as error:
-    if error.name in ("torch", "safetensors"):
-        raise missing_extra(error.name, "torch") from error
-    raise
 
 
 @dataclass(frozen=True, kw_only=True)
