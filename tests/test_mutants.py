@@ -59,7 +59,7 @@ MUTANTS = [
     ),
     Mutant(
         "steps of ended rows counted",
-        "protocols/tally.py",
+        "protocols/scorer.py",
         "        self._length += alive\n",
         "        self._length += 1\n",
         "tests/protocols/test_unit.py::test_rows_that_have_ended_count_no_more_steps",

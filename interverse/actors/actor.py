@@ -161,7 +161,7 @@ def apply(
     names = list(values)
     if not names or not len(worlds):
         return {}
-    asked = np.stack([_asked(values[name]) for name in names], axis=1)
+    asked = np.stack([_unmasked(values[name]) for name in names], axis=1)
     refused: dict[int, str] = {}
     for key in np.unique(asked, axis=0):
         rows = np.flatnonzero(np.all(asked == key, axis=1))
@@ -190,7 +190,7 @@ def between(space: Space, start: NDArray[Any], end: NDArray[Any], share: Any) ->
     return space.nearest((1.0 - share) * first + share * last)
 
 
-def _asked(rows: NDArray[Any]) -> NDArray[np.bool_]:
+def _unmasked(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Returns (n,): which rows are values and not masked."""
     masked = np.ma.getmaskarray(rows)
     return ~np.any(masked.reshape(len(masked), -1), axis=1)

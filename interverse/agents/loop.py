@@ -72,7 +72,7 @@ class Learning:
             while model.num_timesteps < steps:
                 self._until = self._until or min(model.num_timesteps + self._every, steps)
                 try:
-                    self._learn_piece(_Pace(show, stop))
+                    self._learn_piece(_ProgressCallback(show, stop))
                 except _StoppedError:
                     training_state.save(model, self._env, self._folder, self._until)
                     raise KeyboardInterrupt from None
@@ -81,7 +81,7 @@ class Learning:
                 self._until = None
                 training_state.save(model, self._env, self._folder, None)
 
-    def _learn_piece(self, pace: _Pace) -> None:
+    def _learn_piece(self, pace: _ProgressCallback) -> None:
         done = self._model.num_timesteps
         self._model.learn(
             (self._until or done) - done, callback=pace, reset_num_timesteps=done == 0
@@ -92,7 +92,7 @@ class _StoppedError(Exception):
     """The user asked for an end; model and worlds are at rest between two batches."""
 
 
-class _Pace(BaseCallback):
+class _ProgressCallback(BaseCallback):
     """Shows steps and returns while a model learns, and stops it between two batches."""
 
     def __init__(self, show: Callable[[int, float | None], None], stop: threading.Event) -> None:

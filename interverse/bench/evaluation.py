@@ -60,7 +60,7 @@ def _unit(protocol: Protocol) -> Callable[[], object]:
 
 
 def _bare(protocol: Protocol) -> Callable[[], object]:
-    """Returns the same episodes without tally: reset, intervene once, act and step."""
+    """Returns the same episodes without scoring: reset, intervene once, act and step."""
 
     def run() -> None:
         venv = make_vec(_TASK, ROWS, autoreset_mode="disabled", threads=1)

@@ -139,15 +139,15 @@ def _run(verb: str, args: list[str]) -> int:
         _say(f"interverse {verb}: stopped", sys.stderr)
         return 130
     except (UsageError, InterverseError, OSError, ModuleNotFoundError) as error:
-        told = _told(error, verb)
-        if told is None:
+        line = _error_line(error, verb)
+        if line is None:
             raise
-        _say(f"interverse {verb}: {told}", sys.stderr)
+        _say(f"interverse {verb}: {line}", sys.stderr)
         return 2
     return 0
 
 
-def _told(error: Exception, verb: str) -> str | None:
+def _error_line(error: Exception, verb: str) -> str | None:
     """Returns the line that tells a user's mistake; None for a defect of ours."""
     if isinstance(error, UsageError):
         return f"{error} See: interverse {verb} --help"

@@ -21,7 +21,7 @@ from interverse.reports.page import report
 from interverse.results import Results
 from interverse.rollouts import Episode, counterfactual, rollout
 from interverse.rollouts.video import episode_frames
-from interverse.worlds.rooms.actions import CLASS_NAMES
+from interverse.worlds.rooms import CLASS_NAMES
 
 try:
     import jinja2

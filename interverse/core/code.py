@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +17,6 @@ TRAIN_FILE = "train.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _LIBRARIES = ("dm_control", "mujoco", "mujoco-warp", "numpy", "torch")
 _CODE = "code"
-_FREE = (_CODE, "steps")  # a run may be given more steps
 
 
 @cache
@@ -55,6 +54,43 @@ def different(one: Any, other: Mapping[str, Any]) -> list[str]:
     return sorted(n for n in one.keys() | other.keys() if one.get(n) != other.get(n))
 
 
+def claim_file(
+    file: Path,
+    identity: Mapping[str, Any],
+    what: str,
+    *,
+    free: Collection[str] = (),
+    keeps_history: bool = False,
+    allow_other_code: bool = False,
+) -> bool:
+    """Writes into a folder's file whose it is, with its code, or raises if it is another's.
+
+    Args:
+        file: a JSON file of the folder.
+        identity: what the folder is tied to, as JSON.
+        what: what it holds, for the message.
+        free: names of the identity that may change.
+        keeps_history: write down the code of every start with other code than before, in order.
+        allow_other_code: go on with what other code or libraries began.
+
+    Returns:
+        Whether it had been begun before.
+    """
+    mine, codes, begun = code_identity(), [], file.exists()
+    if begun:
+        held = read_json_object(file)
+        code = held.pop(_CODE, None)
+        codes = code if isinstance(code, list) else [code]
+        _check_owner(file.parent, held, identity, what, free, partly=allow_other_code)
+        if codes[-1:] != [mine] and not allow_other_code:
+            _refuse_other_code(file.parent, codes[-1] if codes else None, mine)
+    if keeps_history:
+        write_json(file, {**identity, _CODE: codes if codes[-1:] == [mine] else [*codes, mine]})
+    elif not begun:
+        write_json(file, {**identity, _CODE: mine})
+    return begun
+
+
 def claim_run(folder: Path, config: Mapping[str, Any], *, allow_other_code: bool = False) -> None:
     """Marks a folder as a training run's, with its code; another run's is left alone.
 
@@ -64,30 +100,38 @@ def claim_run(folder: Path, config: Mapping[str, Any], *, allow_other_code: bool
         config: what tells the run from others, as JSON; more steps may be asked for.
         allow_other_code: go on with what other code or libraries began.
     """
-    file, mine = folder / TRAIN_FILE, code_identity()
-    begun: list[Any] = []
-    if file.exists():
-        held = read_json_object(file)
-        begun = held.get(_CODE) if isinstance(held.get(_CODE), list) else [None]  # type: ignore[assignment]
-        names = [name for name in different(held, config) if name not in _FREE]
-        if allow_other_code:  # other code may have written less about the same run
-            names = [name for name in names if name in held]
-        if names:
-            shown = ", ".join(f"{n} {held.get(n)!r} there, {config.get(n)!r} here" for n in names)
-            raise InvalidValueError(
-                explain(
-                    f"{folder} holds another run: {shown}",
-                    fix="Choose another folder, or delete that one",
-                )
+    claim_file(
+        folder / TRAIN_FILE,
+        config,
+        "run",
+        free=("steps",),
+        keeps_history=True,
+        allow_other_code=allow_other_code,
+    )
+
+
+def _check_owner(
+    folder: Path,
+    held: Mapping[str, Any],
+    identity: Mapping[str, Any],
+    what: str,
+    free: Collection[str],
+    *,
+    partly: bool,
+) -> None:
+    """Raises if a folder is another's; `partly`: the other code may have written less of it."""
+    names = [n for n in different(held, identity) if n not in free and (n in held or not partly)]
+    if names:
+        shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in names)
+        raise InvalidValueError(
+            explain(
+                f"{folder} holds another {what}: {shown}",
+                fix="Choose another folder, or delete that one",
             )
-        if begun[-1:] != [mine] and not allow_other_code:
-            refuse_other_code(folder, begun[-1] if begun else None, mine)
-    if begun[-1:] != [mine]:
-        begun = [*begun, mine]
-    write_json(file, {**config, _CODE: begun})
+        )
 
 
-def refuse_other_code(folder: Path, held: Any, mine: Mapping[str, str]) -> None:
+def _refuse_other_code(folder: Path, held: Any, mine: Mapping[str, str]) -> None:
     """Raises: a folder was begun with other code than this."""
     raise InvalidValueError(
         explain(

@@ -18,9 +18,8 @@ from typing import Any, final
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
-
-Array = Any  # a NumPy array or a Torch tensor
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

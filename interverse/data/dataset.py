@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
-from interverse.data.schema import Array, GridScene, Header, variable_at
+from interverse.data.schema import GridScene, Header, variable_at
 from interverse.data.store import read_dataset, read_pixels
 from interverse.scm.graph import CausalGraph
 from interverse.sim.raster import SIZE

@@ -200,7 +200,7 @@ def _play(config: Collect, unit: range, *, images: bool) -> dict[str, Any]:
     )
     world.reset(everyone, noise, {})
     values = {value_path(name): _numpy(world.read(name)) for name in world.variables}
-    film = _Film(world, images=images)
+    film = _FrameRecorder(world, images=images)
     actions = np.empty((len(unit), config.steps), dtype=np.int64)
     rewards = np.empty((len(unit), config.steps))
     for t in range(config.steps):
@@ -240,7 +240,7 @@ def _act(world: World, noise: Noise) -> NDArray[np.int64]:
 
 
 @final
-class _Film:
+class _FrameRecorder:
     """Frames as they come: scenes where the world tells them, else pictures."""
 
     def __init__(self, world: World, *, images: bool) -> None:

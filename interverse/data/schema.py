@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse._version import __version__
+from interverse.core.arrays import Array
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.sim import raster
 
-Array = Any  # a NumPy array or a Torch tensor
 FORMAT = "interverse-dataset-1"
 MOST_EPISODES = 10_000_000  # of one data set
 _VALUES = "values/"

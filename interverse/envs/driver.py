@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Protocol, final
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InterventionError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
@@ -24,7 +24,7 @@ from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
 from interverse.envs.values import FirstWorld, HostValues, WorldValues, to_numpy
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
-from interverse.worlds.world import Array, Index, Observation, World, changed_options
+from interverse.worlds.world import Index, Observation, World, changed_options
 
 _NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 
@@ -250,10 +250,7 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            shared = type(score.info) is MappingProxyType  # of arrays that nobody can write to
-            info = dict(score.info)
-            if not shared:
-                info = {name: np.array(value) for name, value in info.items()}
+            info = {name: np.array(value) for name, value in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

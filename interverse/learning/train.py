@@ -13,7 +13,6 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
-from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.code import claim_run
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.files.atomic import storage, write_json
@@ -21,10 +20,8 @@ from interverse.core.files.json_text import read_json
 from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
-from interverse.learning.network import layers_of
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
-from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
@@ -53,8 +50,6 @@ class DeviceTrain:
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
-        initial: a trained policy to begin with, one of the package's or a folder; "" for none.
-        renamed: objects of that policy's task by other names here.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -75,8 +70,6 @@ class DeviceTrain:
     brief: float = 0.75
     placed: float = 0.0
     plain: float = 0.1
-    initial: str = ""
-    renamed: dict[str, str] = field(default_factory=dict)
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -155,8 +148,6 @@ def learn(
     record = run_record(config, learner.arena)
     claim_run(config.out, record, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
-    if config.initial:
-        _adopt(config, learner)
     rounds = 0
 
     writer = _tensorboard(config.out, learner.steps)
@@ -187,17 +178,6 @@ def _tensorboard(folder: Path, steps: int) -> Any:
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(str(folder / "tensorboard"), purge_step=steps + 1 if steps else None)
-
-
-def _adopt(config: DeviceTrain, learner: DevicePpo) -> None:
-    """Begins with another run's policy, unless this run has learned already."""
-    learner.adopted = True
-    if not learner.steps:
-        shipped = config.initial in TRAINED
-        folder = trained_policy(config.initial) if shipped else Path(config.initial)
-        layout = learner.arena.layout
-        policy = ExportedPolicy.load(folder)
-        learner.begin_with(layers_of(policy, layout.slices, layout.width, config.renamed))
 
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:

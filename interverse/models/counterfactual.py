@@ -31,7 +31,7 @@ from interverse.models.ranking import ranks_among
 from interverse.models.trials import Scenes, in_contact
 from interverse.worlds.world import World
 
-Array = NDArray[np.generic]
+Shown = NDArray[np.generic]  # states or images
 
 
 @final
@@ -48,10 +48,10 @@ class Facts:
         altered: (N,) that object.
     """
 
-    scenes: Array
+    scenes: Shown
     actions: NDArray[np.int64]
-    outcomes: Array
-    twins: Array
+    outcomes: Shown
+    twins: Shown
     twin_actions: NDArray[np.int64]
     altered: NDArray[np.int64]
 
@@ -99,11 +99,11 @@ class CounterfactualScore:
 class CounterfactualRespondent(Protocol):
     """A model, a world or a rule that says what would have been."""
 
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Array]:
+    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
         """Returns the facts in the form it understands, and the truth in that form."""
         ...
 
-    def encode(self, shown: Array) -> Floats:
+    def encode(self, shown: Shown) -> Floats:
         """Returns (N, width) features of states or images, in which predictions are compared."""
         ...
 
@@ -129,11 +129,11 @@ class TrueWorld:
     def __init__(self, trials: CounterfactualTrials, *, noise: int = 1) -> None:
         self._scenes, self._values, self._noise = trials.scenes, trials.values, noise
 
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Array]:
+    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
         """Returns states."""
         return trials.states, trials.truth
 
-    def encode(self, shown: Array) -> Floats:
+    def encode(self, shown: Shown) -> Floats:
         """Returns one-hot states."""
         return np.eye(self._values)[shown].reshape(len(shown), -1)
 
@@ -146,7 +146,7 @@ class TrueWorld:
         fact = self._after(facts.scenes, facts.actions)
         return (fact != self._after(facts.twins, facts.twin_actions)).astype(float)
 
-    def _after(self, scenes: Array, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _after(self, scenes: Shown, actions: NDArray[np.int64]) -> NDArray[np.int64]:
         self._scenes.show(scenes)
         return self._scenes.act(actions, step=self._noise)
 
@@ -158,11 +158,11 @@ class CopyTheFact:
     def __init__(self, values: int) -> None:
         self._values = values
 
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Array]:
+    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
         """Returns states."""
         return trials.states, trials.truth
 
-    def encode(self, shown: Array) -> Floats:
+    def encode(self, shown: Shown) -> Floats:
         """Returns one-hot states."""
         return np.eye(self._values)[shown].reshape(len(shown), -1)
 
@@ -182,11 +182,11 @@ class ModelCounterfactual:
     def __init__(self, respondent: ModelRespondent) -> None:
         self._respondent = respondent
 
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Array]:
+    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
         """Returns images."""
         return trials.images, trials.truth_images
 
-    def encode(self, shown: Array) -> Floats:
+    def encode(self, shown: Shown) -> Floats:
         """Returns the model's encodings."""
         return self._respondent.encodings(shown)
 
@@ -238,7 +238,7 @@ def counterfactual_trials(world: World, *, seed: int) -> CounterfactualTrials:
     outcomes = scenes.after(drawn.states, drawn.actions)
     truth = scenes.after(drawn.twins, drawn.twin_actions)
 
-    def facts(show: Callable[[NDArray[np.int64]], Array]) -> Facts:
+    def facts(show: Callable[[NDArray[np.int64]], Shown]) -> Facts:
         return Facts(
             scenes=show(drawn.states),
             actions=drawn.actions,
@@ -298,7 +298,7 @@ def _blocks(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
     return _Drawn(states, actions, twins, actions, altered)
 
 
-def _same(shown: Array) -> NDArray[np.int64]:
+def _same(shown: Shown) -> NDArray[np.int64]:
     """Returns (N,) numbers, equal where two states or images are."""
     rows = np.ascontiguousarray(shown).reshape(len(shown), -1)
     keys = rows.view([("", rows.dtype)] * rows.shape[1]) if rows.shape[1] < 64 else None

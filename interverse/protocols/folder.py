@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interverse.core.code import code_identity, different, refuse_other_code
+from interverse.core.code import claim_file
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
@@ -25,7 +25,13 @@ def claim(folder: Path, identity: Mapping[str, Any], *, allow_other_code: bool) 
         identity: what the folder is tied to.
         allow_other_code: go on with what other code or libraries began.
     """
-    begun = tie(folder / RUN_FILE, identity, "evaluation", allow_other_code=allow_other_code)
+    begun = claim_file(
+        folder / RUN_FILE,
+        identity,
+        "evaluation",
+        free=("version",),  # the code says more
+        allow_other_code=allow_other_code,
+    )
     if begun and not record.is_known(identity):
         raise InvalidValueError(
             explain(
@@ -36,40 +42,6 @@ def claim(folder: Path, identity: Mapping[str, Any], *, allow_other_code: bool) 
                 "whenever the policy changes",
             )
         )
-
-
-def tie(file: Path, identity: Mapping[str, Any], what: str, *, allow_other_code: bool) -> bool:
-    """Writes into a folder's file whose it is, or raises if another's name stands there.
-
-    Args:
-        file: a JSON file of the folder.
-        identity: what the folder is tied to.
-        what: what it holds, for the message.
-        allow_other_code: go on with what other code or libraries began.
-
-    Returns:
-        Whether it had been begun before.
-    """
-    mine = {**identity, "code": code_identity()}
-    if not file.exists():
-        write_json(file, mine)
-        return False
-    held = read_json_object(file)
-    code = held.pop("code", {})
-    if "version" in identity:
-        held["version"] = identity["version"]  # the code says more
-    if held != dict(identity):
-        names = different(held, identity)
-        shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in names)
-        raise InvalidValueError(
-            explain(
-                f"{file.parent} holds another {what}: {shown}",
-                fix="Choose another folder, or delete that one",
-            )
-        )
-    if code != mine["code"] and not allow_other_code:
-        refuse_other_code(file.parent, code, mine["code"])
-    return True
 
 
 def file_hash(path: Path) -> str:

@@ -43,14 +43,14 @@ def train_and_evaluate(config: TrainAndEvaluate, *, progress: bool = False) -> P
     started again ends with the file of an unbroken one.
     """
     select_protocols(config.task, config.evaluate_protocols)  # a mistake shows before any work
-    watcher = _Examiner(config) if config.evaluate_episodes else None
+    watcher = _CheckpointScorer(config) if config.evaluate_episodes else None
     folder = train(config, watcher=watcher, progress=progress)
     write_json(config.out / COMMAND_FILE, {"command": command()})
     return folder
 
 
 @final
-class _Examiner:
+class _CheckpointScorer:
     """Scores the policy at every checkpoint; each one's scores are a file of their own."""
 
     def __init__(self, config: TrainAndEvaluate) -> None:

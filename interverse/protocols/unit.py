@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from interverse.envs import make_vec
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
-from interverse.protocols.tally import Tally
+from interverse.protocols.scorer import EpisodeScorer
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import unpacked_policy
@@ -81,23 +81,23 @@ def play(
         observation, _ = venv.reset(seed=[unit.seed] * count, options=begin)
         actor = FixedBatchPolicy(as_policy(policy, world), numbers % ROWS, ROWS)
         actor.reset(np.ones(count, dtype=bool), unit.seed + (numbers << 32))
-        tally = Tally(driver, unit.metrics, given)
+        scorer = EpisodeScorer(driver, unit.metrics, given)
         everyone = np.arange(count)
         for step in range(world.max_steps):
             if step in unit.protocol.at:
-                tally.intervened(unit.protocol.apply(driver, everyone[~tally.done]), step)
+                scorer.intervened(unit.protocol.apply(driver, everyone[~scorer.done]), step)
                 observation = world.observe()
             if look is not None:
                 look(world, step)
             action = actor(observation)
-            tally.before(observation, action)
+            scorer.before(observation, action)
             observation, *result = venv.step(action)
-            tally.after(*result)
-            if tally.done.all():
+            scorer.after(*result)
+            if scorer.done.all():
                 break
-        tally.before(observation, None)
+        scorer.before(observation, None)
         if look is not None:
             look(world, step + 1)
-        return tally.rows(unit.task, unit.protocol, unit.seed, numbers)
+        return scorer.rows(unit.task, unit.protocol, unit.seed, numbers)
     finally:
         venv.close()

@@ -33,7 +33,7 @@ from interverse.envs.make import check_options
 from interverse.metrics import bootstrap
 from interverse.protocols.factors import Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
-from interverse.protocols.tally import Tally
+from interverse.protocols.scorer import EpisodeScorer
 from interverse.protocols.unit import ROWS
 from interverse.results.schema import SCORES
 from interverse.results.tables import interval_rng
@@ -315,17 +315,17 @@ class _Replays:
         world = self._driver.world
         actor = FixedBatchPolicy(as_policy(self._policy, world), numbers % ROWS, ROWS)
         actor.reset(np.ones(len(numbers), dtype=bool), self._seed + (numbers << 32))
-        tally = Tally(self._driver, (), {})
-        tally.intervened(refused, 0)
+        scorer = EpisodeScorer(self._driver, (), {})
+        scorer.intervened(refused, 0)
         observation = world.observe()
         for _ in range(world.max_steps):
             action = actor(observation)
-            tally.before(observation, action)
+            scorer.before(observation, action)
             observation, *result = self._venv.step(action)
-            tally.after(*result)
-            if tally.done.all():
+            scorer.after(*result)
+            if scorer.done.all():
                 break
-        return tally.rows(self._task, _PROTOCOL, self._seed, numbers)
+        return scorer.rows(self._task, _PROTOCOL, self._seed, numbers)
 
     def attribution(self, factors: Factors, metric: str | None) -> Attribution:
         """Returns what is known so far."""

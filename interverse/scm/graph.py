@@ -96,8 +96,18 @@ class CausalGraph(nx.DiGraph):
 
     def effects_now(self, name: str) -> set[str]:
         """Returns the variables of the same time slice that follow at once from this one."""
-        inside = self.subgraph(n for n in self if not n.endswith(NEXT))
-        return set(nx.descendants(inside, name))
+        return self._reached({name}, at_once=True) - {name}
+
+    def _reached(self, starts: Iterable[str], *, at_once: bool = False) -> set[str]:
+        """Returns the ends of all paths from some nodes; `at_once`: within this time slice."""
+        found: set[str] = set()
+        waiting = list(starts)
+        while waiting:
+            for child in self.successors(waiting.pop()):
+                if child not in found and not (at_once and child.endswith(NEXT)):
+                    found.add(child)
+                    waiting.append(child)
+        return found
 
     def twins(self, name: str) -> set[str]:
         """Returns the other descriptions of the thing that this variable describes."""
@@ -126,9 +136,9 @@ class CausalGraph(nx.DiGraph):
             if not frontier - reached:
                 break
             reached |= frontier
-            steps = {now(n) for start in frontier for n in nx.descendants(self, start)}
-            frontier = steps | {n for start in steps for n in self.effects_now(start)}
-        loops = any(now(n) == name for start in reached for n in nx.descendants(self, start))
+            steps = {now(n) for n in self._reached(frontier)}
+            frontier = steps | self._reached(steps, at_once=True)
+        loops = name in map(now, self._reached(reached))
         return reached if loops else reached - {name}
 
     def adjacency_matrix(self, order: Sequence[str]) -> NDArray[np.int64]:

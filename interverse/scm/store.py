@@ -16,10 +16,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import KINDS, Binding, Kind, Variable
 
-Array = Any  # a NumPy array or a Torch tensor
 Index = NDArray[np.int64]
 Rows = dict[str, Array]  # values of some worlds by key, (n, ...) each
 Edit = tuple[Binding, Array]  # where, and one row of values per world

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InterverseError
 from interverse.core.registry import Entry, Registry
 from interverse.scm.variable import Binding, Variable
@@ -24,7 +25,6 @@ from interverse.sim.inertia import ScaledInertia, Solid
 if TYPE_CHECKING:
     from interverse.sim.shapes import Shape
 
-Array = Any  # a NumPy array or a Torch tensor
 Index = NDArray[np.int64]
 Names = Sequence[str]
 State = dict[str, Array]

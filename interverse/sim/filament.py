@@ -117,7 +117,7 @@ class Painter:
 
 
 @final
-class Easel:
+class FilamentCanvas:
     """The model in Filament now: a second one beside it makes its pictures fail."""
 
     def __init__(self) -> None:
@@ -133,9 +133,9 @@ class Easel:
 
 
 @functools.cache
-def easel() -> Easel:
-    """Returns the easel of this process."""
-    return Easel()
+def shared_canvas() -> FilamentCanvas:
+    """Returns the canvas of this process."""
+    return FilamentCanvas()
 
 
 @functools.cache

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from array_api_compat import array_namespace
 
-Array = Any  # a NumPy array or a Torch tensor
+from interverse.core.arrays import Array
 
 
 @final

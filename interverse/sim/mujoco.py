@@ -17,7 +17,7 @@ import numpy as np
 from mujoco import batch as mujoco_batch
 from numpy.typing import NDArray
 
-from interverse.core.arrays import as_rows, batch_ids, cross, giver, inverse, rotate, unit
+from interverse.core.arrays import Array, as_rows, batch_ids, cross, giver, inverse, rotate, unit
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
 from interverse.sim.elements import (
@@ -29,17 +29,7 @@ from interverse.sim.elements import (
     find_bodies,
     find_rule,
 )
-from interverse.sim.engine import (
-    Array,
-    Edit,
-    Engine,
-    Index,
-    Names,
-    Picture,
-    Scene,
-    SimulationError,
-    State,
-)
+from interverse.sim.engine import Edit, Engine, Index, Names, Picture, Scene, SimulationError, State
 from interverse.sim.fields import Fields
 from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes

@@ -7,13 +7,13 @@ and Torch tensors.
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-Array = Any  # a NumPy array or a Torch tensor
+from interverse.core.arrays import Array
 
 GRID = 5
 CELL = 10

@@ -124,7 +124,7 @@ class DrawingStage:
         drawn = studio().run(self, lambda: self._draw(edits, qpos, size, rest))
         if not painted:
             return drawn
-        painter = filament.easel().painter(self._model, self._shadowless)
+        painter = filament.shared_canvas().painter(self._model, self._shadowless)
         return replace(drawn, rgb=painter.paint(self._data, self._scene, size))
 
     def _draw(

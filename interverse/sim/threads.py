@@ -79,7 +79,7 @@ def drawing_thread(number: int = 0) -> DrawingThread:
 
 
 @final
-class Crew:
+class DrawingPool:
     """Drawing threads that share numbered work: the same thread has the same numbers, always."""
 
     def __init__(self, size: int) -> None:
@@ -92,7 +92,7 @@ class Crew:
     def each(self, call: Callable[[int], object], numbers: Sequence[int]) -> None:
         """Makes a call for each number and waits for all; the first thread's error is raised.
 
-        Numbers of one thread are done in turn, those of others beside it; a crew of one works in
+        Numbers of one thread are done in turn, those of others beside it; a pool of one works in
         the caller's thread.
         """
         if self.size == 1:

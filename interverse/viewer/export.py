@@ -21,7 +21,7 @@ from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumEnv
 
 
-class Put(Actor):
+class SetValues(Actor):
     """Sets variables to values."""
 
     def __init__(self, values):
@@ -86,4 +86,4 @@ def as_python(session: Session) -> str:
 def _stage(step: int, values: dict[str, Any]) -> str:
     text = pprint.pformat(values, width=70, sort_dicts=False, compact=True)
     indented = text.replace("\n", "\n" + " " * 23)
-    return f"        Stage(actor=Put({indented}), step={step}),"
+    return f"        Stage(actor=SetValues({indented}), step={step}),"

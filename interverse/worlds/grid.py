@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from array_api_compat import array_namespace
 
+from interverse.core.arrays import Array
 from interverse.sim.raster import GRID
-
-Array = Any  # a NumPy array or a Torch tensor
 
 CELLS = GRID * GRID
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 
-Array = Any  # a NumPy array or a Torch tensor
 Colors = NDArray[np.float64]  # (entries, 3), rgb in 0..1
 
 _ENTRIES = 256

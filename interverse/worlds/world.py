@@ -17,6 +17,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
@@ -31,7 +32,6 @@ from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 if TYPE_CHECKING:
     from interverse.sim.shapes import Shape
 
-Array = Any  # a NumPy array or a Torch tensor
 Index = NDArray[np.int64]
 Refusals = Mapping[int, str]  # world index -> why its intervention was refused
 State = dict[str, Array]  # everything that makes later steps what they are, by name, (n, ...)

@@ -49,6 +49,7 @@ class Machine:
         self.batch.close()
         for env in self.singles:
             env.close()
+        del self.batch, self.singles  # Hypothesis keeps the machine until a garbage collection
 
     def run(self, program: list[tuple[Any, ...]]) -> None:
         """Starts anew and obeys; the first broken law fails."""

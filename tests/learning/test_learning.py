@@ -197,32 +197,6 @@ def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
 
 
-def test_a_run_may_begin_with_a_policy_of_another_task(tmp_path: Path) -> None:
-    from interverse.agents.policies import trained_policy
-    from interverse.learning.network import ActorCritic, difference_matrix, layers_of
-
-    policy = ExportedPolicy.load(trained_policy("picking_2"))
-    own = iv.make("trifinger/picking-v1").unwrapped.world.layout
-    env: Any = iv.make("trifinger/stacking2-v1")
-    layout, width = env.unwrapped.world.layout, env.observation_space.shape[0]
-    network = ActorCritic(difference_matrix(layout, width), 9, (256, 256))
-    network.observe(torch.randn(64, width) @ network.features)
-    network.adopt(layers_of(policy, layout, width, {"block_0": "block_1", "goal_0": "goal_1"}))
-    seen = torch.rand(5, width) * 2 - 1
-    mine = torch.zeros(5, len(policy.weights["obs.mean"]))
-    for name, columns in own.items():
-        there = name.replace("block_0", "block_1").replace("goal_0", "goal_1")
-        mine[:, columns] = seen[:, layout[there]]
-    wanted = policy.output(policy.prepare(mine)).numpy()
-    np.testing.assert_allclose(network.actor(network.prepare(seen)).detach(), wanted, atol=1e-3)
-    begun = {"initial": "pushing_2", "settings": PpoSettings(horizon=4, epochs=1, minibatches=1)}
-    run(tmp_path, 320, **begun)
-    with pytest.raises(InvalidValueError, match="holds another run"):
-        run(tmp_path, 320, **{**begun, "initial": ""})
-    with pytest.raises(InvalidValueError, match="the initial policy has layers"):
-        run(tmp_path / "other", 320, initial="pushing_2")
-
-
 def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:
     from interverse.cli.train import TrainCommand, train
 

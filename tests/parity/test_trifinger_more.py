@@ -310,7 +310,7 @@ def test_every_dense_term_the_reward_and_the_score(envs, sample):
         assert terms == pytest.approx(sample["terms"], abs=1e-7)
     assert now.fraction[0] == pytest.approx(sample["fractional_success"], abs=1e-8)
     assert bool(world.task.solved(now)[0]) == sample["success"]
-    reward = world._reward(before, now)[0]
+    reward = world._earned(before, now)[0]
     assert reward == pytest.approx(sample["reward"], rel=1e-7, abs=1e-6)
     achieved, _ = world.task.goal_arrays(now)
     assert achieved[0] == pytest.approx(sample["achieved"], abs=1e-8)

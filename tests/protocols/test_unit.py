@@ -7,7 +7,7 @@ import pytest
 
 from interverse.protocols import unit as units
 from interverse.protocols.protocol import Protocol
-from interverse.protocols.tally import Tally
+from interverse.protocols.scorer import EpisodeScorer
 from interverse.sim import SimulationError
 
 TASK = "tutorial/slider-v1"
@@ -46,11 +46,11 @@ def test_rows_that_have_ended_count_no_more_steps():
 
     venv = iv.make_vec(TASK, 2, autoreset_mode="disabled")
     venv.reset(seed=0)
-    tally = Tally(venv.driver, (), {})
+    scorer = EpisodeScorer(venv.driver, (), {})
     none, first = np.zeros(2, dtype=bool), np.array([True, False])
     for terminated in (none, first, none, none):
-        tally.after(np.array([-1.0, -1.0]), terminated, none, {"success": none})
-    one, other = tally.rows(TASK, Protocol(name="P0"), 0, np.arange(2))
+        scorer.after(np.array([-1.0, -1.0]), terminated, none, {"success": none})
+    one, other = scorer.rows(TASK, Protocol(name="P0"), 0, np.arange(2))
     assert (one["length"], one["return"]) == (2, -2.0)
     assert (other["length"], other["return"]) == (4, -4.0)
 

@@ -176,7 +176,7 @@ def test_tutorial(visit):
         person.press("Step")
         person.status(f"step {step} of 100")
     person.tab("Export")
-    text = person.page.get_by_text("Stage(actor=Put(").first
+    text = person.page.get_by_text("Stage(actor=SetValues(").first
     playwright.expect(text).to_contain_text(f"'gravity': {now:g}")
     person.press("Undo")
     person.tell("took back gravity and 3 steps")

@@ -69,7 +69,7 @@ class Dbc(Agent):
         return losses | {"model": foresight.detach(), "bisimulation": metric.detach()}
 
 
-class Guess(NamedTuple):
+class NextFeatures(NamedTuple):
     """A Gaussian over the next features, and the reward."""
 
     mean: Tensor
@@ -86,16 +86,16 @@ class LatentModel(nn.Module):
         width = sizes.features + sizes.actions
         self.layers = perceptron(width, 2 * sizes.features + 1, sizes.hidden, generator)
 
-    def forward(self, features: Tensor, actions: Tensor) -> Guess:
+    def forward(self, features: Tensor, actions: Tensor) -> NextFeatures:
         """Returns what comes next."""
         out = self.layers(torch.cat([features, actions], dim=1)).float()
         mean, raw = out[:, :-1].chunk(2, dim=1)
         low, high = _LOG_SPREAD
         log_spread = low + 0.5 * (high - low) * (torch.tanh(raw) + 1.0)
-        return Guess(mean, log_spread.exp(), out[:, -1:])
+        return NextFeatures(mean, log_spread.exp(), out[:, -1:])
 
 
-def model_loss(guess: Guess, rewards: Tensor, successors: Tensor) -> Tensor:
+def model_loss(guess: NextFeatures, rewards: Tensor, successors: Tensor) -> Tensor:
     """Returns the Gaussian's negative log likelihood (less a constant) and the reward's error."""
     distance = (successors - guess.mean) / guess.spread
     unlikely = (0.5 * distance**2 + guess.spread.log()).mean()
@@ -103,7 +103,7 @@ def model_loss(guess: Guess, rewards: Tensor, successors: Tensor) -> Tensor:
 
 
 def bisimulation_loss(
-    features: Tensor, rewards: Tensor, guess: Guess, others: Tensor, discount: float
+    features: Tensor, rewards: Tensor, guess: NextFeatures, others: Tensor, discount: float
 ) -> Tensor:
     """Returns the squared error of |z_i - z_j| as |r_i - r_j| + discount W2(P_i, P_j)."""
     apart = (features - features[others]).abs().sum(1)

@@ -15,7 +15,16 @@ from interverse.art.pictures.canvas import (
     places,
     ridge,
 )
-from interverse.art.pictures.skies import DAWN, DAY, DUSK, HAZE, Mood, mood, sky, sun
+from interverse.art.pictures.skies import (
+    DAWN,
+    DAY,
+    DUSK,
+    HAZE,
+    SkyColors,
+    random_sky_colors,
+    sky,
+    sun,
+)
 from interverse.art.textures import mix, palette, relief, smoothstep, spectral, turbulence
 from interverse.art.textures.fields import Colour, FloatArray
 
@@ -24,7 +33,7 @@ _TILE = 128  # pixels of a floor that is spread in perspective
 
 def mountains(rng: np.random.Generator, size: int) -> FloatArray:
     """Returns ranges behind ranges, the far ones pale, some with snow, hills or meadow in front."""
-    look, horizon = mood(rng), float(rng.uniform(0.5, 0.66))
+    look, horizon = random_sky_colors(rng), float(rng.uniform(0.5, 0.66))
     image = sky(rng, size, look, horizon)
     image = ranges(rng, image, look, horizon, tall=float(rng.uniform(0.12, 0.26)))
     if rng.random() < 0.6:
@@ -34,7 +43,7 @@ def mountains(rng: np.random.Generator, size: int) -> FloatArray:
 
 
 def ranges(
-    rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float, *, tall: float
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, horizon: float, *, tall: float
 ) -> FloatArray:
     """Returns the picture with three mountain ranges up to and below the horizon."""
     size = len(image)
@@ -91,7 +100,7 @@ def desert(rng: np.random.Generator, size: int) -> FloatArray:
 
 def field(rng: np.random.Generator, size: int) -> FloatArray:
     """Returns meadow, crops or ploughed land to the horizon, with hedges or hills beyond."""
-    look, horizon = mood(rng), float(rng.uniform(0.46, 0.6))
+    look, horizon = random_sky_colors(rng), float(rng.uniform(0.46, 0.6))
     image = sky(rng, size, look, horizon)
     if rng.random() < 0.35:
         image = sun(image, (horizon * 0.45, float(rng.uniform(0.2, 0.8))), 0.04, (1.0, 0.97, 0.85))
@@ -109,7 +118,7 @@ def field(rng: np.random.Generator, size: int) -> FloatArray:
 
 def road(rng: np.random.Generator, size: int) -> FloatArray:
     """Returns a road to the horizon with a dashed line, through a plain below mountains."""
-    look, horizon = mood(rng), float(rng.uniform(0.5, 0.6))
+    look, horizon = random_sky_colors(rng), float(rng.uniform(0.5, 0.6))
     image = ranges(rng, sky(rng, size, look, horizon), look, horizon, tall=0.12)
     tile = (earth.sand, plants.grass, earth.soil)[rng.integers(3)](rng, _TILE)
     image = ground(image, tile * look.light, horizon, near=3.0)
@@ -126,7 +135,9 @@ def road(rng: np.random.Generator, size: int) -> FloatArray:
     return lay(image, paint, (0.92, 0.90, 0.80))
 
 
-def hills(rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float) -> FloatArray:
+def hills(
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, horizon: float
+) -> FloatArray:
     """Returns the picture with two lines of soft hills on the horizon."""
     size = len(image)
     cover = 0.5 + 0.16 * spectral(rng, size, 2.0)
@@ -143,7 +154,9 @@ def _hedge(rng: np.random.Generator, size: int, horizon: float) -> FloatArray:
     return below(line, size) * (1 - below(np.full(size, horizon + 0.008), size))
 
 
-def _mesas(rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float) -> FloatArray:
+def _mesas(
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, horizon: float
+) -> FloatArray:
     size = len(image)
     clay: Colour = ((0.66, 0.34, 0.20), (0.72, 0.48, 0.30))[rng.integers(2)]
     strata = spectral(rng, size, 1.6, stretch=(1.0, 10.0))

@@ -12,7 +12,7 @@ from interverse.art.textures.fields import Colour, FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mood:
+class SkyColors:
     """The colours of a time of day."""
 
     zenith: Colour
@@ -23,7 +23,7 @@ class Mood:
     light: Colour  # of what the sun shines on
 
 
-DAY = Mood(
+DAY = SkyColors(
     zenith=(0.16, 0.36, 0.70),
     middle=(0.40, 0.60, 0.84),
     horizon=(0.78, 0.86, 0.92),
@@ -31,7 +31,7 @@ DAY = Mood(
     shade=(0.62, 0.66, 0.72),
     light=(1.0, 1.0, 0.95),
 )
-HAZE = Mood(
+HAZE = SkyColors(
     zenith=(0.50, 0.60, 0.70),
     middle=(0.70, 0.76, 0.80),
     horizon=(0.90, 0.90, 0.88),
@@ -39,7 +39,7 @@ HAZE = Mood(
     shade=(0.70, 0.71, 0.74),
     light=(0.95, 0.95, 0.92),
 )
-STORM = Mood(
+STORM = SkyColors(
     zenith=(0.26, 0.30, 0.36),
     middle=(0.44, 0.48, 0.53),
     horizon=(0.74, 0.74, 0.72),
@@ -47,7 +47,7 @@ STORM = Mood(
     shade=(0.22, 0.25, 0.30),
     light=(0.75, 0.78, 0.80),
 )
-DUSK = Mood(
+DUSK = SkyColors(
     zenith=(0.16, 0.20, 0.42),
     middle=(0.66, 0.38, 0.42),
     horizon=(0.98, 0.68, 0.34),
@@ -55,7 +55,7 @@ DUSK = Mood(
     shade=(0.36, 0.24, 0.36),
     light=(0.85, 0.62, 0.50),
 )
-DAWN = Mood(
+DAWN = SkyColors(
     zenith=(0.34, 0.44, 0.66),
     middle=(0.76, 0.66, 0.72),
     horizon=(0.99, 0.84, 0.68),
@@ -63,7 +63,7 @@ DAWN = Mood(
     shade=(0.56, 0.50, 0.62),
     light=(0.95, 0.82, 0.76),
 )
-DARK = Mood(
+DARK = SkyColors(
     zenith=(0.02, 0.03, 0.10),
     middle=(0.07, 0.10, 0.24),
     horizon=(0.22, 0.26, 0.42),
@@ -73,12 +73,12 @@ DARK = Mood(
 )
 
 
-def mood(rng: np.random.Generator) -> Mood:
-    """Returns the mood of a landscape: mostly day."""
+def random_sky_colors(rng: np.random.Generator) -> SkyColors:
+    """Returns the colours of the sky over a landscape: mostly day."""
     return (DAY, HAZE, STORM, DAWN, DUSK)[rng.choice(5, p=[0.52, 0.16, 0.12, 0.12, 0.08])]
 
 
-def sky(rng: np.random.Generator, size: int, look: Mood, horizon: float) -> FloatArray:
+def sky(rng: np.random.Generator, size: int, look: SkyColors, horizon: float) -> FloatArray:
     """Returns a sky down to its horizon; below it the horizon's colour goes on."""
     rise = np.clip(1.0 - places(size) / horizon, 0, 1)  # 1 at the top, 0 at the horizon
     column = palette(rise ** float(rng.uniform(0.6, 1.0)), (look.horizon, look.middle, look.zenith))
@@ -163,7 +163,7 @@ def night(rng: np.random.Generator, size: int) -> FloatArray:
 
 
 def _glitter(
-    rng: np.random.Generator, image: FloatArray, horizon: float, column: float, look: Mood
+    rng: np.random.Generator, image: FloatArray, horizon: float, column: float, look: SkyColors
 ) -> FloatArray:
     size = len(image)
     start = int(horizon * size)

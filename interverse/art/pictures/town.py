@@ -6,7 +6,7 @@ import numpy as np
 
 from interverse.art.pictures import built
 from interverse.art.pictures.canvas import blend, ground, lay, mirror, places
-from interverse.art.pictures.skies import DARK, DAWN, DAY, DUSK, HAZE, Mood, sky
+from interverse.art.pictures.skies import DARK, DAWN, DAY, DUSK, HAZE, SkyColors, sky
 from interverse.art.textures import mix, palette, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
 
@@ -73,7 +73,7 @@ def interior(rng: np.random.Generator, size: int) -> FloatArray:
 
 
 def _tower(
-    rng: np.random.Generator, shape: tuple[int, int], look: Mood, lamps: float
+    rng: np.random.Generator, shape: tuple[int, int], look: SkyColors, lamps: float
 ) -> FloatArray:
     """Returns a front (rows, columns, 3) with windows, some of them lit."""
     rows, columns = shape

@@ -83,7 +83,7 @@ class Drifting:
 
 @final
 @dataclass(frozen=True, slots=True)
-class First:
+class FirstVideos:
     """The first few of some videos."""
 
     videos: Videos
@@ -139,7 +139,7 @@ def first(videos: Videos, count: int | None) -> Videos:
         return videos
     if count < 1:
         raise InvalidValueError(explain(f"count must be at least 1, got {count}"))
-    return First(videos, count)
+    return FirstVideos(videos, count)
 
 
 def bounce(step: int, length: int) -> int:

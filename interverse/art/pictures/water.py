@@ -15,7 +15,7 @@ from interverse.art.pictures.canvas import (
     ridge,
 )
 from interverse.art.pictures.land import ranges
-from interverse.art.pictures.skies import Mood, mood, sky
+from interverse.art.pictures.skies import SkyColors, random_sky_colors, sky
 from interverse.art.pictures.woods import trees
 from interverse.art.textures import mix, palette, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
@@ -25,7 +25,7 @@ _SEAS: tuple[Colour, ...] = ((0.06, 0.24, 0.34), (0.08, 0.34, 0.38), (0.12, 0.22
 
 def lake(rng: np.random.Generator, size: int) -> FloatArray:
     """Returns a lake below mountains or a forest, with their image in it."""
-    look, horizon = mood(rng), float(rng.uniform(0.5, 0.62))
+    look, horizon = random_sky_colors(rng), float(rng.uniform(0.5, 0.62))
     image = sky(rng, size, look, horizon)
     if rng.random() < 0.7:
         image = ranges(rng, image, look, horizon, tall=float(rng.uniform(0.10, 0.18)))
@@ -39,7 +39,7 @@ def lake(rng: np.random.Generator, size: int) -> FloatArray:
 
 def coast(rng: np.random.Generator, size: int) -> FloatArray:
     """Returns the sea with waves, a beach with surf in front, sometimes a headland."""
-    look, horizon = mood(rng), float(rng.uniform(0.42, 0.56))
+    look, horizon = random_sky_colors(rng), float(rng.uniform(0.42, 0.56))
     image = sky(rng, size, look, horizon)
     if rng.random() < 0.6:
         image = _headland(rng, image, look, horizon)
@@ -49,7 +49,9 @@ def coast(rng: np.random.Generator, size: int) -> FloatArray:
     return image
 
 
-def _sea(rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float) -> FloatArray:
+def _sea(
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, horizon: float
+) -> FloatArray:
     """Returns the picture with waves below the horizon: long ones near, a fine band far off."""
     size = len(image)
     near = spectral(rng, size, 2.0, stretch=(1.0, 3.0))
@@ -66,7 +68,9 @@ def _sea(rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float
     return over(image, np.full(size, horizon), water)
 
 
-def _beach(rng: np.random.Generator, image: FloatArray, look: Mood, shore: float) -> FloatArray:
+def _beach(
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, shore: float
+) -> FloatArray:
     size = len(image)
     sand = np.clip(1.15 * earth.sand(rng, 128), 0, 1) * look.light
     land = ground(image, sand, shore - 0.12, near=3.0)
@@ -82,7 +86,7 @@ def _beach(rng: np.random.Generator, image: FloatArray, look: Mood, shore: float
 
 
 def _headland(
-    rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, horizon: float
 ) -> FloatArray:
     size = len(image)
     at = float(rng.random())

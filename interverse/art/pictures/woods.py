@@ -15,7 +15,7 @@ from interverse.art.pictures.canvas import (
     places,
     ridge,
 )
-from interverse.art.pictures.skies import DAY, HAZE, Mood, mood, sky
+from interverse.art.pictures.skies import DAY, HAZE, SkyColors, random_sky_colors, sky
 from interverse.art.textures import mix, palette, relief, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
 
@@ -32,7 +32,7 @@ def forest(rng: np.random.Generator, size: int) -> FloatArray:
     """Returns a forest: its edge across a meadow, or its inside."""
     if rng.random() < 0.45:
         return _inside(rng, size)
-    look, horizon = mood(rng), float(rng.uniform(0.55, 0.68))
+    look, horizon = random_sky_colors(rng), float(rng.uniform(0.55, 0.68))
     image = sky(rng, size, look, horizon)
     image = trees(rng, image, look, horizon, tall=float(rng.uniform(0.22, 0.42)))
     tile = np.clip(1.2 * plants.grass(rng, _TILE), 0, 1) * look.light
@@ -40,7 +40,7 @@ def forest(rng: np.random.Generator, size: int) -> FloatArray:
 
 
 def trees(
-    rng: np.random.Generator, image: FloatArray, look: Mood, horizon: float, *, tall: float
+    rng: np.random.Generator, image: FloatArray, look: SkyColors, horizon: float, *, tall: float
 ) -> FloatArray:
     """Returns the picture with three rows of trees that stand on the horizon."""
     size = len(image)

@@ -41,7 +41,7 @@ class Trainer:
         Record(folder / "asked.json", asked(self.settings, row)).write()
         missing = [seed for seed in seeds if not _saved(folder, seed).exists()]
         if missing:
-            with self.clock.timed(f"{row.name}: training seeds {_told(missing)}"):
+            with self.clock.timed(f"{row.name}: training seeds {_joined_numbers(missing)}"):
                 self._train(row, materials, folder, missing)
         return {seed: Fitted.load(folder / f"seed-{seed}") for seed in seeds}
 
@@ -143,5 +143,5 @@ def _saved(folder: Path, seed: int) -> Path:
     return folder / f"seed-{seed}" / "model.json"
 
 
-def _told(seeds: Sequence[int]) -> str:
+def _joined_numbers(seeds: Sequence[int]) -> str:
     return ", ".join(str(seed) for seed in seeds)

@@ -94,10 +94,10 @@ def _orderings(content: Mapping[str, Any]) -> Grid:
     for gap in content["gaps"]:
         told = gap["id_minus_ood"]
         name = f"{gap['method']}: ID above OOD"
-        rows.append([name, gap["shift"], *(_told(told[r]) for r in RULES)])
+        rows.append([name, gap["shift"], *(_verdict_text(told[r]) for r in RULES)])
     for entry in content["orderings"]:
         name = f"{entry['better']} above {entry['worse']}"
-        rows.append([name, entry["shift"], *(_told(entry["ood"][r]) for r in RULES)])
+        rows.append([name, entry["shift"], *(_verdict_text(entry["ood"][r]) for r in RULES)])
     return rows
 
 
@@ -112,7 +112,7 @@ def _chosen(content: Mapping[str, Any]) -> Grid:
     rows: Grid = [["regulariser", "weight", "ID", "OOD", "gain in OOD"]]
     for entry in content["chosen"]:
         sets = [_spread(entry[s]) for s in ("ID", "OOD")]
-        rows.append([entry["method"], "chosen", *sets, _told(entry["gain"])])
+        rows.append([entry["method"], "chosen", *sets, _verdict_text(entry["gain"])])
         for point in entry["sweep"]:
             sets = [_spread(point[s]) for s in ("ID", "OOD", "gain")]
             rows.append([entry["method"], f"{point['weight']:g}", *sets])
@@ -123,7 +123,7 @@ def _spread(found: Mapping[str, Any]) -> str:
     return f"{found['mean']:.3f} +- {found['deviation']:.3f}"
 
 
-def _told(verdict: Mapping[str, Any]) -> str:
+def _verdict_text(verdict: Mapping[str, Any]) -> str:
     if "mean" not in verdict:
         return str(verdict["verdict"])
     ends = ""

@@ -48,7 +48,7 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
     clock = Clock(settings.time_limit)
     records: list[dict[str, Any]] = stored_records(settings.stored)
 
-    def everything() -> None:
+    def run_all() -> None:
         for seed in range(settings.seeds):
             for task in settings.task:
                 for curriculum in settings.curriculum:
@@ -56,7 +56,7 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
                     run = CausalWorldRun(task=task, curriculum=curriculum, seed=seed)
                     records.append(_one(run, settings, clock))
 
-    complete = True if settings.stored else clock.ends(everything)
+    complete = True if settings.stored else clock.ends(run_all)
     write_pages(settings.out, records)
     plain = [{k: v for k, v in record.items() if k != "rows"} for record in records]
     return {"complete": complete, "runs": plain}

@@ -71,8 +71,8 @@ def scored(found: Sequence[Mapping[str, Any]], protocol: str) -> Number | None:
     mean = interval(values[:, None], rng=rng)
     lost = generalisation_error_interval(base, values, rng=rng)
     return {
-        "return": _told(mean, 1.0),
-        "E_G": _told(lost, _PERCENT),
+        "return": _interval_entry(mean, 1.0),
+        "E_G": _interval_entry(lost, _PERCENT),
         "runs": len(tested),
         "episodes": int(sum(len(run) for run in tested)),
         "interval_over": "episodes" if single else "runs",
@@ -155,7 +155,7 @@ def schedule_cells() -> list[Number]:
     ]
 
 
-def _told(found: Interval, factor: float) -> dict[str, float | None]:
+def _interval_entry(found: Interval, factor: float) -> dict[str, float | None]:
     names = {"mean": found.estimate, "low": found.low, "high": found.high}
     return {
         name: None if np.isnan(value) else round(factor * float(value), 2)

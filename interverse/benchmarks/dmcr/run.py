@@ -36,7 +36,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _DmcrWork(settings, clock)
-    complete = clock.ends(work.everything)
+    complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
     if work.failures:
@@ -53,7 +53,7 @@ class _DmcrWork:
         self.settings, self.clock = settings, clock
         self.failures: dict[str, Exception] = {}
 
-    def everything(self) -> None:
+    def run_all(self) -> None:
         """Trains and tests all that is not done yet."""
         for seed in range(self.settings.sizes().runs):
             for variant in self.settings.variants():
@@ -66,7 +66,7 @@ class _DmcrWork:
                     self.failures[f"{variant.name} seed {seed}"] = error
 
     def _one(self, variant: DmcrVariant, seed: int) -> None:
-        record = Record(row_file(self.settings.out, variant, seed), self._asked(variant, seed))
+        record = Record(row_file(self.settings.out, variant, seed), self._row_key(variant, seed))
         record.write()  # so that other settings are refused before they cost anything
         policy = self._trained(variant, seed)
         if "evaluations" not in record.content:
@@ -77,7 +77,7 @@ class _DmcrWork:
                 self.clock.check()
                 record.put(name, "return", self._tested(variant, seed, policy, name))
 
-    def _asked(self, variant: DmcrVariant, seed: int) -> dict[str, Any]:
+    def _row_key(self, variant: DmcrVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers; how many actors act does, the device does not."""
         config = self.settings.training(variant, seed).record()
         kept = ("task", "algorithm", "preset", "steps", "seed", "actors", "options", "hyper")

@@ -13,11 +13,12 @@ from typing import Any
 
 from interverse.cli.sweep.plan import SweepCell
 from interverse.cli.train import training
+from interverse.core.code import claim_file
 from interverse.core.errors import FileFormatError
 from interverse.core.files.atomic import remove_stale, scratch_folder, write_bytes, write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.protocols.evaluate import RESULT_FILE, evaluate
-from interverse.protocols.folder import file_hash, tie
+from interverse.protocols.folder import file_hash
 from interverse.rollouts.policy import load_policy
 
 CELL_FILE, FINISHED_FILE, FAILED_FILE = "cell.json", "finished.json", "failed.json"
@@ -28,7 +29,7 @@ _KEPT = ("policy/*", f"{SCORES}/{RESULT_FILE}", f"{SCORES}/index.json")
 def claim(cell: SweepCell, folder: Path, *, allow_other_code: bool) -> None:
     """Marks a folder as the cell's, or raises if it was begun as another or by other code."""
     identity = {"train": list(cell.train), "evaluate": list(cell.evaluate)}
-    tie(folder / CELL_FILE, identity, "cell", allow_other_code=allow_other_code)
+    claim_file(folder / CELL_FILE, identity, "cell", allow_other_code=allow_other_code)
 
 
 def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -> None:

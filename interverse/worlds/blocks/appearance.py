@@ -5,16 +5,13 @@ Pure functions over arrays with a leading world axis, on NumPy and Torch alike.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.rng import generator
 from interverse.worlds.palette import NEW_QUALITATIVE, QUALITATIVE
-
-Array = Any  # a NumPy array or a Torch tensor
 
 
 def intensity(weights: Array, uniforms: Array, spread: float | None) -> Array:

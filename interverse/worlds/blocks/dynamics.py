@@ -6,13 +6,10 @@ Pure functions over arrays with a leading world axis, on NumPy and Torch alike. 
 
 from __future__ import annotations
 
-from typing import Any
-
 from array_api_compat import array_namespace, device
 
+from interverse.core.arrays import Array
 from interverse.sim.raster import GRID
-
-Array = Any  # a NumPy array or a Torch tensor
 
 OFFSETS = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))
 DIRECTIONS = ("stays", "up", "right", "down", "left")  # their names

@@ -15,7 +15,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import converter, to_numpy
+from interverse.core.arrays import Array, converter, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
@@ -26,16 +26,7 @@ from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.blocks.variables import causal_graph, declare, name_of
 from interverse.worlds.grid import place
 from interverse.worlds.palette import shade, to_bytes
-from interverse.worlds.world import (
-    Array,
-    Index,
-    Observation,
-    Refusals,
-    Scenario,
-    Score,
-    State,
-    World,
-)
+from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State, World
 
 _STEPS = 100
 _ENLARGED = 5

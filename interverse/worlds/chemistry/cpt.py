@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-Array = Any  # a NumPy array or a Torch tensor
+from interverse.core.arrays import Array
+
 Family = Literal["orthogonal", "uniform"]
 FAMILIES: tuple[Family, ...] = ("orthogonal", "uniform")
 MOST_TABLE_ROWS = 2**14

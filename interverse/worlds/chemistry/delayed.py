@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from array_api_compat import array_namespace, device
 
+from interverse.core.arrays import Array
 from interverse.worlds.chemistry.cpt import Mechanisms, cumulative, first_layer_dense, pick
 from interverse.worlds.chemistry.dynamics import one_hot, reached_parents
 from interverse.worlds.palette import to_bytes
-
-Array = Any  # a NumPy array or a Torch tensor
 
 TOLERANCE = 25.0  # mean difference over red, green and blue below which two colours match
 _MEAN_EXTRA_DELAY = 3.0

@@ -7,14 +7,11 @@ their colours: nothing changes without a cause.
 
 from __future__ import annotations
 
-from typing import Any
-
 from array_api_compat import array_namespace, device
 
+from interverse.core.arrays import Array
 from interverse.sim.raster import GRID
 from interverse.worlds.chemistry.cpt import Mechanisms, sample
-
-Array = Any  # a NumPy array or a Torch tensor
 
 DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1))  # up, right, down, left, up and right
 

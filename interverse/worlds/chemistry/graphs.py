@@ -16,10 +16,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain, unknown
 from interverse.core.rng import Noise
 
-Array = Any  # a NumPy array or a Torch tensor
 Adjacency = NDArray[np.int64]  # (n, n); [i, j] = 1: j is a parent of i
 Edge = tuple[int, int]  # parent, child
 

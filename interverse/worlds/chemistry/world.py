@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import converter, to_numpy
+from interverse.core.arrays import Array, converter, to_numpy
 from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
@@ -20,7 +20,7 @@ from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
 from interverse.worlds.grid import place
 from interverse.worlds.palette import color_labels, painted, to_bytes
-from interverse.worlds.world import Array, Index, Observation, Refusals, Score, State, World
+from interverse.worlds.world import Index, Observation, Refusals, Score, State, World
 
 _STEPS = 100
 _ENLARGED = 5

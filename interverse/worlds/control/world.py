@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -19,13 +18,14 @@ from interverse.art.pictures import (
     folder_videos,
     procedural_videos,
 )
+from interverse.core.arrays import Array
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table, with_defaults
 from interverse.scm.store import Store
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
-from interverse.sim.threads import Crew, cores
+from interverse.sim.threads import DrawingPool, cores
 from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
@@ -51,7 +51,6 @@ from interverse.worlds.control.variables import (
 )
 from interverse.worlds.world import (
     NONE_REFUSED,
-    Array,
     Index,
     Refusals,
     Scenario,
@@ -83,8 +82,8 @@ class ControlWorld(World):
         self._distraction = _distraction(options)
         # Drawing is worth a thread; a step alone is shorter than handing it over.
         threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._crew, parts = Crew(threads), (options, self._gallery, self._distraction)
-        self._stages = [ControlStage(*parts, self._crew.thread_of(i)) for i in range(num_worlds)]
+        self._pool, parts = DrawingPool(threads), (options, self._gallery, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
         model = self._stages[0].physics.model
         shelves = self._gallery.shelves
         pictures = shelves["floor"], shelves["background"]
@@ -230,7 +229,7 @@ class ControlWorld(World):
             except PhysicsError as error:
                 failed[world] = error
 
-        self._crew.each(advance, list(rows))
+        self._pool.each(advance, list(rows))
         if failed:
             for stepped, mark in marks.items():
                 self._stages[stepped].undo(mark)
@@ -249,7 +248,7 @@ class ControlWorld(World):
             return self._states()
         kinds = self.options.kinds
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
-        self._crew.each(lambda world: self._stages[world].draw(), waiting)
+        self._pool.each(lambda world: self._stages[world].draw(), waiting)
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
 
@@ -308,7 +307,7 @@ class ControlWorld(World):
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
         names = self._look_names  # a look lasts: gathering it at every step cost most of one
-        look = self._store.cached("look", names, lambda: _shared(map(self.read, names), names))
+        look = self._store.cached("look", names, lambda: {name: self.read(name) for name in names})
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
 
     # --------------------------------------------------------------- snapshots
@@ -336,7 +335,7 @@ class ControlWorld(World):
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Returns a body that has fallen or flies, and cameras that look elsewhere."""
-        return (_fallen, _looking_around, _thrown)
+        return (_fallen, _looking_around, _thrown, _in_oil)
 
     def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
@@ -351,14 +350,6 @@ class ControlWorld(World):
         """Releases what the worlds draw with."""
         for stage in self._stages:
             stage.close()
-
-
-def _shared(values: Iterable[Array], names: Iterable[str]) -> Mapping[str, Array]:
-    """Returns values by name that every step may hand out: nobody can write to them."""
-    found = dict(zip(names, values, strict=True))
-    for value in found.values():
-        value.setflags(write=False)
-    return MappingProxyType(found)
 
 
 def _hidden(variable: Variable) -> Variable:
@@ -396,6 +387,13 @@ def _thrown(
 ) -> Iterator[tuple[str, Any]]:
     """Sets everything moving fast, so that weak damping shows."""
     yield "do", {"qvel": 5.0 * rng.standard_normal(values["qvel"].shape)}
+
+
+def _in_oil(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Fills the scene with something thick, so that wind shows."""
+    yield "do", {"dynamics/viscosity": rng.uniform(0.1, 1.0)}
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 
 from interverse.art.rooms.clutter import CLUTTER, painting
+from interverse.art.rooms.forms import Form, formed, own_form
 from interverse.art.rooms.furniture import FURNITURE
 from interverse.art.rooms.item import Item
 from interverse.art.rooms.objects import build_item
@@ -60,16 +61,17 @@ class Standing:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Thing:
-    """An item of a class and an instance, and its place by the plan."""
+    """An item of a class and an instance, its place by the plan, and its form if not its own."""
 
     cls: str
     instance: int
     pose: Pose
+    form: Form | None = None
 
     @property
     def item(self) -> Item:
         """The item itself."""
-        return made(self.cls, self.instance)
+        return item_of(self.cls, self.instance, self.form)
 
 
 @final
@@ -98,15 +100,23 @@ class Room:
 
 
 @functools.lru_cache(maxsize=512)
-def made(cls: str, instance: int) -> Item:
-    """Returns the item of a class and an instance."""
+def item_of(cls: str, instance: int, form: Form | None = None) -> Item:
+    """Returns the item of a class and an instance, in its own form or another."""
+    if form is not None:
+        return formed(item_of(cls, instance), form)
     return build_item(cls, generator(seed=instance, name=f"rooms/{cls}"))
 
 
 @functools.lru_cache(maxsize=512)
-def reach(cls: str, instance: int) -> Bounds:
+def form_of(cls: str, instance: int) -> Form:
+    """Returns the form that an instance has of itself."""
+    return own_form(item_of(cls, instance))
+
+
+@functools.lru_cache(maxsize=512)
+def reach(cls: str, instance: int, form: Form | None = None) -> Bounds:
     """Returns the box an item needs in its own frame, whatever its state."""
-    item = made(cls, instance)
+    item = item_of(cls, instance, form)
     states = [{}, {"open": 0.4}, {"open": 1.0}, {"broken": 1.0}, {"on": 1.0}]
     low, high = union(*(item.bounds(state) for state in states))
     if item.stand != "wall":  # what dips below its foot when wide open lies on what it stands on
@@ -115,9 +125,9 @@ def reach(cls: str, instance: int) -> Bounds:
 
 
 @functools.lru_cache(maxsize=512)
-def foot(cls: str, instance: int) -> Bounds:
+def footprint(cls: str, instance: int) -> Bounds:
     """Returns the box of an item that must lie on a top: closed, and most of its shards."""
-    item = made(cls, instance)
+    item = item_of(cls, instance)
     shards = item.bounds({"broken": 1.0})
     return union(item.bounds(), (0.8 * shards[0], 0.8 * shards[1]))
 
@@ -176,7 +186,7 @@ def place_item(room: Room, index: int, cls: str, instance: int) -> Pose | None:
     for thing in others:
         taken.add(thing.pose.bounds(reach(thing.cls, thing.instance)))
     rng = generator(seed=room.seed, name=f"rooms/place/{index}/{cls}", step=instance)
-    item, own = made(cls, instance), reach(cls, instance)
+    item, own = item_of(cls, instance), reach(cls, instance)
     old = room.things[index] if index < len(room.things) else None
     if old is not None and old.item.stand == item.stand and taken.free(old.pose.bounds(own)):
         return old.pose
@@ -212,7 +222,7 @@ def _openings(
     found = [Opening(door_wall, rng.uniform(-span, span), 0.85, 0.0, 2.02)]
     others = [wall for wall in range(4) if wall != door_wall]
     rng.shuffle(others)
-    blinds = [made(cls, instance).size for cls, instance in wanted if cls == "Blinds"]
+    blinds = [item_of(cls, instance).size for cls, instance in wanted if cls == "Blinds"]
     for number, wall in enumerate(others[: int(rng.integers(1, 3))]):
         width, low, high = (
             rng.uniform(0.9, 1.5),
@@ -247,11 +257,11 @@ def _place_large(
 ) -> None:
     """Places what stands on the floor or hangs on a wall, the largest first."""
     numbered = [(i, cls, instance) for i, (cls, instance) in enumerate(wanted)]
-    large = [n for n in numbered if made(n[1], n[2]).stand in ("floor", "wall")]
-    large.sort(key=lambda n: -float(np.prod(made(n[1], n[2]).size)))
+    large = [n for n in numbered if item_of(n[1], n[2]).stand in ("floor", "wall")]
+    large.sort(key=lambda n: -float(np.prod(item_of(n[1], n[2]).size)))
     for i, cls, instance in large:
         own = reach(cls, instance)
-        if made(cls, instance).stand == "wall":
+        if item_of(cls, instance).stand == "wall":
             pose = _hung(rng, taken, cls, own, openings)
         else:
             pose = against_wall(rng, taken, own, tries=80)
@@ -327,7 +337,7 @@ def _place_small(
     order = list(tops)
     rng.shuffle(order)
     for i, (cls, instance) in enumerate(wanted):
-        if made(cls, instance).stand in ("floor", "wall"):
+        if item_of(cls, instance).stand in ("floor", "wall"):
             continue
         pose = _on_tops(rng, taken, order, cls, instance)
         if pose is not None:
@@ -338,7 +348,7 @@ def _place_small(
 def _on_tops(
     rng: Rng, taken: Occupancy, tops: list[PlacedTop], cls: str, instance: int
 ) -> Pose | None:
-    item, own, under = made(cls, instance), reach(cls, instance), foot(cls, instance)
+    item, own, under = item_of(cls, instance), reach(cls, instance), footprint(cls, instance)
     work = [top for top in tops if top.top.counter]
     order = work + [top for top in tops if not top.top.counter] if item.stand == "counter" else tops
     for place in order:

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import copy_of, namespace, to_numpy
+from interverse.core.arrays import Array, copy_of, namespace, to_numpy
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table
@@ -28,7 +28,11 @@ from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_c
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
-from interverse.worlds.trifinger.pictures import Photographer
+from interverse.worlds.trifinger.pictures import (
+    BatchPhotographer,
+    Photographer,
+    PictureObservations,
+)
 from interverse.worlds.trifinger.rewards import Instant, Targets, bounds, sparse, total
 from interverse.worlds.trifinger.robot import RobotControl, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import ArenaScene
@@ -50,10 +54,16 @@ from interverse.worlds.trifinger.variables import (
     robot_variables,
     success_variable,
 )
-from interverse.worlds.world import Array, Index, Refusals, Scenario, Score, State, World
+from interverse.worlds.world import Index, Refusals, Scenario, Score, State, World
 
-_GOALS = ("goal/position", "goal/orientation", "goal/size", "goal/used")
-_SIZES = ("block/size", "block/used")
+_HELD = (  # while time passes: goals, and the sizes of blocks
+    "goal/position",
+    "goal/orientation",
+    "goal/size",
+    "goal/used",
+    "block/size",
+    "block/used",
+)
 _WAIT = "robot/command_wait"
 _COMMAND_KEYS = (
     COMMANDS,
@@ -117,9 +127,9 @@ class TriFinger(World):
         self._share = task.fractional_weight if share is None else float(share)
         self._step_time = options.step_time
         self._seconds, self.max_steps = episode_length(task, self.scene, options)
-        self.reward_range = (-np.inf, np.inf)
+        self.reward_range, self._earned = (-np.inf, np.inf), self._dense_reward
         if options.sparse_reward:
-            self.reward_range = (0.0, options.step_time)
+            self.reward_range, self._earned = (0.0, options.step_time), self._sparse_reward
 
     def _declare_spaces(self, declared: Mapping[str, Variable]) -> None:
         options, task, scene = self.options, self.task, self.scene
@@ -171,7 +181,7 @@ class TriFinger(World):
             store=self._store,
             seconds=self._seconds,
             values=ValuesOf(self, slice(None)),
-            photographer=self._quick_photographer,
+            photographer=self._pictures,
             asarray=self._physics.asarray,
         )
         self._observer = Observer(self.task, self.scene, self.options, source)
@@ -265,8 +275,7 @@ class TriFinger(World):
 
     def _gather(self) -> Instant:
         store, rows = self._store, self._store.rows
-        goals = store.cached("goals", _GOALS, lambda: goals_of(rows))
-        size = store.cached("sizes", _SIZES, lambda: present(rows, "block"))
+        goals, size = store.cached("held", _HELD, lambda: (goals_of(rows), present(rows, "block")))
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
         tips = tip_positions(rows["joint_positions"], rows["robot/height"])
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
@@ -290,15 +299,17 @@ class TriFinger(World):
         rows[CLOCK][where] += 1
         rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
         self._instant = now = self._gather()
-        rows[REWARD][where] = self._reward(before, now)[where]
+        rows[REWARD][where] = self._earned(before, now)[where]
 
-    def _reward(self, before: Instant, now: Instant) -> Array:
+    def _dense_reward(self, before: Instant, now: Instant) -> Array:
         """Returns what a step earned, (N,), given its two ends."""
-        task, mended, seconds = self.task, self.options.mended_reward, self._step_time
-        if self.options.sparse_reward:
-            return sparse(task.solved(now), seconds)
+        task, mended = self.task, self.options.mended_reward
         terms = task.terms(before, now, mended=mended) if self._weights else ()
-        return total(terms, self._weights, task.bonus(now, mended=mended), self._share, seconds)
+        bonus = task.bonus(now, mended=mended)
+        return total(terms, self._weights, bonus, self._share, self._step_time)
+
+    def _sparse_reward(self, before: Instant, now: Instant) -> Array:
+        return sparse(self.task.solved(now), self._step_time)
 
     def _command(self, actions: Array, where: Any) -> Array:
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
@@ -441,9 +452,13 @@ class TriFinger(World):
             self._photographer = Photographer(self._physics.model, self.scene, self._store)
         return self._photographer
 
-    def _quick_photographer(self) -> Photographer:
-        model, shadows = self._physics.model, self.options.shadows
-        return Photographer(model, self.scene, self._store, quick=True, shadows=shadows)
+    def _pictures(self) -> PictureObservations | BatchPhotographer:
+        """Returns what draws observations: all worlds at once on a device, else one by one."""
+        options, physics, store = self.options, self._physics, self._store
+        if options.device not in ("cpu", "torch") and set(options.picture_kinds) <= {"rgb"}:
+            return BatchPhotographer(physics.engine, self.scene, store, options)
+        camera = Photographer(physics.model, self.scene, store, quick=True, shadows=options.shadows)
+        return PictureObservations(camera, options, store)
 
     def close(self) -> None:
         """Releases the engines."""

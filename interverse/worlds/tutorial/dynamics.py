@@ -5,13 +5,12 @@ They run on NumPy and Torch alike: take the namespace from the arrays, work elem
 
 from __future__ import annotations
 
-from typing import Any
-
 from array_api_compat import array_namespace
 
-from .variables import START_SPREAD, TABLE
+from interverse.core.arrays import Array
 
-Array = Any  # a NumPy array or a Torch tensor
+from .variables import FARTHEST, FASTEST, START_SPREAD, TABLE
+
 REACHED = 0.05  # a box this near to the goal has reached it, m
 _GIVE = 1e-3  # how deep a resting box may be in the table, for contacts are soft, m
 
@@ -32,6 +31,18 @@ def infeasible(position: Array, size: Array) -> Array:
     xp = array_namespace(position)
     over = xp.any(xp.abs(position[..., :2]) + size[..., :2] / 2 > TABLE, axis=-1)
     return over | (position[..., 2] < size[..., 2] / 2 - _GIVE)
+
+
+def beyond(position: Array, velocity: Array) -> Array:
+    """Returns whether a box is outside its domain, (...): a light one under a strong push is."""
+    xp = array_namespace(position)
+    far, fast = xp.abs(position) > FARTHEST, xp.abs(velocity) > FASTEST
+    return xp.any(far | fast, axis=-1)
+
+
+def held(position: Array, velocity: Array) -> tuple[Array, Array]:
+    """Returns places and velocities (..., 3) at the edge of the domain that they left."""
+    return position.clip(-FARTHEST, FARTHEST), velocity.clip(-FASTEST, FASTEST)
 
 
 def force(action: Array, push: Array) -> Array:

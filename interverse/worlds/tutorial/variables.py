@@ -9,6 +9,7 @@ from interverse.scm.variable import Values
 
 TABLE = 0.6  # half an edge of the table, m
 JOINTS = ("x", "y", "z")  # of the box, which slides without turning
+FARTHEST, FASTEST = 1.0, 10.0  # of the box, along each axis, m and m/s
 START_SPREAD = 0.2  # the box starts this far from its default place at most, m
 
 
@@ -99,7 +100,7 @@ VARIABLES = table(
         kind="state",
         unit="m",
         default=np.array([0.0, 0.0, 0.05]),
-        domain=Box(-1.0, 1.0, (3,)),
+        domain=Box(-FARTHEST, FARTHEST, (3,)),
         space_a=near,
         space_b=far,
         bindings=(Binding("qpos", JOINTS),),
@@ -110,7 +111,7 @@ VARIABLES = table(
         kind="state",
         unit="m/s",
         default=np.zeros(3),
-        domain=Box(-10.0, 10.0, (3,)),
+        domain=Box(-FASTEST, FASTEST, (3,)),
         space_a=Box(-0.5, 0.5, (3,)),
         bindings=(Binding("qvel", JOINTS),),
         doc="Velocity of the box.",

@@ -10,22 +10,14 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import to_numpy
+from interverse.core.arrays import Array, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
 from interverse.scm.store import PREFIX, Rows, Store
 from interverse.sim import make_engine
 from interverse.sim.shapes import Shape
-from interverse.worlds.world import (
-    Array,
-    Index,
-    Refusals,
-    Score,
-    State,
-    World,
-    WorldOptions,
-)
+from interverse.worlds.world import Index, Refusals, Score, State, World, WorldOptions
 
 from . import dynamics
 from .scene import CAMERA, SUBSTEPS, build_scene
@@ -107,11 +99,13 @@ class Slider(World):
         force = dynamics.force(self._engine.asarray(actions), push)
         self._engine.set_forces(("box",), worlds, force=force[:, None, :])
         self._engine.step(worlds, SUBSTEPS)
-        moved = {
-            "box/position": self._engine.joint_positions(JOINTS)[worlds],
-            "box/velocity": self._engine.joint_velocities(JOINTS)[worlds],
-        }
-        self._store.update(moved, worlds)
+        place = self._engine.joint_positions(JOINTS)[worlds]
+        speed = self._engine.joint_velocities(JOINTS)[worlds]
+        if (beyond := to_numpy(dynamics.beyond(place, speed))).any():
+            place, speed = dynamics.held(place, speed)
+            there = {"position": place[beyond], "velocity": speed[beyond]}
+            self._engine.set_joints(JOINTS, worlds[beyond], **there)
+        self._store.update({"box/position": place, "box/velocity": speed}, worlds)
 
     def observe(self) -> Array:
         """Returns every world's observation, (N, 11)."""

@@ -14,7 +14,7 @@ from interverse.worlds.rooms.camera import RoomView, aim, choose_view, stands_fr
 from interverse.worlds.rooms.kinds import KINDS
 from interverse.worlds.rooms.lights import draw_light, sky_color
 from interverse.worlds.rooms.placing import Occupancy, Pose, clear_share, wall_pose
-from interverse.worlds.rooms.room import made, place_item, plan_room, reach
+from interverse.worlds.rooms.room import item_of, place_item, plan_room, reach
 
 SEEDS = range(10)
 
@@ -137,7 +137,7 @@ def test_a_camera_looks_where_it_is_aimed():
 @pytest.mark.parametrize("close", [False, True])
 def test_views_stand_free_and_see_their_target(close):
     room = plan_room(3, 8)
-    closed = [t.pose.bounds(made(t.cls, t.instance).bounds()) for t in room.things]
+    closed = [t.pose.bounds(item_of(t.cls, t.instance).bounds()) for t in room.things]
     for target in range(len(closed)):
         view = choose_view(
             room, closed, target, np.random.default_rng(target).random((10, 6)), close=close

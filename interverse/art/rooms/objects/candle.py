@@ -27,7 +27,7 @@ FLAME = Surface(rgba=(1.0, 0.55, 0.1, 0.7), specular=0.0, emission=0.8)
 WAXES: tuple[Rgb, ...] = ((0.95, 0.92, 0.82), (0.95, 0.92, 0.82), (0.7, 0.1, 0.1), (0.9, 0.8, 0.5))
 
 
-class Made(NamedTuple):
+class CandleParts(NamedTuple):
     """A candle as it stands: its wax, what holds it and where the wicks are."""
 
     wax: Mesh
@@ -83,7 +83,7 @@ def _pillar(rng: np.random.Generator, radius: float, height: float, at: Triple) 
     return moved(merge([body, *drips]), at)
 
 
-def _pillars(rng: np.random.Generator) -> Made:
+def _pillars(rng: np.random.Generator) -> CandleParts:
     count, radius = choose(rng, (1, 1, 2, 3)), uniform(rng, 0.028, 0.045)
     apart = 0.0 if count == 1 else radius * 1.25 / np.sin(np.pi / count)
     waxes, tips = [], []
@@ -94,12 +94,12 @@ def _pillars(rng: np.random.Generator) -> Made:
     wide = apart + radius * uniform(rng, 1.3, 1.7)
     rim = [(wide, 0.014), (wide * 0.97, 0.016), (wide * 0.78, 0.006), (0, 0.006)]
     dish = lathe([(0, 0), (wide * 0.8, 0), *rim], 28)
-    return Made(
+    return CandleParts(
         merge(waxes), dish, choose(rng, (glaze(rng), metal(rng, (0, 2, 3)), wood(rng))), tips
     )
 
 
-def _stick(rng: np.random.Generator) -> Made:
+def _stick(rng: np.random.Generator) -> CandleParts:
     tall, radius = uniform(rng, 0.06, 0.15), uniform(rng, 0.011, 0.016)
     wide = uniform(rng, 0.045, 0.065)
     foot = [(0, 0), (wide, 0), (wide * 0.9, 0.01), (0.012, 0.02), (0.009, tall * 0.4)]
@@ -113,7 +113,7 @@ def _stick(rng: np.random.Generator) -> Made:
         waxes.append(_pillar(rng, radius, height, (x, 0, tall + 0.002)))
         tips.append((x, 0.0, tall + height - 0.003))
     skin = choose(rng, (metal(rng, (0, 2, 2, 3)), metal(rng, (4,)), wood(rng)))
-    return Made(merge(waxes), merge(found), skin, tips)
+    return CandleParts(merge(waxes), merge(found), skin, tips)
 
 
 def _branch(x: float, tall: float) -> list[Mesh]:
@@ -123,7 +123,7 @@ def _branch(x: float, tall: float) -> list[Mesh]:
     return [tube(path, 0.005, 6), moved(lathe(cup, 12), (x, 0, 0))]
 
 
-def _jar(rng: np.random.Generator) -> Made:
+def _jar(rng: np.random.Generator) -> CandleParts:
     radius, height = uniform(rng, 0.035, 0.05), uniform(rng, 0.08, 0.12)
     fill = height * uniform(rng, 0.55, 0.75)
     wax = _pillar(rng, radius * 0.93, fill, (0, 0, 0.004))
@@ -134,4 +134,4 @@ def _jar(rng: np.random.Generator) -> Made:
     post = lathe([(0.004, height * 0.15), (0.004, height * 0.96)], 6)
     turns = np.arange(6) * np.pi / 3
     posts = [moved(post, (radius * np.cos(turn), radius * np.sin(turn), 0)) for turn in turns]
-    return Made(wax, merge([low, band, *posts]), metal(rng), [(0.0, 0.0, fill)])
+    return CandleParts(wax, merge([low, band, *posts]), metal(rng), [(0.0, 0.0, fill)])

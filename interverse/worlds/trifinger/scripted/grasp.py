@@ -23,7 +23,7 @@ from interverse.worlds.trifinger.robot import (
     inverse_kinematics,
     tip_positions,
 )
-from interverse.worlds.trifinger.scripted.observer import Boxes, Floats, Sight
+from interverse.worlds.trifinger.scripted.observer import ArenaState, Boxes, Floats
 
 TIP = 0.0105  # m from a tip's centre to what it touches
 GRIP = 0.008  # m above the block's centre at which it is held: a held block hangs, not topples
@@ -75,7 +75,7 @@ class Grasp:
 
 
 def choose(
-    sight: Sight, block: Boxes, goal: Boxes, others: Boxes, *, rank: NDArray[np.int64]
+    sight: ArenaState, block: Boxes, goal: Boxes, others: Boxes, *, rank: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Returns the number of the best grasp of every world, or of the rank-th best, (N,)."""
     count, n = len(NORMALS), len(block.position)
@@ -90,7 +90,7 @@ def choose(
 
 
 def _cost(
-    sight: Sight, rows: NDArray[np.int64], grasp: Grasp, block: Boxes, others: Boxes
+    sight: ArenaState, rows: NDArray[np.int64], grasp: Grasp, block: Boxes, others: Boxes
 ) -> Floats:
     height, joints = sight.height[rows], sight.joints[rows]
     at = grasp.ring(block.position, block.yaw, block.size, 0.0)

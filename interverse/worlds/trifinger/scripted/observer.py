@@ -57,7 +57,7 @@ class Boxes:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class ArenaState:
     """What N worlds look like: joints (N, 9), tips (N, 3, 3), height (N,), and the objects."""
 
     joints: Floats
@@ -83,7 +83,7 @@ class ObservationReader:
             for kind in ("block", "goal", "obstacle")
         }
 
-    def read(self, observations: Any) -> Sight:
+    def read(self, observations: Any) -> ArenaState:
         """Returns what the observations of N worlds show."""
         if isinstance(observations, dict):
             observations = observations["structured"]
@@ -97,7 +97,7 @@ class ObservationReader:
         # the hinges' height is a hidden variable, but joints and tips together show it
         height = HEIGHT + (tips - nominal)[..., 2].mean(axis=1)
         kinds = (self._boxes(seen, kind) for kind in ("block", "goal", "obstacle"))
-        return Sight(joints, tips, height, *kinds)
+        return ArenaState(joints, tips, height, *kinds)
 
     def _boxes(self, seen: Floats, kind: str) -> Boxes:
         names = self._names[kind]
@@ -119,7 +119,7 @@ class ObservationReader:
         ]
         return np.stack(rows, axis=1)
 
-    def action(self, tips: Floats, sight: Sight) -> NDArray[np.float32]:
+    def action(self, tips: Floats, sight: ArenaState) -> NDArray[np.float32]:
         """Returns the joint command that brings the tips there, (N, 9)."""
         low, high = action_bounds("joint_positions")
         wanted = inverse_kinematics(tips.reshape(-1, 9), sight.joints, sight.height)
@@ -231,7 +231,7 @@ class Jobs:
         unplaced: the first block that is not in its goal, or else the last.
     """
 
-    sight: Sight
+    sight: ArenaState
     block: Boxes
     goal: Boxes
     others: Boxes
@@ -242,7 +242,7 @@ class Jobs:
     unplaced: NDArray[np.int64]
 
     @classmethod
-    def of(cls, sight: Sight, memory: Memory, blocks: int) -> Jobs:
+    def of(cls, sight: ArenaState, memory: Memory, blocks: int) -> Jobs:
         """Returns the jobs of all worlds."""
         job, phase = memory.job, memory.phase
         block, goal = sight.blocks.of(job), sight.goals.of(job)
@@ -270,7 +270,7 @@ class Jobs:
         )
 
 
-def _others(sight: Sight, job: NDArray[np.int64]) -> Boxes:
+def _others(sight: ArenaState, job: NDArray[np.int64]) -> Boxes:
     """Returns the blocks that are not the job's, and the obstacles."""
     count = sight.blocks.yaw.shape[1]
     rest = (job[:, None] + 1 + np.arange(count - 1)) % count

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from interverse.worlds.trifinger.scripted.grasp import GRIP, Grasp, choose
 from interverse.worlds.trifinger.scripted.observer import (
+    ArenaState,
     Boxes,
     Floats,
     Jobs,
     Memory,
     ObservationReader,
     Phase,
-    Sight,
     wrap,
 )
 
@@ -125,7 +125,7 @@ class Carrier:
         rows = np.flatnonzero(memory.phase == Phase.RAISE)
         if len(rows):
             sight = jobs.sight
-            some = Sight(
+            some = ArenaState(
                 sight.joints[rows],
                 sight.tips[rows],
                 sight.height[rows],

@@ -1,4 +1,4 @@
-"""A tally of a unit: scores and steps of each row, gathered until its episode ends."""
+"""The scorer of a unit: scores and steps of each row, gathered until its episode ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FRACTION = "fractional_success"
 
 
 @final
-class Tally:
+class EpisodeScorer:
     """Scores, refusals, drawn values and, for metrics, the steps themselves."""
 
     def __init__(
