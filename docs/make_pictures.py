@@ -28,9 +28,10 @@ from interverse.art.pictures import (
     procedural_backgrounds,
     procedural_floors,
 )
-from interverse.cli.demo import circling, to_goal
+from interverse.cli.demo import circling
 from interverse.reports import PLOTS
 from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.rooms.actions import CLASS_NAMES
 
 QUALITY = 88  # of JPEG pictures
 VIEWER_PORT, VIEWER_STEPS = 8096, 48
@@ -52,13 +53,14 @@ class Change(NamedTuple):
     caption: str
     options: Mapping[str, Any] = {}
     seed: int = 0
+    start: Mapping[str, Any] = {}  # what both pictures have
 
 
 CHANGES = (
     Change(
         "trifinger/towers-v1",
         {"floor/color": [0.3, 0.45, 0.6], "floor/texture": 2, "block_*/color": [0.95, 0.7, 0.1]},
-        "floor/texture, block_*/color",
+        "floor/*, block_*/color",
     ),
     Change(
         "control/walker_walk-v1",
@@ -67,11 +69,12 @@ CHANGES = (
         {"visual_seed": 3, "image_size": 240},
     ),
     Change(
-        "rooms/multi-v1",
-        {"light/time_of_day": 0.0, "light/color": [1.0, 0.75, 0.45]},
-        "light/time_of_day, light/color",
+        "rooms/single-v1",
+        {"object/state": [0.9, 0, 0, 0], "light/time_of_day": 22.5, "light/color": [1, 0.75, 0.5]},
+        "object/state, light/*",
         {"image_size": 240},
-        4,
+        8,
+        {"object/class": CLASS_NAMES.index("Fridge"), "light/time_of_day": 13.0},
     ),
     Change(
         "blocks/observed-5-v1",
@@ -123,13 +126,20 @@ def worlds() -> Figure:
     """Returns each family before and after one intervention."""
     figure, axes = plt.subplots(2, len(CHANGES), figsize=(13, 5.6), layout="constrained")
     for column, change in zip(axes.T, CHANGES, strict=True):
+        drawn = change.id.startswith(("blocks", "chemistry"))  # pixel by pixel; others: photographs
         for axis, do in zip(column, ({}, change.do), strict=True):
-            picture = frame(change.id, do, change.seed, **change.options)
-            axis.imshow(square(picture), interpolation="nearest")
+            picture = frame(change.id, {**change.start, **do}, change.seed, **change.options)
+            axis.imshow(square(picture), interpolation="nearest" if drawn else "lanczos")
             axis.set_axis_off()
-        column[0].set_title(change.id, fontsize=11)
-        column[1].set_title(f"do {change.caption}", fontsize=9, color="#b5442e")
+        column[0].set_title(change.id, fontsize=13)
+        column[1].set_title(f"do {change.caption}", fontsize=11.5, color="#b5442e")
     return figure
+
+
+def to_goal(observations: np.ndarray) -> np.ndarray:
+    """A hand-written slider policy: push towards the goal, brake by the velocity."""
+    place, velocity, goal = observations[:, 0:2], observations[:, 3:5], observations[:, 9:11]
+    return np.clip(12.0 * (goal - place) - 3.0 * velocity, -1.0, 1.0).astype(np.float32)
 
 
 def square(picture: np.ndarray) -> np.ndarray:

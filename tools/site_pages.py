@@ -5,14 +5,16 @@ MkDocs calls the functions whose names begin with `on_`.
 
 from __future__ import annotations
 
-import inspect
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import notebooks
 import numpy as np
+from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File, Files
 from PIL import Image
 
@@ -46,6 +48,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     """Returns a page with links that leave docs/ led to their copies on the site."""
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
+        markdown = markdown.replace("[Gallery of all worlds](worlds.md)", "[Gallery](gallery.md)")
     return markdown if page.file.src_uri.startswith("results/") else markdown.replace("](../", "](")
 
 
@@ -58,25 +63,39 @@ def _outside() -> Iterator[Path]:
 
 def gallery() -> tuple[str, dict[str, bytes]]:
     """Returns a page with every registered world, and the pictures it shows by file name."""
-    lines = [
-        "# Gallery",
-        "",
-        f"All {len(WORLDS)} registered worlds, printed from the registry.",
-        "",
-    ]
     pictures: dict[str, bytes] = {}
+    sections: list[str] = []
+    thumbnails: list[str] = []
     family = ""
-    for name in WORLDS:
+    for name in sorted(WORLDS, key=_place):
         if name.partition("/")[0] != family:
             family = name.partition("/")[0]
-            lines += [f"## {family}", ""]
+            sections += [f"## {family}", "", _FAMILIES[family], ""]
         env = make(name, render_mode="rgb_array", **_OPTIONS.get(name, {}))
         env.reset(seed=0)
         file = f"gallery/{name.replace('/', '-')}.png"
         pictures[file] = _png(env.render())
-        lines += _world(name, env, file)
+        thumbnails += [f"[![{name}]({file})](#{slugify(name, '-')}) {name}", ""]
+        sections += _world(name, env, file)
         env.close()
-    return "\n".join(lines), pictures
+    top = ["# Gallery", "", f"All {len(WORLDS)} worlds, printed from the registry.", ""]
+    grid = ['<div class="thumbnails" markdown>', "", *thumbnails, "</div>", ""]
+    return "\n".join([*top, *grid, *sections]), pictures
+
+
+def _families() -> dict[str, str]:
+    """Returns what each family asks, by the README's table, in its order."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| `.*` \| (.*) \| .*\|$", (_ROOT / "README.md").read_text(), re.M
+    )
+    return {name: text[0].upper() + text[1:] for name, text in rows}
+
+
+_FAMILIES = _families()
+
+
+def _place(name: str) -> int:
+    return list(_FAMILIES).index(name.partition("/")[0])
 
 
 def _png(frame: Any) -> bytes:
@@ -86,10 +105,12 @@ def _png(frame: Any) -> bytes:
 
 
 def _world(name: str, env: WorldEnv, picture: str) -> list[str]:
-    about = (inspect.getdoc(type(env.world)) or "").partition("\n")[0]
     protocols = [p.name for p in PROTOCOLS.load(name)] if name in PROTOCOLS else []
     lines = [f"### {name}", "", f"![{name}]({picture}){{ width=320 }}", ""]
-    lines += [f"{about} {env.world.max_steps} steps.", ""]
+    seen = env.observation_space
+    parts = [f"`{part}`" for part in seen.spaces] if isinstance(seen, gym.spaces.Dict) else []
+    shown = ", ".join(parts) or f"`{seen.shape}`"
+    lines += [f"Observes {shown}, acts by {_acts(env)}, {env.world.max_steps} steps.", ""]
     if protocols:
         lines += [f"Protocols: {', '.join(f'`{p}`' for p in protocols)}.", ""]
     lines += ['??? note "Variables"', "", "    | name | kind | unit | space A | space B |"]
@@ -102,6 +123,11 @@ def _world(name: str, env: WorldEnv, picture: str) -> list[str]:
         mermaid = [f"    {line}" for line in env.graph.to_mermaid().splitlines()]
         lines += ['??? note "Causal graph"', "", "    ```mermaid", *mermaid, "    ```", ""]
     return lines
+
+
+def _acts(env: WorldEnv) -> str:
+    space = env.action_space
+    return f"{space.shape[0]} numbers" if isinstance(space, gym.spaces.Box) else str(space)
 
 
 def _range(space: Any) -> str:

@@ -28,6 +28,7 @@ _VECTORS = {  # worlds and targets of `make_vec`
     "trifinger/pushing-v1": (16_384, "350,000"),
     "trifinger/towers-v1": (4_096, "80,000"),
 }
+_DRAWN, _SIDE = 2_048, 128  # worlds that are drawn, pixels along an edge
 _GRIDS = ("blocks/observed-3-v1", "chemistry/chain-v1")
 _GRID_WORLDS = 65_536
 _TIMED = 20  # steps of every world
@@ -50,6 +51,7 @@ def device_rows(
     rows.append(_learning(device, max(_LEARNERS // scale, 2)))
     for name, (worlds, target) in _VECTORS.items():
         rows.append(_vector(name, device, max(worlds // scale, 2), target))
+    rows.append(pixels_row(device, max(_DRAWN // scale, 2)))
     for name in _GRIDS:
         rows += _grid(name, device, max(_GRID_WORLDS // scale, 2))
     return rows
@@ -123,14 +125,14 @@ def _learning(device: str, worlds: int) -> Row:
     )
 
 
-def _vector(name: str, device: str, worlds: int, target: str) -> Row:
+def _vector(name: str, device: str, worlds: int, target: str, **options: Any) -> Row:
     """Returns the rate of TriFinger's vector environment, ten substeps a step.
 
     Commands lie about the resting pose, as in the rows of whole tasks: about the middle of the
     joints' ranges fingers press on the floor, with two fifths more contacts.
     """
     env: Any = make_vec(
-        name, num_envs=worlds, device=device, skip_frame=10, normalize_actions=False
+        name, num_envs=worlds, device=device, skip_frame=10, normalize_actions=False, **options
     )
     env.reset(seed=0)
     rest, space = env.unwrapped.values["joint_positions"], env.single_action_space
@@ -151,13 +153,19 @@ def _vector(name: str, device: str, worlds: int, target: str) -> Row:
     env.close()
     return Row(
         name=f"make_vec of {name} on {device}, {worlds:,} worlds, skip 10",
-        metric="steps",
+        metric=f"steps with 3 pictures of {_SIDE} pixels" if options else "steps",
         value=rate,
         unit="1/s",
         ratio=rate / theirs,
         baseline="mujoco_warp.step alone",
         target=target,
     )
+
+
+def pixels_row(device: str, worlds: int) -> Row:
+    """Returns the rate of pushing seen through its three cameras, drawn on the device."""
+    look = {"observation_mode": "pixel", "image_size": _SIDE}
+    return _vector("trifinger/pushing-v1", device, worlds, "20,000", **look)
 
 
 def _grid(name: str, device: str, worlds: int) -> list[Row]:

@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
         "interverse.cli.collect",
         "CollectCommand",
         "collect",
-        "a data set of play or of pairs",
+        "episodes with twins, play, or pairs",
     ),
     "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": (
@@ -50,7 +50,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     ),
     "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
     "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
-    "new": ("interverse.cli.new", "New", "new", "a world, an actor or a metric of your own"),
+    "new": ("interverse.cli.new", "New", "new", "a world, task, actor or metric of your own"),
     "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": (
         "interverse.cli.reproduce",
@@ -107,7 +107,7 @@ _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}
 # What the parser adds around the mistake: a heading, the flag's own help, where more help is.
 _HEADING = re.compile(
     r"^(Required options|Value error|Parsing error|Invalid choice|Missing argument|"
-    r"Unrecognized options|Unrecognized arguments) (?=[A-Z])"
+    r"Unrecognized options|Unrecognized arguments) (?=[A-Z]|invalid)"
 )
 _TAIL = re.compile(r"\s*(Argument helptext:|For full helptext).*$")
 

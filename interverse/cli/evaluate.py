@@ -101,7 +101,8 @@ def evaluate(config: Any) -> Results:
 
 def known_policy(given: str, task: str | None) -> PolicyWorld:
     """Returns a policy by name or folder with its world; a `task` given replaces its own."""
-    if os.sep in given and not Path(given).exists():
+    named = given in ("random", "scripted")
+    if (os.sep in given or (task is None and not named)) and not Path(given).exists():
         raise InvalidValueError(
             explain(f"there is no {given}", fix="Name the folder of a run or of a policy")
         )

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import tyro
 
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import missing_extra
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 
 try:
-    from interverse.benchmarks.causalmbrl.fit_world import FitBudget, FitWorld, fit_world
+    from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
+    from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitBudget, FitWorld, fit_world
 except ModuleNotFoundError as error:
     if error.name in ("torch", "safetensors"):
         raise missing_extra(error.name, "torch") from error
@@ -26,12 +27,13 @@ class FitCommand:
     """What the library's `FitWorld` says, and how to print."""
 
     id: Annotated[str, tyro.conf.Positional]
-    """A world of blocks or chemistry, such as blocks/observed-3-v1."""
-    model: str = "modular"
-    """ae, vae, gnn, action_gnn, modular, transformer, slot_transformer, learned_graph, lstm, rim,
-    rssm or scoff."""
-    loss: str = "contrastive"
-    """contrastive, jepa or nll."""
+    """A world of blocks or chemistry, such as blocks/observed-3-v1, for a model of its pictures; a
+    world with continuous actions, such as tutorial/slider-v1, for a network on its states."""
+    model: str | None = None
+    """Of pictures: modular by default, or ae, vae, gnn, action_gnn, transformer, slot_transformer,
+    learned_graph, lstm, rim, rssm or scoff."""
+    loss: str | None = None
+    """Of pictures: contrastive by default, or jepa or nll."""
     budget: FitBudget = "smoke"
     """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
     full: the published sizes, for a GPU."""
@@ -40,13 +42,14 @@ class FitCommand:
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
     device: str = "cpu"
-    """cpu or cuda."""
+    """cpu or cuda (pictures alone)."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as cpt_seed=2."""
     time_limit: float | None = None
     """Stop cleanly after so many seconds; the same command then goes on."""
     out: Path | None = None
-    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET."""
+    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET (states:
+    runs/fit/ID.network.BUDGET)."""
     json: bool = False
     """Write all scores as one JSON document to standard output."""
 
@@ -56,7 +59,8 @@ FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
 
 def fit(config: FitCommand) -> dict[str, Any]:
     """Fits; the log goes to standard error, the summary's text to standard output."""
-    found = fit_world(_settings(config))
+    settings = _settings(config)
+    found = fit_world(settings) if isinstance(settings, FitWorld) else fit_states(settings)
     if config.json:
         sys.stdout.write(json_module.dumps(found, indent=1) + "\n")
     elif found["complete"]:
@@ -69,7 +73,21 @@ def out_folder(config: FitCommand) -> Path:
     return _settings(config).folder
 
 
-def _settings(config: FitCommand) -> FitWorld:
+def _settings(config: FitCommand) -> FitWorld | FitStates:
     skipped = ("option", "json")
     given = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in skipped}
-    return FitWorld(**given, options=parse_pairs(config.option))
+    asked = {name: value for name, value in given.items() if value is not None}
+    options = parse_pairs(config.option)
+    if config.id.startswith(FAMILIES):
+        return FitWorld(**asked, options=options)
+    for name, usual in (("model", None), ("loss", None), ("device", "cpu")):
+        if given[name] != usual:
+            raise InvalidValueError(
+                explain(
+                    f"--{name} {given[name]} belongs to models of pictures, not to {config.id}",
+                    allowed="blocks and chemistry",
+                    fix=f"Leave --{name} out",
+                )
+            )
+    asked.pop("device")
+    return FitStates(**asked, options=options)

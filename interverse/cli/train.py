@@ -141,8 +141,7 @@ _DEVICE_FLAGS = (
     "allow_other_code",
 )
 _DEVICE_PAIRS = ("option", "hyper")
-# of the run; the others are PPO's
-_DEVICE_HYPER = ("brief", "initial", "placed", "plain", "renamed", "starts")
+_DEVICE_HYPER = ("brief", "placed", "plain", "starts")  # of the run; the others are PPO's
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:

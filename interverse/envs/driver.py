@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Protocol, final
 
 import gymnasium as gym
@@ -251,8 +250,7 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            shared = type(score.info) is MappingProxyType  # of arrays that nobody can write to
-            info = {n: part if shared else np.array(part) for n, part in score.info.items()}
+            info = {name: np.array(value) for name, value in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

@@ -8,17 +8,14 @@ both are folded into the first layer on export, and the file is a plain multilay
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, final
 
 import torch
 
-from interverse.core.errors import InvalidValueError, explain
-from interverse.envs import make
 from interverse.rollouts.exported import Card, ExportedPolicy
 
 Tensor = torch.Tensor
-Layer = tuple[Tensor, Tensor]  # weights (outputs, inputs) and bias
 
 CLIP = 8.0  # of observations, in units of their usual range
 _PLACE = "cartesian_position"
@@ -47,37 +44,6 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
     for goal in goals[: len(blocks)]:
         seen[layout[goal]] = False
     return torch.cat([torch.eye(width)[:, seen], *(c[:, None] for c in columns)], dim=1)
-
-
-def layers_of(
-    policy: ExportedPolicy, layout: Mapping[str, slice], width: int, renamed: Mapping[str, str]
-) -> list[Layer]:
-    """Returns a device-trained policy's layers as they act on another task's observation.
-
-    Args:
-        policy: its card names the task whose observation it sees.
-        layout: of the observation that it is to see.
-        width: of the same.
-        renamed: objects of its own task by other names, such as {"block_0": "block_1"}. What the
-            other task has not is left out.
-    """
-    config = policy.card.trained.get("config", {})
-    if "shaping" not in config:
-        raise InvalidValueError(
-            explain("the initial policy was not trained on a device", allowed="one that was")
-        )
-    env: Any = make(config["task"], **config.get("options", {}))
-    own = env.unwrapped.world.layout
-    env.close()
-    weights = policy.weights
-    first = torch.zeros(len(weights["0.weight"]), width)
-    for name, columns in own.items():
-        thing, slash, part = name.partition("/")
-        there = layout.get(renamed.get(thing, thing) + slash + part)
-        if there is not None:
-            first[:, there] = weights["0.weight"][:, columns]
-    later = [weights[f"{i}.weight"] for i in range(1, policy.card.layers)]
-    return [(w, weights[f"{i}.bias"]) for i, w in enumerate((first, *later))]
 
 
 @final
@@ -148,26 +114,6 @@ class ActorCritic(torch.nn.Module):
         self.variance.copy_((spread + gap**2 * self.seen * count / total) / total)
         self.mean.add_(gap * count / total)
         self.seen.copy_(torch.clamp(total, max=2e7))
-
-    @torch.no_grad()
-    def adopt(self, layers: Sequence[Layer]) -> None:
-        """Makes the mean action that of layers on observations as they are, not normalised."""
-        own = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
-        shapes = [tuple(weight.shape) for weight, _ in layers]
-        wanted = [(m.out_features, m.in_features) for m in own]
-        wanted[0] = own[0].out_features, len(self.features)
-        if shapes != wanted:
-            raise InvalidValueError(
-                explain(f"the initial policy has layers {shapes}", allowed=str(wanted))
-            )
-        (first, bias), *others = layers
-        raw = first.to(self.mean).double() @ torch.linalg.pinv(self.features.double().T)
-        scale = self.scale().double()
-        own[0].weight.copy_(torch.where(scale > 0.0, raw / scale.clip(min=1e-6), 0.0))
-        own[0].bias.copy_(bias.to(self.mean) + raw @ self.mean.double())
-        for layer, (weight, bias) in zip(own[1:], others, strict=True):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
 
     def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
         """Returns the mean action as a policy of two plain files."""

@@ -8,21 +8,17 @@ episode cut by time would still have earned.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import torch
 
-from interverse.learning.network import ActorCritic, Layer, difference_matrix
+from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
 from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
-
-_LOOKS = 8  # horizons that a policy taken over acts before anything is learned
-_ADOPTED = -1.4  # logarithm of the standard deviation of its actions
-_ALONE = 4_000_000  # steps in which its critic, which is new, learns alone
 
 
 @final
@@ -84,7 +80,6 @@ class DevicePpo:
         self._rest()
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
-        self.adopted = False  # whether the policy was another's at first
         self._buffer = self._empty()
         self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
@@ -147,15 +142,6 @@ class DevicePpo:
             torch.cuda.set_rng_state(saved["random.cuda"], self.arena.device)
 
     # ------------------------------------------------------------------- acting
-
-    def begin_with(self, layers: Sequence[Layer]) -> None:
-        """Takes over a policy's mean action, and looks around with it for the normalisation."""
-        with torch.no_grad():
-            self.network.log_std.fill_(_ADOPTED)
-        for _ in range(_LOOKS):
-            self.network.adopt(layers)
-            self.network.observe(self.collect())
-        self.network.adopt(layers)
 
     @torch.no_grad()
     def collect(self) -> Tensor:
@@ -226,13 +212,8 @@ class DevicePpo:
                 rows = (x[part], action[part], old[part], flat[part], returns[part])
                 divergences.append(self._descend(rows, entropy))
         kl = float(torch.stack(divergences).mean())
-        if not self._critic_alone:
-            self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
+        self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
         return kl
-
-    @property
-    def _critic_alone(self) -> bool:
-        return self.adopted and self.steps < _ALONE
 
     @torch.no_grad()
     def _advantages(self) -> Tensor:
@@ -253,9 +234,7 @@ class DevicePpo:
         ratio = (log_prob - old).exp()
         gain = torch.minimum(ratio * advantage, ratio.clip(1 - clip, 1 + clip) * advantage)
         miss = ((network.critic(x)[:, 0] - returns) ** 2).mean()
-        loss = miss
-        if not self._critic_alone:
-            loss = loss - gain.mean() - entropy * network.log_std.sum()
+        loss = -gain.mean() + miss - entropy * network.log_std.sum()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         for part in ([*network.actor.parameters(), network.log_std], network.critic.parameters()):

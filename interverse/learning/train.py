@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -12,7 +13,6 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
-from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.code import claim_run
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.files.atomic import storage, write_json
@@ -20,10 +20,8 @@ from interverse.core.files.json_text import read_json
 from interverse.core.files.lock import alone_in
 from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
-from interverse.learning.network import layers_of
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
-from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
@@ -52,8 +50,6 @@ class DeviceTrain:
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
-        initial: a trained policy to begin with, one of the package's or a folder; "" for none.
-        renamed: objects of that policy's task by other names here.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -74,8 +70,6 @@ class DeviceTrain:
     brief: float = 0.75
     placed: float = 0.0
     plain: float = 0.1
-    initial: str = ""
-    renamed: dict[str, str] = field(default_factory=dict)
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -154,14 +148,17 @@ def learn(
     record = run_record(config, learner.arena)
     claim_run(config.out, record, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
-    if config.initial:
-        _adopt(config, learner)
     rounds = 0
+
+    writer = _tensorboard(config.out, learner.steps)
 
     def told(row: dict[str, Any]) -> None:
         nonlocal rounds
         curve.append(row)
         rounds += 1
+        for name, value in row.items() if writer is not None else ():
+            if isinstance(value, int | float) and name != "steps":
+                writer.add_scalar(name, value, row["steps"])
         if report is not None:
             report(row)
         if rounds % max(config.checkpoint_every // 25, 1) == 0:
@@ -169,18 +166,18 @@ def learn(
 
     learner.learn(config.steps, report=told, seconds=config.seconds)
     _save(config.out, learner, curve)
+    if writer is not None:
+        writer.close()
     return export(config, learner).save(config.out / "policy")
 
 
-def _adopt(config: DeviceTrain, learner: DevicePpo) -> None:
-    """Begins with another run's policy, unless this run has learned already."""
-    learner.adopted = True
-    if not learner.steps:
-        shipped = config.initial in TRAINED
-        folder = trained_policy(config.initial) if shipped else Path(config.initial)
-        layout = learner.arena.layout
-        policy = ExportedPolicy.load(folder)
-        learner.begin_with(layers_of(policy, layout.slices, layout.width, config.renamed))
+def _tensorboard(folder: Path, steps: int) -> Any:
+    """Returns a writer of curves that go on after `steps`; None where TensorBoard is not there."""
+    if importlib.util.find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=steps + 1 if steps else None)
 
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:

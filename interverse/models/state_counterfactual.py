@@ -55,8 +55,16 @@ class StateTrials:
     @property
     def units(self) -> Floats:
         """(D,) deviation of each column over outcomes; 1 where there is none."""
-        spread = np.concatenate([self.after, self.truth]).std(axis=0)
-        return np.where(spread > 0.0, spread, 1.0)
+        return column_units(np.concatenate([self.after, self.truth]))
+
+
+def column_units(states: Floats) -> Floats:
+    """Returns (D,) the deviation of each column of (N, D); 1 where all values are the same.
+
+    >>> column_units(np.full((3, 1), 0.1)).tolist()  # whose deviation rounds to 1e-17
+    [1.0]
+    """
+    return np.where(np.ptp(states, axis=0) > 0.0, states.std(axis=0), 1.0)
 
 
 def state_trials(
@@ -106,7 +114,7 @@ def state_trials(
     if not kept.any():
         raise InvalidValueError(explain(f"every change of {altered} was refused"))
     return StateTrials(
-        columns=_columns(env.values, names),
+        columns=columns_of(env.values, names),
         altered=altered,
         before=before[kept],
         twins=twins[kept],
@@ -118,18 +126,20 @@ def state_trials(
 
 def _played(env: Any, names: Sequence[str], actions: NDArray[Any]) -> tuple[Floats, Floats]:
     """Returns the states before and after some actions."""
-    before = _states(env.values, names)
+    before = states_of(env.values, names)
     for action in actions:
         env.step(action)
-    return before, _states(env.values, names)
+    return before, states_of(env.values, names)
 
 
-def _states(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> Floats:
+def states_of(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> Floats:
+    """Returns (N, D): the named variables of N worlds, side by side."""
     parts = [np.array(values[name], dtype=np.float64) for name in names]
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
-def _columns(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> dict[str, slice]:
+def columns_of(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> dict[str, slice]:
+    """Returns which columns of `states_of` each variable has."""
     out, start = {}, 0
     for name in names:
         width = int(np.prod(values[name].shape[1:], dtype=int))

@@ -121,13 +121,16 @@ class Box(Space):
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each value lies between the bounds.
 
-        A component whose two bounds are equal is pinned and never open.
+        A component whose two bounds are equal is pinned and never open; the bound may have been
+        rounded to float32, as worlds on a device keep their values.
         """
         low, high = self.low, self.high
         free = low < high
+        one = np.where(free, np.nan, low)
+        pinned = np.abs(values - one) <= 2.0**-23 * np.abs(one)
         above = np.where(self.open_low & free, values > low, values >= low)
         below = np.where(self.open_high & free, values < high, values <= high)
-        return self._all(above & below)
+        return self._all((above & below) | pinned)
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
         """Returns values uniform in the box; rounding never lands on an open end."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-_RK4 = mujoco.mjtIntegrator.mjINT_RK4
 _STRUCTS = {"mjdata": mujoco.MjData, "mjmodel": mujoco.MjModel}
 
 
@@ -38,9 +37,21 @@ def place_cameras(model: Any, data: Any) -> None:
     mujoco.mj_camlight(model, data)
 
 
-def advance(model: Any, data: Any, substeps: int) -> None:
-    """Steps as dm_control does, with places and velocities brought up to date at the end."""
-    if model.opt.integrator == _RK4:
+def steps_whole(model: Any) -> bool:
+    """Returns whether a step cannot be halved: that of Runge and Kutta."""
+    return bool(model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4)
+
+
+def advance(model: Any, data: Any, substeps: int, *, whole: bool) -> None:
+    """Steps as dm_control does, with places and velocities brought up to date at the end.
+
+    Args:
+        model: MuJoCo's.
+        data: its moment.
+        substeps: physics steps to make.
+        whole: what `steps_whole` says of the model; asking costs as much as a small step.
+    """
+    if whole:
         mujoco.mj_step(model, data, substeps)
     else:
         mujoco.mj_step2(model, data)

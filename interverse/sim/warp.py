@@ -37,6 +37,7 @@ from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes
 from interverse.sim.warp_device import find_device, load_warp, quiet
 from interverse.sim.warp_fields import WarpFields, as_tensor_rows, wp_to_torch
+from interverse.sim.warp_render import WarpRenderer
 
 Tensor = torch.Tensor
 
@@ -91,6 +92,7 @@ class WarpEngine(Engine):
         self._known_bodies: dict[tuple[str, ...], Bodies] = {}
         self._columns: dict[Any, Tensor] = {}
         self._camera: Camera | None = None
+        self._renderers: dict[Any, WarpRenderer] = {}
 
     def _put(self, scene: Scene) -> None:
         """Puts the model and room for its state on the device."""
@@ -478,6 +480,13 @@ class WarpEngine(Engine):
             self._camera = Camera(self.model)
         self._to_host(world, self._camera.model, self._camera.data)
         return self._camera.picture(camera, size, kind)
+
+    def pictures(self, cameras: Names, size: int) -> Tensor:
+        """Returns what cameras see of every world, uint8 (N, cameras, size, size, 3)."""
+        key = (*cameras, size)
+        if key not in self._renderers:
+            self._renderers[key] = WarpRenderer(self.model, self._data, cameras, size)
+        return self._renderers[key].draw(self._warp_model, self._data)
 
     def shapes(self, world: int) -> tuple[Shape, ...]:
         """Returns what can be seen of one world, as solids; needs no GL."""

@@ -109,6 +109,7 @@ class WarpFields:
 
     def _put(self, field: str, rows: Rows, columns: Tensor, values: Tensor) -> None:
         held = self._expand(field)
+        values = values.to(held.dtype)  # texture numbers are whole
         if isinstance(rows, slice):
             held[:, columns] = values
         else:

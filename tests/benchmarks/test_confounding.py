@@ -50,7 +50,7 @@ def test_a_trained_model_is_kept_and_not_trained_again(tmp_path, monkeypatch):
     how = {"models": ("lite0",), "seeds": 1, "fit": PairFit(epochs=1, batch_size=16)}
     monkeypatch.setattr(confounding, "recipe", _tiny)
     first = confounding.confounding_curve(sets, tmp_path, **how, say=lambda _: None)
-    monkeypatch.setattr(confounding, "fit_pairs", None)
+    monkeypatch.setattr(confounding, "fit_heads", None)
     assert confounding.confounding_curve(sets, tmp_path, **how, say=lambda _: None) == first
     assert {row["model"] for row in first} == {"constant answer", "object only", "lite0"}
 

@@ -31,14 +31,21 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(tmp_path, name
     found = fit_world(settings)
     assert found["complete"]
     page = (settings.folder / "index.html").read_text()
-    for text in ("H@1", "open loop", "ceiling: the true world", "CF-MRR", "copy of the fact"):
+    for text in (
+        "H@1",
+        "open loop",
+        "ceiling: the true world",
+        "CF-MRR",
+        "copy of the fact",
+        "MPPI",
+    ):
         assert text in page
     for figure in ("curves.svg", "predictions.png", "graph.svg"):
         assert figure in page
         assert (settings.folder / figure).stat().st_size > 1000
     (record,) = found["seeds"]
     assert record["runs"][0]["command"].startswith(f"interverse fit {name} --model {model}")
-    assert set(record["scores"]["model"]) == {"ranking", "planning", "recovery"}
+    assert set(record["scores"]["model"]) == {"ranking", "planning", "search", "recovery"}
     again = fit_world(settings)
     assert again["seeds"][0]["scores"] == json.loads(json.dumps(record["scores"]))
 

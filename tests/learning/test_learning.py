@@ -22,6 +22,8 @@ from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
+
+event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 SMALL = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,))
@@ -173,6 +175,9 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
         run(tmp_path / "killed", 960, killed, **changes)
     again = run(tmp_path / "killed", 960, **changes)
     assert tree_bytes(again) == tree_bytes(whole)
+    for name in ("whole", "killed"):
+        told = event_accumulator.EventAccumulator(str(tmp_path / name / "tensorboard")).Reload()
+        assert [event.step for event in told.Scalars("return")] == [400, 800]
     ends = [read_safetensors(tmp_path / name / CHECKPOINT) for name in ("whole", "killed")]
     assert ends[0].keys() == ends[1].keys()
     for name, part in ends[0].items():
@@ -190,32 +195,6 @@ def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
     assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
-
-
-def test_a_run_may_begin_with_a_policy_of_another_task(tmp_path: Path) -> None:
-    from interverse.agents.policies import trained_policy
-    from interverse.learning.network import ActorCritic, difference_matrix, layers_of
-
-    policy = ExportedPolicy.load(trained_policy("picking_2"))
-    own = iv.make("trifinger/picking-v1").unwrapped.world.layout
-    env: Any = iv.make("trifinger/stacking2-v1")
-    layout, width = env.unwrapped.world.layout, env.observation_space.shape[0]
-    network = ActorCritic(difference_matrix(layout, width), 9, (256, 256))
-    network.observe(torch.randn(64, width) @ network.features)
-    network.adopt(layers_of(policy, layout, width, {"block_0": "block_1", "goal_0": "goal_1"}))
-    seen = torch.rand(5, width) * 2 - 1
-    mine = torch.zeros(5, len(policy.weights["obs.mean"]))
-    for name, columns in own.items():
-        there = name.replace("block_0", "block_1").replace("goal_0", "goal_1")
-        mine[:, columns] = seen[:, layout[there]]
-    wanted = policy.output(policy.prepare(mine)).numpy()
-    np.testing.assert_allclose(network.actor(network.prepare(seen)).detach(), wanted, atol=1e-3)
-    begun = {"initial": "pushing_2", "settings": PpoSettings(horizon=4, epochs=1, minibatches=1)}
-    run(tmp_path, 320, **begun)
-    with pytest.raises(InvalidValueError, match="holds another run"):
-        run(tmp_path, 320, **{**begun, "initial": ""})
-    with pytest.raises(InvalidValueError, match="the initial policy has layers"):
-        run(tmp_path / "other", 320, initial="pushing_2")
 
 
 def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:

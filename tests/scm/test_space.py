@@ -69,6 +69,12 @@ def test_an_open_end_is_excluded_and_a_pinned_component_is_not():
     assert b.contains([0.6, 0.3])
 
 
+def test_a_pinned_component_may_have_been_rounded_to_float32():
+    kept = float(np.float32(0.0325))
+    assert Box(kept, kept).contains(0.0325)
+    assert not Box(kept, kept).contains(0.03250002)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, "1", [0.1], None])
 def test_contains_is_false_for_what_is_no_value(bad):
     assert not Box(0.0, 1.0).contains(bad)

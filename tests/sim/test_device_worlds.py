@@ -62,3 +62,31 @@ def test_evaluate_and_rollout_read_tensors_that_numpy_cannot(monkeypatch) -> Non
     fact = iv.rollout(env, "random", seed=1)
     assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
     env.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_device_draws_every_world_at_once_as_the_cpu_draws_each() -> None:
+    pytest.importorskip("mujoco_warp")
+    drawn = []
+    for device in ("cpu", "warp"):
+        env = iv.make_vec(
+            "trifinger/pushing-v1",
+            num_envs=2,
+            device=device,
+            observation_mode="pixel",
+            image_size=48,
+            contact="convex",
+        )
+        env.reset(seed=0)
+        env.unwrapped.do({"block_0/color": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])})
+        env.unwrapped.do({"goal_0/cylindrical_position": (0.1, 0.0, 0.0325)}, worlds=[1])
+        seen = env.step(np.zeros((2, 9), np.float32))[0]
+        drawn.append(np.asarray(seen).astype(float))
+        env.close()
+    mine, theirs = drawn
+    assert mine.shape == theirs.shape == (2, 6, 48, 48, 3)
+    assert np.abs(mine - theirs).mean(axis=(2, 3, 4)).max() < 12.0, "shades differ a little"
+    assert np.abs(mine[0] - mine[1]).mean() > 0.5, "the worlds look different"
+    apart = (mine[0] - mine[1]) - (theirs[0] - theirs[1])
+    assert np.abs(apart).mean() < 0.5 * np.abs(mine[0] - mine[1]).mean()

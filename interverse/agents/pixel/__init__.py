@@ -21,6 +21,7 @@ AGENTS = Registry(
         "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}),
         "sac_nr_aug": Entry(_SAC_AUG, {"augmentation": "network_randomization+drq"}),
         "sac_pixels": Entry("interverse.agents.pixel.sac:PixelSac"),
+        "sgqn": Entry("interverse.agents.pixel.sgqn:Sgqn"),
         "soda": Entry("interverse.agents.pixel.soda:Soda"),
         "svea": Entry("interverse.agents.pixel.svea:Svea"),
     },

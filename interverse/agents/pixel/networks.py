@@ -85,7 +85,7 @@ class PixelEncoder(nn.Module):
 
     def last_maps(self, x: Tensor) -> Tensor:
         """Returns the last maps of pictures that are `ready`."""
-        return self._activations(x, self.convolutions)[-1]
+        return self.activations(x)[-1]
 
     def maps(self, pictures: Tensor, layers: nn.Module | None = None) -> list[Tensor]:
         """Returns the activations of every convolution, (N, filters, h, w) each.
@@ -94,11 +94,12 @@ class PixelEncoder(nn.Module):
             pictures: (N, C, S, S) on 0..255.
             layers: other convolutions of the same shapes than its own.
         """
-        return self._activations(ready(pictures), self.convolutions if layers is None else layers)
+        return self.activations(ready(pictures), layers)
 
-    def _activations(self, x: Tensor, layers: nn.Module) -> list[Tensor]:
+    def activations(self, x: Tensor, layers: nn.Module | None = None) -> list[Tensor]:
+        """Returns the same for pictures that are `ready`."""
         maps = []
-        for layer in layers.children():
+        for layer in (self.convolutions if layers is None else layers).children():
             assert isinstance(layer, nn.Conv2d)
             spare = x.shape[1] - layer.in_channels
             weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight

@@ -20,6 +20,7 @@ PixelAlgorithm = Literal[
     "sac_cj_aug",
     "sac_nr_aug",
     "sac_pixels",
+    "sgqn",
     "soda",
     "svea",
 ]

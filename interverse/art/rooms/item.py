@@ -109,6 +109,8 @@ class Part:
     """A property: the part is gone while it holds."""
     parent: str | None = None
     """Name of the part it moves with; without one, the item itself."""
+    outlook: bool = False
+    """Whether it shows what is outside, which the time of day colours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,12 +195,17 @@ def cracked(surface: Surface) -> Surface:
 
 def crazed(surface: Surface) -> Surface:
     """Returns the surface under cracks, its light unchanged."""
+    return covered(surface, "cracks")
+
+
+def covered(surface: Surface, overlay: str) -> Surface:
+    """Returns the surface under an overlay, its light unchanged."""
     texture = surface.texture
     if not isinstance(texture, RoomTexture):
         red, green, blue, alpha = surface.rgba
         texture = RoomTexture(kind="plain", colours=((red, green, blue), (red, green, blue)))
         surface = replace(surface, rgba=(1.0, 1.0, 1.0, alpha))
-    return replace(surface, texture=texture.over("cracks"))
+    return replace(surface, texture=texture.over(overlay))
 
 
 def glowing(surface: Surface, colour: Rgb = (1.0, 0.85, 0.55), emission: float = 0.8) -> Surface:

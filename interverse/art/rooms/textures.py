@@ -255,6 +255,20 @@ def _broken_pane(size: int, seed: int) -> Field:
     return nearest.astype(np.float32)
 
 
-OVERLAYS: dict[str, Callable[[Image, int], Image]] = {"cracks": _cracks, "dirt": _dirt}
+def _wear(image: Image, seed: int) -> Image:
+    """Returns the image faded in patches and rubbed down to a pale ground in streaks."""
+    size = image.shape[0]
+    faded = np.clip(3 * (fractal(size, 5, seed + 21, 4) - 0.35), 0, 0.7)[..., None]
+    grey = image.mean(axis=-1, keepdims=True)
+    pale = image + faded * (0.5 * grey + 0.35 - image)
+    streak = np.clip(8 * (fractal(size, 6, seed + 22, 3, 6) - 0.66), 0, 0.6)[..., None]
+    return pale + streak * (np.array([0.8, 0.77, 0.72], np.float32) - pale)
+
+
+OVERLAYS: dict[str, Callable[[Image, int], Image]] = {
+    "cracks": _cracks,
+    "dirt": _dirt,
+    "wear": _wear,
+}
 KINDS = tuple(sorted({*PATTERNS, *PICTURES}))
 """What a texture's `kind` may be."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.pages import Grid, Section, write_text, written_page
+from interverse.benchmarks.causalmbrl.scores import SEARCHED
 from interverse.models.ranking import HORIZONS
 from interverse.models.world_model import WorldModel
 
@@ -24,6 +25,10 @@ _PREDICTION = (
 _PLANNING = (
     "Mean of the last reward and share of episodes that end exactly at the target, which is as many"
     " random actions away as there are steps. Open loop: from predicted states alone."
+)
+_SEARCH = (
+    f"Whole plans of {SEARCHED} steps, searched in the model's predictions and played without"
+    " looking. The same search in the true world, noise and all, is the ceiling."
 )
 _GRAPH = (
     "Entry (i, j): how far object i hangs on object j. Edges are effects above 0.1. The ceiling is"
@@ -49,6 +54,7 @@ def write_fit_page(
         (("What was fitted", [_made(records)], _about(first)), "curves.svg"),
         (("Prediction", [_PREDICTION], _ranking_grid(records)), "predictions.png"),
         (("Planning", [_PLANNING], _planning_grid(records, found["baselines"])), ""),
+        (("Planning by search", [_SEARCH], _search_grid(records)), ""),
         (("The causal graph", [_GRAPH], _graph_grid(records)), "graph.svg"),
         (("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(records)), ""),
     ]
@@ -109,6 +115,15 @@ def _planning_grid(records: Sequence[Mapping[str, Any]], baselines: Mapping[str,
         cells = [f"{score[str(k)][f]:.2f}" for k in HORIZONS for f in ("reward", "success")]
         rows.append([name.lower(), *cells])
     return [head, *rows]
+
+
+def _search_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
+    each = [r["scores"]["model"]["search"] for r in records]
+    fields = ("reward", "success")
+    rows = [
+        [name, *(_spread([one[name][f] for one in each], 2) for f in fields)] for name in each[0]
+    ]
+    return [["search", *fields], *rows]
 
 
 def _graph_grid(records: Sequence[Mapping[str, Any]]) -> Grid:

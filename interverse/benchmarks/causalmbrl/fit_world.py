@@ -31,8 +31,8 @@ from interverse.models.world_model import Loss, WorldModelConfig
 from interverse.worlds import WORLDS
 
 FitBudget = Literal["smoke", "reduced", "full"]
-_FAMILIES = ("blocks/", "chemistry/")
-_KINDS = ("ranking", "planning", "recovery")
+FAMILIES = ("blocks/", "chemistry/")
+_KINDS = ("ranking", "planning", "search", "recovery")
 _STAGES = {"contrastive": "contrastive", "jepa": "jepa", "nll": "finetune"}
 
 _HIDDEN, _SMOKE_HIDDEN = 512, 256  # width of the networks, as published and in small
@@ -64,6 +64,10 @@ class FitWorld:
     Another model on one draw of chemistry's mechanisms, three seeds:
 
       interverse fit chemistry/full-v1 --model action_gnn --seeds 3 --option cpt_seed=2
+
+    A network on the states of a world with continuous actions, seconds:
+
+      interverse fit tutorial/slider-v1
     """
 
     id: str
@@ -89,12 +93,12 @@ class FitWorld:
     """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET."""
 
     def __post_init__(self) -> None:
-        if not self.id.startswith(_FAMILIES):
+        if not self.id.startswith(FAMILIES):
             raise InvalidValueError(
                 explain(
-                    f"{self.id} has no world models here",
-                    allowed=", ".join(sorted(n for n in WORLDS if n.startswith(_FAMILIES))),
-                    fix="interverse train learns policies in the other worlds",
+                    f"{self.id} has no model of pictures here",
+                    allowed=", ".join(sorted(n for n in WORLDS if n.startswith(FAMILIES))),
+                    fix="FitStates fits a model of states to worlds with continuous actions",
                 )
             )
         WORLDS[self.id]  # raises for an unknown one, with suggestions

@@ -16,6 +16,10 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.dynamics_track import dynamics_section
+from interverse.benchmarks.causalmbrl.knowledge_figure import (
+    KNOWLEDGE_FILE,
+    write_knowledge_figure,
+)
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     mean_text,
@@ -31,6 +35,8 @@ _LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 _SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}
 _FEWEST = 10  # models and seeds below which a correlation says nothing
 _BUDGETS = ("the paper's budget", "fewer epochs", "the reduced budget")
+_OPENING = "Do world models that predict well also know what causes what?"
+_ACROSS = "H@1 after 1"
 _BESIDE = ("CF-H@1", "graph F1", "planning success")
 _YARDSTICKS = ("true world", "true world, other noise", "copy of the fact")
 
@@ -195,20 +201,37 @@ def _yardsticks(rows: Sequence[ResultRow], names: Sequence[str]) -> Iterator[tup
         yield yardstick, [f"{np.mean(values[n]):.3g}" if n in values else "" for n in names]
 
 
-def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> str:
+def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> tuple[float | None, int]:
+    """Returns the rank correlation of two scores, None where runs are few, and how many."""
     pairs = np.array([(row.value(x), row.value(y)) for row in rows]).reshape(-1, 2)
     pairs = pairs[np.isfinite(pairs).all(1)]
     if len(pairs) < _FEWEST or (pairs.std(0) == 0).any():
-        return f"not given ({len(pairs)} runs)"
-    return f"{float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]):.2f} ({len(pairs)} runs)"
+        return None, len(pairs)
+    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]), len(pairs)
+
+
+def _answer(rows: Sequence[ResultRow]) -> str:
+    """Returns the range of the correlations over worlds, in words."""
+    told = []
+    for name in _BESIDE:
+        found = [
+            value
+            for world in sorted({row.world for row in rows})
+            if (value := _correlated((r for r in rows if r.world == world), _ACROSS, name)[0])
+            is not None
+        ]
+        if found:
+            told.append(f"{name} {min(found):.2f} to {max(found):.2f} in {len(found)} worlds")
+    return "In short, rank correlations with prediction: " + "; ".join(told) + "."
 
 
 def results_page(folder: Path) -> str:
     """Returns the page as Markdown."""
     rows = load_rows(folder)
+    plain = [row for row in rows if not row.options]
     done, every = beside(folder)
     opening = (
-        "What the numbers are",
+        _OPENING,
         [
             f"{done} of the paper's {every} printed numbers stand beside ours ("
             + ", ".join(f"{n} at {name}" for name, n in beside_by_budget(folder).items())
@@ -221,13 +244,15 @@ def results_page(folder: Path) -> str:
             "Do models that predict well also know what causes what? The table gives rank"
             " correlations over runs of H@1 after one step with what a model knows and can do,"
             f" from {_FEWEST} runs in one world on. Runs differ in model, loss, epochs and seed, so"
-            " a correlation says whether prediction may stand for the rest, not why.",
+            " a correlation says whether prediction may stand for the rest, not why. In the figure"
+            " a mark is a run, filled in blocks, empty in chemistry.",
+            _answer(plain),
         ],
-        _overview([row for row in rows if not row.options]),
+        _overview(plain),
     )
-    worlds = sorted({row.world for row in rows if not row.options})
+    worlds = sorted({row.world for row in plain})
     sections = [opening, *(knowledge_section(rows, world) for world in worlds)]
-    placed = {}
+    placed = {_OPENING: KNOWLEDGE_FILE}
     for figure in OPTION_FIGURES:
         if figure.rows(rows):
             sections.append(option_section(rows, figure))
@@ -244,7 +269,11 @@ def _overview(rows: Sequence[ResultRow]) -> Grid:
     grid = [["world", "runs", "models", *_BESIDE]]
     for world in sorted({row.world for row in rows}):
         mine = [row for row in rows if row.world == world]
-        told = [_correlated(mine, "H@1 after 1", name) for name in _BESIDE]
+        found = [_correlated(mine, _ACROSS, name) for name in _BESIDE]
+        told = [
+            f"not given ({runs} runs)" if value is None else f"{value:.2f} ({runs} runs)"
+            for value, runs in found
+        ]
         grid.append([world, str(len(mine)), str(len({row.label for row in mine})), *told])
     return grid
 
@@ -252,7 +281,9 @@ def _overview(rows: Sequence[ResultRow]) -> Grid:
 def main(words: Sequence[str]) -> None:
     """Writes the page and its figures."""
     folder, page = (Path(word) for word in words)
-    write_option_figures(page, load_rows(folder))
+    rows = load_rows(folder)
+    write_option_figures(page, rows)
+    write_knowledge_figure(page, rows, _BESIDE)
     atomic.write_text(page, results_page(folder))
 
 

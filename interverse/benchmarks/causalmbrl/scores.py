@@ -10,6 +10,14 @@ import numpy as np
 
 from interverse.agents.gridworld import BASELINES, GridPlanning
 from interverse.agents.planner import ModelPolicy, PlanningScore, plan
+from interverse.agents.search import (
+    ModelImagination,
+    PlanCEM,
+    PlanGradient,
+    PlanMPPI,
+    SearchPolicy,
+    WorldImagination,
+)
 from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
 from interverse.models.counterfactual import ModelCounterfactual, score_counterfactuals
 from interverse.models.effects import (
@@ -29,6 +37,7 @@ from interverse.models.world_model import WorldModel
 Score = dict[str, Any]
 
 _FLOOR = 0.05  # chances move a little in every prediction; below this an effect counts as none
+SEARCHED = 5  # steps of searched plans
 _EPISODES_APART = 10_000  # between the worlds of two seeds
 BASELINE_NAMES: Mapping[str, Mapping[str, str]] = {
     "blocks": {"Random": "random", "Nothing": "nothing", "Greedy": "scripted"},
@@ -59,6 +68,25 @@ def planning(model: WorldModel, materials: Materials, seed: int) -> Score:
             score = plan(policy, world, horizon=horizon, episodes=materials.budget.episodes)
             out.setdefault(str(horizon), {})[name] = _planned(score)
     return out
+
+
+def search(model: WorldModel, materials: Materials, seed: int) -> Score:
+    """Returns reward and success of searched plans, and of a search in the true world itself."""
+    how = _how(materials, materials.budget.reward_epochs)
+    predictor = fit_reward(model, how, *materials.rewards, seed=seed)
+    world, mind = _episodes(materials, seed), ModelImagination(model, predictor)
+    policies = {
+        name: SearchPolicy(mind, one, horizon=SEARCHED)
+        for name, one in (("CEM", PlanCEM()), ("MPPI", PlanMPPI()), ("gradient", PlanGradient()))
+    }
+    policies["CEM in the true world"] = SearchPolicy(
+        WorldImagination(world), PlanCEM(), horizon=SEARCHED
+    )
+    episodes = max(1, materials.budget.episodes // 4)  # a search looks at hundreds of plans each
+    return {
+        name: _planned(plan(policy, world, horizon=SEARCHED, episodes=episodes))
+        for name, policy in policies.items()
+    }
 
 
 def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
@@ -121,6 +149,7 @@ KINDS: Mapping[str, Callable[[WorldModel, Materials, int], Score]] = {
     "planning": planning,
     "ranking": ranking,
     "recovery": recovery,
+    "search": search,
     "zero_shot": zero_shot,
 }
 """Every kind of score, by name."""

@@ -23,8 +23,9 @@ from interverse.core.rng import generator
 from interverse.models.checkpoint import read_json
 from interverse.models.pairs.baselines import constant_answer, object_only
 from interverse.models.pairs.config import PairFit
-from interverse.models.pairs.fit import SETS, fingerprint, fit_pairs
+from interverse.models.pairs.fit import SETS, fingerprint
 from interverse.models.pairs.recipes import recipe
+from interverse.models.pairs.stacked import HeadJob, fit_heads
 from interverse.models.pairs.tensors import PairTensors
 
 Rows = NDArray[np.int64]
@@ -67,14 +68,12 @@ def confounding_curve(
         raise InvalidValueError(
             explain(f"sets have strengths {sorted(sets)}", allowed="0 among them, to test without")
         )
-    for seed in range(1, seeds + 1):
-        for strength, pairs in sorted(sets.items()):
-            both = joined(pairs, sets[0])
-            split = confounded_split(pairs, sets[0], seed)
-            for model in (*BASELINES, *models):
-                asked = {"model": model, "strength": float(strength), "seed": seed}
-                accuracy = _accuracy(out, asked, both, split, fit)
-                say(f"{model} at {strength:g}, seed {seed}: {accuracy}")
+    for strength, pairs in sorted(sets.items()):
+        both = joined(pairs, sets[0])
+        splits = {seed: confounded_split(pairs, sets[0], seed) for seed in range(1, seeds + 1)}
+        _answers(out, strength, both, splits)
+        _train(out, strength, both, splits, models, fit)
+        say(f"strength {strength:g}: {len(models)} models, {seeds} seeds")
     return curve(out)
 
 
@@ -132,33 +131,50 @@ def curve(out: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _accuracy(
-    out: Path,
-    asked: Mapping[str, Any],
-    pairs: PairTensors,
-    split: ConfoundedSplit,
-    fit: PairFit | None,
-) -> dict[str, float]:
-    """Returns ID and OOD accuracy of a model at a strength and seed, from its file if it is there.
+def _record(out: Path, model: str, strength: float, seed: int) -> Record:
+    name = f"{model.replace(' ', '-')}.strength-{strength:g}.seed-{seed}.json"
+    asked = {"model": model, "strength": float(strength), "seed": seed}
+    return Record(out / "rows" / name, asked)
 
-    Of a trained model they are those of the epoch that is best on validation.
-    """
-    model, seed = asked["model"], asked["seed"]
-    name = f"{model.replace(' ', '-')}.strength-{asked['strength']:g}.seed-{seed}.json"
-    record = Record(out / "rows" / name, asked)
-    if "accuracy" in record.content:
-        return dict(record.content["accuracy"])
-    record.content["sizes"] = {name: len(getattr(split, name)) for name in SETS}
-    if model in BASELINES:
-        record.content["accuracy"] = BASELINES[model](pairs, split)
-    else:
-        chosen = recipe(model)
-        run = fit_pairs(chosen.model, pairs, split, fit=fit or chosen.fit, seed=seed)
+
+def _answers(
+    out: Path, strength: float, pairs: PairTensors, splits: Mapping[int, ConfoundedSplit]
+) -> None:
+    """Writes what answers without looking give."""
+    for model, answer in BASELINES.items():
+        for seed, split in splits.items():
+            record = _record(out, model, strength, seed)
+            sizes = {name: len(getattr(split, name)) for name in SETS}
+            record.content |= {"sizes": sizes, "accuracy": answer(pairs, split)}
+            record.write()
+
+
+def _train(
+    out: Path,
+    strength: float,
+    pairs: PairTensors,
+    splits: Mapping[int, ConfoundedSplit],
+    models: Sequence[str],
+    fit: PairFit | None,
+) -> None:
+    """Trains what is not on disk, all at once; accuracy is that of the epoch best on validation."""
+    jobs = [
+        (
+            _record(out, model, strength, seed),
+            HeadJob(config=recipe(model).model, split=s, seed=seed),
+        )
+        for model in models
+        for seed, s in splits.items()
+    ]
+    jobs = [(record, job) for record, job in jobs if "accuracy" not in record.content]
+    if not jobs:
+        return
+    runs = fit_heads([job for _, job in jobs], pairs, fit=fit or recipe(models[0]).fit)
+    for (record, _), run in zip(jobs, runs, strict=True):
+        content = run.record()
+        record.content |= {name: content[name] for name in ("sizes", "weights", "fit")}
         record.content |= {
-            "weights": run.weights,
-            "fit": run.work.fit.decides(),
             "data": fingerprint(pairs, run.sets),
             "accuracy": dict(run.selection["best_valid"]),
         }
-    record.write()
-    return dict(record.content["accuracy"])
+        record.write()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
@@ -21,12 +21,14 @@ from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
 from interverse.benchmarks.causaltriplet.variants import TripletVariant, answers_file, row_file
 from interverse.benchmarks.clock import Clock, raise_failures
 from interverse.core.errors import InterverseError
+from interverse.data.pairs import Split
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
 from interverse.models.pairs.baselines import constant_answer, object_only
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
+from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.steps import check_device
 
@@ -67,6 +69,7 @@ class _TripletWork:
             for seed in seeds:
                 if not row_file(self.settings.out, variant, seed).exists():
                     self.materials.split(kind, variant.shift, seed)
+        self._stacks(seeds)
         for seed in seeds:
             for variant in self.settings.variants():
                 self._one(variant, seed)
@@ -100,6 +103,42 @@ class _TripletWork:
             self.clock.say(f"{variant.name} seed {seed} failed: {error}")
             self.failures[f"{variant.name} seed {seed}"] = error
 
+    def _stacks(self, seeds: Sequence[int]) -> None:
+        """Trains at once all heads that share their features: seeds, shifts and regularisers."""
+        groups: dict[str, list[tuple[TripletVariant, int]]] = {}
+        for variant in self.settings.variants():
+            model, kind = self.settings.model(variant), self.materials.kind(variant)
+            if not stacks(model):
+                continue
+            shared = replace(model, independence=0.0, sparsity=0.0).record()
+            for seed in seeds:
+                if not row_file(self.settings.out, variant, seed).exists():
+                    drawn = seed if model.encoder.scale == "tiny" else None  # random weights
+                    groups.setdefault(f"{kind} {drawn} {shared}", []).append((variant, seed))
+        for group in groups.values():
+            self.clock.check()
+            self._stack(group)
+
+    def _stack(self, group: Sequence[tuple[TripletVariant, int]]) -> None:
+        settings, variants = self.settings, [variant for variant, _ in group]
+        kind, fit = self.materials.kind(variants[0]), settings.fit(variants[0])
+        pairs = self.materials.pairs(kind)
+        jobs = [
+            HeadJob(
+                config=settings.model(variant),
+                split=self.materials.split(kind, variant.shift, seed),
+                seed=seed,
+            )
+            for variant, seed in group
+        ]
+        name = f"{len(jobs)} heads of {kind}"
+        watch = self._watch(name, fit.epochs)
+        with self.clock.timed(name):
+            runs = fit_heads(jobs, pairs, fit=fit, listeners=[watch])
+        for (variant, seed), run, job in zip(group, runs, jobs, strict=True):
+            record = Record(row_file(settings.out, variant, seed), self._row_key(variant, seed))
+            self._keep(record, variant, run, job.split)
+
     def _row_key(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""
         settings = self.settings
@@ -128,9 +167,14 @@ class _TripletWork:
             out=settings.out / "work" / f"{variant.name}.seed-{seed}",
             checkpoint_every=_SAVED_EVERY,
         )
-        watch = self._watch(variant, seed, fit.epochs)
+        watch = self._watch(f"{variant.name} seed {seed}", fit.epochs)
         with self.clock.timed(f"{variant.name} seed {seed}"):
             run = fit_pairs(model, pairs, split, fit=fit, seed=seed, listeners=[watch])
+        self._keep(record, variant, run, split)
+
+    def _keep(self, record: Record, variant: TripletVariant, run: PairRun, split: Split) -> None:
+        """Writes the row of a trained model."""
+        settings, pairs, seed = self.settings, run.work.data, run.work.seed
         content = run.record()
         record.content |= {
             "data": fingerprint(pairs, run.sets),
@@ -147,15 +191,15 @@ class _TripletWork:
         self._pictures(variant, run, seed)
         record.write()
 
-    def _watch(self, variant: TripletVariant, seed: int, epochs: int) -> Any:
+    def _watch(self, name: str, epochs: int) -> Any:
         def listener(row: Mapping[str, Any]) -> None:
             epoch = row["epoch"]
             if epoch % max(1, epochs // 4) == 0:
                 self.clock.say(
-                    f"{variant.name} seed {seed}: {epoch}/{epochs}, loss {row['loss']:.3f}, train"
+                    f"{name}: {epoch}/{epochs}, loss {row['loss']:.3f}, train"
                     f" {row['train']:.3f}, ID {row['test_id']:.3f}, OOD {row['test_ood']:.3f}"
                 )
-            if epoch % _SAVED_EVERY == 0 or epoch == epochs:
+            if epoch % _SAVED_EVERY == 0 and epoch < epochs:
                 self.clock.check()
 
         return listener

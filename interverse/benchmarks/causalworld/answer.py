@@ -46,7 +46,7 @@ def verdicts(scores: Scores) -> list[str]:
 
 def _interval(before: Mean, after: Mean) -> str:
     gap, half = gain(before, after)
-    return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + ("*" if abs(gap) > half else "")
+    return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + (r"\*" if abs(gap) > half else "")
 
 
 def answer(tasks: Mapping[str, Scores]) -> list[str]:

@@ -12,6 +12,8 @@ from interverse.metrics.representation import Kind
 
 Values = Mapping[str, NDArray[Any]]
 _PROPERTIES = ("open", "on", "dirty", "broken")
+_FORM = ("width", "depth", "height", "hue", "saturation", "lightness", "gloss", "wear")
+_FIELDS = ("position", "yaw", "class", *_FORM)
 _PARTS = {"position": "xyz", "color": "rgb"}
 
 
@@ -19,7 +21,7 @@ def pair_factors(before: Values, after: Values) -> dict[str, NDArray[np.float64]
     """Returns every factor of the pairs by name, (N, 2) before and after.
 
     Vectors become columns, such as camera/position/x. Of objects, the one acted on counts: its
-    state (open, on, dirty, broken), position, yaw and class.
+    state (open, on, dirty, broken), position, yaw and class, and its form where that is open.
 
     Args:
         before: the world's variables before the action, (N, ...) each.
@@ -34,7 +36,7 @@ def pair_factors(before: Values, after: Values) -> dict[str, NDArray[np.float64]
     both = [_acted_on(values, after) for values in (before, after)]
     for place, name in enumerate(_PROPERTIES):
         out[name] = np.stack([values["state"][:, place] for values in both], axis=1)
-    for field in ("position", "yaw", "class"):
+    for field in _FIELDS:
         if field in both[0]:
             out |= _columns(f"object/{field}", *(values[field] for values in both))
     return out
@@ -59,7 +61,7 @@ def _acted_on(values: Values, after: Values) -> dict[str, NDArray[np.float64]]:
     count = len(values["object/state"])
     slot = np.asarray(after.get("action/object", np.zeros(count))).ravel().astype(int)
     out = {}
-    for field in ("state", "position", "yaw", "class"):
+    for field in ("state", *_FIELDS):
         if f"object/{field}" not in values:
             continue
         found = np.array(values[f"object/{field}"], dtype=np.float64)

@@ -104,7 +104,7 @@ def fit_pairs(
     check_seed(seed)
     _check(config, data, fit)
     device = torch.device(fit.device)
-    sets = _rows(split, len(data), device)
+    sets = rows_of(split, len(data), device)
     work = PairWork(config, data.to(device), fit, seed)
     asked = {
         "model": config.record(),
@@ -159,7 +159,8 @@ def _check(config: PairModelConfig, data: PairTensors, fit: PairFit) -> None:
         )
 
 
-def _rows(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
+def rows_of(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
+    """Returns the row numbers of each set on a device; a set that is too small raises."""
     found = {}
     for name in SETS:
         rows = np.asarray(getattr(split, name))

@@ -23,6 +23,7 @@ from interverse.data.pairs.load import load_pairs as load_folder
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse
 from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.encoders import build_encoder
 from interverse.models.pairs.fit import Listener, PairRun, fit_pairs
 from interverse.models.pairs.recipes import RECIPES, Source, recipe
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
@@ -141,6 +142,8 @@ class TrainPairs:
 def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairRun:
     """Returns the trained model; its curves and results are in `config.out`."""
     model, fit = config.configs()
+    if model.encoder.weights is not None:
+        build_encoder(model.encoder)  # wrong weights raise now, not after hours of drawing
     pairs = load_pairs(config).to(config.device)
     valid = max(1, min(500, len(pairs) // 20))
     splits = SplitConfig(

@@ -32,6 +32,9 @@ class Domain:
         floor: the name of the floor's geom; `floor_half_width` replaces the stock one.
         background: whether it has the shared sky.
         contacts: whether anything touches; the suite switches contacts off in four domains.
+        gravity: whether it pulls: not where the suite switches it off, nor across the reacher.
+        springs: whether any joint or tendon has one.
+        water: whether the suite fills it; a current of some metres a second breaks the physics.
         moving_start: whether the task draws velocities too where an episode starts.
         effector: whether a second part of the body has its own colour.
         target: whether there is a target to see in some task.
@@ -51,6 +54,9 @@ class Domain:
     floor_half_width: float | None = None
     background: bool = True
     contacts: bool = True
+    gravity: bool = True
+    springs: bool = False
+    water: bool = False
     moving_start: bool = False
     effector: bool = False
     target: bool = False
@@ -66,6 +72,7 @@ DOMAINS = {
         lamp_range=((-0.5, -0.5, 1.2), (0.5, 0.5, 2.7)),
         floor="ground",
         effector=True,
+        springs=True,
     ),
     "cartpole": Domain(
         tasks=(
@@ -93,6 +100,7 @@ DOMAINS = {
         floor="ground",
         floor_half_width=15.0,
         moving_start=True,
+        springs=True,
     ),
     "finger": Domain(
         tasks=("spin", "turn_easy", "turn_hard"),
@@ -105,6 +113,7 @@ DOMAINS = {
         effector=True,
         target=True,
         hide_target=("spin",),
+        gravity=False,
     ),
     "fish": Domain(
         tasks=("swim", "upright"),
@@ -119,6 +128,9 @@ DOMAINS = {
         contacts=False,
         target=True,
         hide_target=("upright",),
+        gravity=False,
+        springs=True,
+        water=True,
     ),
     "hopper": Domain(
         tasks=("hop", "stand"),
@@ -135,6 +147,7 @@ DOMAINS = {
         camera_range=((-3.5, -0.5, 0.5), (-2.5, 0.5, 1.5)),
         lamp="top",
         lamp_range=((-0.7, -0.7, 1.2), (0.7, 0.7, 1.8)),
+        springs=True,
     ),
     "pendulum": Domain(
         tasks=("swingup",),
@@ -157,6 +170,7 @@ DOMAINS = {
         floor="ground",
         effector=True,
         target=True,
+        gravity=False,
     ),
     "walker": Domain(
         tasks=("run", "stand", "walk"),

@@ -1,6 +1,7 @@
-"""Dynamics as variables: how heavy, rough, damped and strong, and the walker's build and joints.
+"""Dynamics as variables: masses, forces, gravity, air, and the walker's build and joints.
 
-Every domain has three scales, one at the stock suite's values, and friction where things touch. The
+Every domain has three scales, one at the stock suite's values, and those of friction, gravity and
+stiffness where they act; the air's viscosity and wind are zero there. The
 walker has the nine quantities that its authors' later fork varies. Values go into the compiled
 model; what follows from them (inertia, contact bounds, constants) is derived again. Stock values
 leave every bit as compiled.
@@ -22,6 +23,8 @@ from interverse.worlds.control.domains import DOMAINS
 
 MASS, FRICTION = "dynamics/mass_scale", "dynamics/friction"
 DAMPING, STRENGTH = "dynamics/damping", "dynamics/actuator_strength"
+GRAVITY, STIFFNESS = "dynamics/gravity", "dynamics/stiffness"
+VISCOSITY, WIND = "dynamics/viscosity", "dynamics/wind"
 _DENSITY = 1000.0  # kg/m3, MuJoCo's own where a model names none, as the walker
 _TURN = math.pi / 180.0
 
@@ -35,6 +38,8 @@ _FIELDS = (
     "dof_damping",
     "dof_armature",
     "jnt_range",
+    "jnt_stiffness",
+    "tendon_stiffness",
     "actuator_gainprm",
     "actuator_biasprm",
     "bvh_aabb",
@@ -59,6 +64,30 @@ SCALES = (
     _scale(FRICTION, "Factor on every geom's friction."),
     _scale(DAMPING, "Factor on every joint's damping."),
     _scale(STRENGTH, "Factor on every actuator's force."),
+    _scale(GRAVITY, "Factor on gravity."),
+    _scale(STIFFNESS, "Factor on every spring of joints and tendons."),
+)
+AIR = (
+    Variable(
+        name=VISCOSITY,
+        kind="latent",
+        default=np.array(0.0),
+        domain=Box(0.0, 10.0),
+        space_a=Box(0.0, 0.1),
+        space_b=Box(0.1, 0.5, open_low=True),
+        unit="Pa s",
+        doc="Of what surrounds the bodies.",
+    ),
+    Variable(
+        name=WIND,
+        kind="latent",
+        default=np.array(0.0),
+        domain=Box(-10.0, 10.0),
+        space_a=Box(-2.0, 2.0),
+        space_b=Box(2.0, 5.0, open_low=True),
+        unit="m/s",
+        doc="Along x; acts through viscosity.",
+    ),
 )
 
 
@@ -104,9 +133,12 @@ _ROOTS = ("rootx", "rooty", "rootz")
 
 
 def dynamics_variables(domain: str) -> tuple[Variable, ...]:
-    """Returns the dynamics variables of a domain; without contacts, friction acts on nothing."""
-    scales = (v for v in SCALES if v.name != FRICTION or DOMAINS[domain].contacts)
-    return (*scales, *(WALKER if domain == "walker" else ()))
+    """Returns the dynamics variables of a domain: those that act on something there."""
+    has = DOMAINS[domain]
+    acts = {FRICTION: has.contacts, GRAVITY: has.gravity, STIFFNESS: has.springs}
+    acts[WIND] = not has.water
+    shared = (v for v in (*SCALES, *AIR) if acts.get(v.name, True))
+    return (*shared, *(WALKER if domain == "walker" else ()))
 
 
 @final
@@ -119,6 +151,7 @@ class Dynamics:
         self._names = physics.model
         self._stock = {name: np.array(getattr(self._model, name)) for name in _FIELDS}
         self._defaults = {v.name: float(v.default) for v in dynamics_variables(domain)}
+        self._gravity = np.array(self._model.opt.gravity)
         self._scratch = scratch_data(self._model)
         self._written = dict(self._defaults)
 
@@ -130,15 +163,20 @@ class Dynamics:
         stock = WALKER_STOCK
         if any(values.get(name) != value for name, value in stock.items() if name in values):
             self._shape(fields, values)
-        scale = {name: values.get(name, 1.0) for name in (MASS, FRICTION, DAMPING, STRENGTH)}
+        scale = {v.name: values.get(v.name, 1.0) for v in SCALES}
         fields["body_mass"] *= scale[MASS]
         fields["body_inertia"] *= scale[MASS]
         fields["geom_friction"] *= scale[FRICTION]
         fields["dof_damping"] *= scale[DAMPING]
         fields["actuator_gainprm"] *= scale[STRENGTH]
         fields["actuator_biasprm"] *= scale[STRENGTH]
+        fields["jnt_stiffness"] *= scale[STIFFNESS]
+        fields["tendon_stiffness"] *= scale[STIFFNESS]
         for name, array in fields.items():
             np.copyto(getattr(self._model, name), array)
+        self._model.opt.gravity[:] = self._gravity * scale[GRAVITY]
+        self._model.opt.viscosity = values[VISCOSITY]
+        self._model.opt.wind[0] = values.get(WIND, 0.0)
         derive_constants(self._model, self._scratch)
         self._written = dict(values)
         return True

@@ -19,6 +19,7 @@ from interverse.sim.single import (
     save_moment,
     settle,
     state_size,
+    steps_whole,
 )
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
@@ -77,7 +78,7 @@ class ControlStage:
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
-        self._state_size = state_size(self._model)
+        self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
@@ -178,7 +179,7 @@ class ControlStage:
     def _advance(self) -> None:
         """One control step; what dm_control's own step does, without its checks' overhead."""
         before = self._warnings.tobytes()
-        advance(self._model, self._data, self._substeps)
+        advance(self._model, self._data, self._substeps, whole=self._whole)
         if self._warnings.tobytes() != before:
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 

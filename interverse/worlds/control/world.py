@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -308,7 +307,7 @@ class ControlWorld(World):
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
         names = self._look_names  # a look lasts: gathering it at every step cost most of one
-        look = self._store.cached("look", names, lambda: _shared(map(self.read, names), names))
+        look = self._store.cached("look", names, lambda: {name: self.read(name) for name in names})
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
 
     # --------------------------------------------------------------- snapshots
@@ -336,7 +335,7 @@ class ControlWorld(World):
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Returns a body that has fallen or flies, and cameras that look elsewhere."""
-        return (_fallen, _looking_around, _thrown)
+        return (_fallen, _looking_around, _thrown, _in_oil)
 
     def stage(self, world: int) -> ControlStage:
         """Returns one of the worlds by itself."""
@@ -351,14 +350,6 @@ class ControlWorld(World):
         """Releases what the worlds draw with."""
         for stage in self._stages:
             stage.close()
-
-
-def _shared(values: Iterable[Array], names: Iterable[str]) -> Mapping[str, Array]:
-    """Returns values by name that every step may hand out: nobody can write to them."""
-    found = dict(zip(names, values, strict=True))
-    for value in found.values():
-        value.setflags(write=False)
-    return MappingProxyType(found)
 
 
 def _hidden(variable: Variable) -> Variable:
@@ -396,6 +387,13 @@ def _thrown(
 ) -> Iterator[tuple[str, Any]]:
     """Sets everything moving fast, so that weak damping shows."""
     yield "do", {"qvel": 5.0 * rng.standard_normal(values["qvel"].shape)}
+
+
+def _in_oil(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Fills the scene with something thick, so that wind shows."""
+    yield "do", {"dynamics/viscosity": rng.uniform(0.1, 1.0)}
 
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
 if TYPE_CHECKING:
     from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS
     from interverse.worlds.rooms.pairs import Draft, act_and_draw, generate_pairs, redrawn
+    from interverse.worlds.rooms.sequences import RoomSequence, generate_sequence
     from interverse.worlds.rooms.variables import ACTION
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "Origin",
     "Pair",
     "Rejection",
+    "RoomSequence",
     "act_and_draw",
     "generate_pairs",
+    "generate_sequence",
     "redrawn",
 ]
 _LATER = {
@@ -33,8 +36,10 @@ _LATER = {
     "CLASS_NAMES": "actions",
     "VERBS": "actions",
     "Draft": "pairs",
+    "RoomSequence": "sequences",
     "act_and_draw": "pairs",
     "generate_pairs": "pairs",
+    "generate_sequence": "sequences",
     "redrawn": "pairs",
 }
 

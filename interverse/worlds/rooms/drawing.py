@@ -11,6 +11,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.art.rooms.forms import Form
 from interverse.art.rooms.item import PROPERTIES
 from interverse.sim import studio
 from interverse.sim.studio import DrawingStage
@@ -22,8 +23,8 @@ from interverse.worlds.rooms.scene import LIGHTS, Model, build_model, state_edit
 from interverse.worlds.rooms.shell import Opening
 
 Grade = tuple[float, float, float]  # on, dirty, broken, where one is neither 0 nor 1
-Cast = tuple[tuple[int, str, int, Grade | None], ...]
-"""Index, class and instance of each item of a room, and the state its surfaces are mixed for."""
+Cast = tuple[tuple[int, str, int, Grade | None, Form | None], ...]
+"""Index, class, instance of each item, the state its surfaces are mixed for, a form not its own."""
 Part = Literal["rgb", "items", "depth"]
 _ASKED: dict[Part, studio.Part] = {"rgb": "rgb", "items": "geoms", "depth": "depth"}
 _LAMP = 0.9  # strength of an item's own light where lamps shine
@@ -71,7 +72,9 @@ def cast_of(things: Sequence[Thing | None], states: NDArray[np.float64]) -> Cast
         states: (items, 4) of them.
     """
     return tuple(
-        (i, t.cls, t.instance, _grade(states[i])) for i, t in enumerate(things) if t is not None
+        (i, t.cls, t.instance, _grade(states[i]), t.form)
+        for i, t in enumerate(things)
+        if t is not None
     )
 
 
@@ -97,7 +100,7 @@ def staged(seed: int, objects: int, cast: Cast, *, spill: bool, high: bool) -> S
         high: whether Filament draws it.
     """
     room = plan_room(seed, objects)
-    things = [Thing(cls, instance, _NOWHERE) for _, cls, instance, _ in cast]
+    things = [Thing(cls, instance, _NOWHERE, form) for _, cls, instance, _, form in cast]
     grades = {
         place: dict(zip(PROPERTIES[1:], entry[3], strict=True))
         for place, entry in enumerate(cast)

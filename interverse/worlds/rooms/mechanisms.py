@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.art.rooms.forms import FORM, Form
 from interverse.art.rooms.item import PROPERTIES
 from interverse.core.errors import explain
 from interverse.core.rng import Noise, generator
@@ -20,12 +21,13 @@ from interverse.worlds.rooms import camera, confounding, lights
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.placing import Bounds, Occupancy, Pose
-from interverse.worlds.rooms.room import Room, Thing, item_of, place_item, plan_room, reach
+from interverse.worlds.rooms.room import Room, Thing, form_of, place_item, plan_room, reach
 from interverse.worlds.rooms.variables import CAMERA, FIELDS, LIGHT, TRAINING_ROOMS, name_of
 
 Row = dict[str, NDArray[Any]]
 _OPEN = VERBS[0].target
 _SHAKE = np.array([0.12, 0.12, 0.08, 0.16, 0.10])  # of a camera in a step: m, m, m, rad, rad
+_STRETCH = 2.0  # the most that an object is stretched or shrunk by
 _NO_PLACE = "Take another class or instance, or set its position too"
 
 
@@ -68,8 +70,34 @@ def things_of(row: Row) -> list[Thing | None]:
         cls = int(row[name_of(slot, "class")])
         if cls != ABSENT:
             pose = Pose(row[name_of(slot, "position")], float(row[name_of(slot, "yaw")]))
-            found[index] = Thing(CLASS_NAMES[cls], int(row[name_of(slot, "instance")]), pose)
+            instance = int(row[name_of(slot, "instance")])
+            found[index] = Thing(CLASS_NAMES[cls], instance, pose, _form(row, slot))
     return found
+
+
+def _form(row: Row, slot: int) -> Form | None:
+    """Returns the form of an object, None where it is that of its instance."""
+    names = [name_of(slot, field) for field in FORM]
+    if names[0] not in row:
+        return None
+    cls, instance = CLASS_NAMES[int(row[name_of(slot, "class")])], row[name_of(slot, "instance")]
+    found: Form = tuple(float(row[name]) for name in names)  # type: ignore[assignment]
+    return None if found == form_of(cls, int(instance)) else found
+
+
+def _settle_form(row: Row, slot: int) -> str | None:
+    """Puts the factors of an object's form that are not held; returns why it cannot be."""
+    number, instance = (int(row[name_of(slot, field)]) for field in ("class", "instance"))
+    own = [0.0] * len(FORM) if number == ABSENT else form_of(CLASS_NAMES[number], instance)
+    for field, value in zip(FORM, own, strict=True):
+        name = name_of(slot, field)
+        _put(row, name, np.float64(value))
+        least, most = value / _STRETCH, value * _STRETCH
+        if field in FORM[:3] and not least <= row[name] <= most:
+            return explain(
+                f"{name} is {float(row[name]):.3f}", allowed=f"{least:.3f} to {most:.3f} m"
+            )
+    return None
 
 
 def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> str | None:
@@ -86,6 +114,8 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
     row["order"] = _order(len(room.things), options.objects, _looked_at(row, room, options))
     for slot in range(options.objects):
         problem = _settle_object(row, room, slot)
+        if problem is None and options.instances == "open":
+            problem = _settle_form(row, slot)
         if problem is not None:
             return problem
         if slot in redraw:
@@ -113,7 +143,7 @@ def refocus(row: Row, room: Room, index: int) -> None:
     source = [was[item] for item in order.tolist()]
     old = dict(row)
     for slot, before in enumerate(source):
-        for field in FIELDS:
+        for field in FIELDS if name_of(0, FORM[0]) not in row else (*FIELDS, *FORM):
             for prefix in ("", "cut/"):
                 row[prefix + name_of(slot, field)] = old[prefix + name_of(before, field)]
     row["order"], row["u/state"] = order, old["u/state"][source]
@@ -201,7 +231,7 @@ def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
 def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     close = options.view == "single"
     things = things_of(row) if close else list(room.things)
-    boxes = [t.pose.bounds(item_of(t.cls, t.instance).bounds()) for t in things if t is not None]
+    boxes = [t.pose.bounds(t.item.bounds()) for t in things if t is not None]
     index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
     target = sum(t is not None for t in things[:index])
     side = confounding.distance_side(row) if options.confounder else None
@@ -227,7 +257,9 @@ def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
         moved = any(row[f"cut/{name_of(slot, field)}"] for field in ("position", "yaw"))
         if moved and not room.allows(CLASS_NAMES[int(row[name_of(slot, "class")])], box):
             return _clash(row, slot, "a wall or a piece of furniture")
-        other_item = any(row[f"cut/{name_of(slot, field)}"] for field in ("class", "instance"))
+        form = FORM[:3] if options.instances == "open" else ()
+        kept = (row[f"cut/{name_of(slot, field)}"] for field in ("class", "instance", *form))
+        other_item = any(kept)
         if moved or other_item:
             for other, its in boxes.items():
                 if other != slot and _meet(room, box, its):
@@ -241,7 +273,8 @@ def _boxes(row: Row, options: RoomsOptions) -> Mapping[int, Bounds]:
         cls = int(row[name_of(slot, "class")])
         if cls != ABSENT:
             pose = Pose(row[name_of(slot, "position")], float(row[name_of(slot, "yaw")]))
-            found[slot] = pose.bounds(reach(CLASS_NAMES[cls], int(row[name_of(slot, "instance")])))
+            instance = int(row[name_of(slot, "instance")])
+            found[slot] = pose.bounds(reach(CLASS_NAMES[cls], instance, _form(row, slot)))
     return found
 
 

@@ -20,7 +20,10 @@ Lamps = Literal["soft", "original"]
 LAMPS: tuple[Lamps, ...] = ("soft", "original")
 States = Literal["whole", "graded"]
 STATES: tuple[States, ...] = ("whole", "graded")
+Instances = Literal["sealed", "open"]
+INSTANCES: tuple[Instances, ...] = ("sealed", "open")
 MOST_OBJECTS = 8
+MOST_ACTIONS = 1000
 _SIZES = (16, 2048)
 
 
@@ -45,9 +48,15 @@ class RoomsOptions(WorldOptions):
     """whole: objects are open or closed, on or off, and so on, as in the published set. graded:
     first states and the targets of actions are any value from 0 to 1, such as open to 0.37; then
     there is a variable action/target."""
+    instances: Instances = "sealed"
+    """sealed: one number, object/instance, stands for all that an object looks like. open: width,
+    depth, height, hue, saturation, lightness, gloss and wear of every object are variables; the
+    instance gives those that are not set."""
     confounder: bool = False
     """Whether a hidden coin feeds object, size, distance, lamp and, in collected pairs, the action;
     how strongly, the variable confounding says, 0 to 1."""
+    actions: int = 1
+    """How many actions an episode has; more than one make a sequence in one room."""
     light_spill: bool = False
     """Whether lamps that are on light up the room, and moving parts cast shadows: truer pictures,
     in which an action changes pixels far from its object."""
@@ -60,11 +69,17 @@ class RoomsOptions(WorldOptions):
             "quality": QUALITIES,
             "lamps": LAMPS,
             "states": STATES,
+            "instances": INSTANCES,
         }
         for name, choices in allowed.items():
             if getattr(self, name) not in choices:
                 raise UnknownNameError(unknown(name, getattr(self, name), choices))
-        for name, (least, most) in {"image_size": _SIZES, "objects": (1, MOST_OBJECTS)}.items():
+        whole_numbers = {
+            "image_size": _SIZES,
+            "objects": (1, MOST_OBJECTS),
+            "actions": (1, MOST_ACTIONS),
+        }
+        for name, (least, most) in whole_numbers.items():
             value = getattr(self, name)
             whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
             if not (whole and least <= value <= most):

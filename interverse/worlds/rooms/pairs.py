@@ -106,9 +106,8 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
     if world.options.view == "single":
         world.focus(0, target)
     world.look(0, target, rng.random((camera.TRIES, camera.NUMBERS)))
-    shapes: tuple[Part, ...] = ("items",)
-    seen = world.frame(0, size, shapes)
-    candidates = _candidates(world, seen, limits)
+    seen = world.frame(0, size, ("rgb", "items"), fast=True)
+    candidates = candidates_in(world, seen, limits)
     if world.options.view == "single":
         candidates = [c for c in candidates if c.item == target]
     if len(candidates) < (1 if world.options.view == "single" else min(2, len(present))):
@@ -125,7 +124,7 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
         verbs = preferred_verbs(world.hidden(0), verbs, float(rng.random()))
     verb = verbs[int(rng.integers(len(verbs)))]
     origin = replace(origin, state=world.save(_ONE))
-    return _judged(world, Draft(verb, address, origin), limits=limits, depth=depth)
+    return _judged(world, Draft(verb, address, origin), seen, limits=limits, depth=depth)
 
 
 def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list[int]:
@@ -138,7 +137,7 @@ def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list
     return [items[place] for place in kept]
 
 
-def _candidates(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
+def candidates_in(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
     """Returns the objects in view that are large enough and that an action can change."""
     assert frame.items is not None  # asked for
     found = []
@@ -162,12 +161,21 @@ class Draft(NamedTuple):
     slot: int = 0
 
 
-def _judged(world: Rooms, draft: Draft, *, limits: Limits, depth: bool) -> Pair | Rejection:
-    """Returns the pair that an action gives, or why it gives none; then the world is as before."""
+def _judged(
+    world: Rooms, draft: Draft, before: Frame, *, limits: Limits, depth: bool
+) -> Pair | Rejection:
+    """Returns the pair that an action gives, or why it gives none; then the world is as before.
+
+    Args:
+        world: whose world 0 is acted in.
+        draft: the action and where the pair comes from.
+        before: the quick frame of the world as it stands.
+        limits: of acceptance.
+        depth: whether the pair carries depth pictures.
+    """
     size, item, options = world.options.image_size, _item(world, draft.slot), world.options
     assert draft.origin.state is not None  # saved just now
     was, action = dict(draft.origin.state), np.array([[draft.slot, draft.verb]])
-    before = world.frame(0, size, ("rgb", "items"), fast=True)
     noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
     world.act(action, _ONE, noise)
     after = world.frame(0, size, ("rgb", "items"), fast=True)
@@ -176,7 +184,9 @@ def _judged(world: Rooms, draft: Draft, *, limits: Limits, depth: bool) -> Pair 
         world.load(was, _ONE)
         return Rejection(reason=reason)
     world.load(was, _ONE)
-    drawn = (before, after) if _draws_alike(options) and not depth else None
+    alike = options.quality == "fast" and not depth  # the quick frames are those of the pair
+    calm = options.pair_nuisance == "none"
+    drawn = (before if alike else None, after if alike and calm else None)
     pair = act_and_draw(world, draft, depth=depth, drawn=drawn)
     if options.pair_nuisance != "none" and not _kept_in_view(pair, limits, size):
         world.load(was, _ONE)
@@ -186,7 +196,11 @@ def _judged(world: Rooms, draft: Draft, *, limits: Limits, depth: bool) -> Pair 
 
 
 def act_and_draw(
-    world: Rooms, draft: Draft, *, depth: bool, drawn: tuple[Frame, Frame] | None = None
+    world: Rooms,
+    draft: Draft,
+    *,
+    depth: bool,
+    drawn: tuple[Frame | None, Frame | None] = (None, None),
 ) -> Pair:
     """Returns the pair that an action gives in a world as it stands, and leaves it done.
 
@@ -194,15 +208,15 @@ def act_and_draw(
         world: whose world 0 is acted in.
         draft: the action and where the pair comes from.
         depth: whether the pair carries depth pictures.
-        drawn: the two frames, where they are known already.
+        drawn: the two frames, each where it is known already.
     """
     size, item = world.options.image_size, _item(world, draft.slot)
     parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
-    before_values = _values(world)
-    before = drawn[0] if drawn else world.frame(0, size, parts)
+    before_values = values_of(world)
+    before = drawn[0] or world.frame(0, size, parts)
     noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
     world.step(np.array([[draft.slot, draft.verb]]), _ONE, noise)
-    after = drawn[1] if drawn else world.frame(0, size, parts)
+    after = drawn[1] or world.frame(0, size, parts)
     return pair_of(world, draft, (before, after), before_values, item)
 
 
@@ -222,7 +236,7 @@ def pair_of(
         before: the variables as they were before.
         item: the one acted on, by its index in the room.
     """
-    after = _values(world)
+    after = values_of(world)
     changed = {n for n, v in after.items() if not np.array_equal(v, before[n])}
     return Pair(
         **_pictures(world, *frames, item),
@@ -246,11 +260,6 @@ def redrawn(world: Rooms, pair: Pair, draft: Draft) -> Pair:
     return replace(found, **{name: getattr(pair, name) for name in names})
 
 
-def _draws_alike(options: RoomsOptions) -> bool:
-    """Returns whether the quick frames of the acceptance test are those of the pair."""
-    return (options.pair_nuisance, options.quality) == ("none", "fast")
-
-
 def _kept_in_view(pair: Pair, limits: Limits, size: int) -> bool:
     return bool(pair.mask_after.any()) and limits.fits(pair.box_after, size)
 
@@ -259,7 +268,8 @@ def _item(world: Rooms, slot: int) -> int:
     return int(world.read("order")[0][slot])
 
 
-def _values(world: Rooms) -> dict[str, NDArray[Any]]:
+def values_of(world: Rooms) -> dict[str, NDArray[Any]]:
+    """Returns every variable of world 0."""
     return {name: world.read(name)[0] for name in world.variables}
 
 

@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 
 from interverse.art.rooms.clutter import CLUTTER, painting
+from interverse.art.rooms.forms import Form, formed, own_form
 from interverse.art.rooms.furniture import FURNITURE
 from interverse.art.rooms.item import Item
 from interverse.art.rooms.objects import build_item
@@ -60,16 +61,17 @@ class Standing:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Thing:
-    """An item of a class and an instance, and its place by the plan."""
+    """An item of a class and an instance, its place by the plan, and its form if not its own."""
 
     cls: str
     instance: int
     pose: Pose
+    form: Form | None = None
 
     @property
     def item(self) -> Item:
         """The item itself."""
-        return item_of(self.cls, self.instance)
+        return item_of(self.cls, self.instance, self.form)
 
 
 @final
@@ -98,15 +100,23 @@ class Room:
 
 
 @functools.lru_cache(maxsize=512)
-def item_of(cls: str, instance: int) -> Item:
-    """Returns the item of a class and an instance."""
+def item_of(cls: str, instance: int, form: Form | None = None) -> Item:
+    """Returns the item of a class and an instance, in its own form or another."""
+    if form is not None:
+        return formed(item_of(cls, instance), form)
     return build_item(cls, generator(seed=instance, name=f"rooms/{cls}"))
 
 
 @functools.lru_cache(maxsize=512)
-def reach(cls: str, instance: int) -> Bounds:
+def form_of(cls: str, instance: int) -> Form:
+    """Returns the form that an instance has of itself."""
+    return own_form(item_of(cls, instance))
+
+
+@functools.lru_cache(maxsize=512)
+def reach(cls: str, instance: int, form: Form | None = None) -> Bounds:
     """Returns the box an item needs in its own frame, whatever its state."""
-    item = item_of(cls, instance)
+    item = item_of(cls, instance, form)
     states = [{}, {"open": 0.4}, {"open": 1.0}, {"broken": 1.0}, {"on": 1.0}]
     low, high = union(*(item.bounds(state) for state in states))
     if item.stand != "wall":  # what dips below its foot when wide open lies on what it stands on

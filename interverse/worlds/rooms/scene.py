@@ -84,6 +84,7 @@ def build_model(
         _add_lamps(spec, items)
     for light in spec.lights if high else ():
         light.intensity = _CANDELA.get(light.name, _LAMP_CANDELA)
+    skies += [skin.geom for item in items for skin in item.skins if skin.part.outlook]
     model = spec.compile()
     owner = np.full(model.ngeom, -1, np.int16)
     for i, item in enumerate(items):

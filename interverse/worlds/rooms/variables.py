@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from interverse.art.rooms.forms import FORM
 from interverse.scm import Angle, Box, CausalGraph, Integers, Variable, table
 from interverse.scm.variable import Values
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
@@ -28,6 +29,17 @@ CONFOUNDER = ("confounding", "confounder")
 _CLASSES = "Number of the class: " + ", ".join(f"{i} {n}" for i, n in enumerate(CLASS_NAMES)) + "."
 FIELDS = ("class", "instance", "position", "yaw", "state")
 
+_FORM_DOCS = (
+    "From side to side; half to twice what its instance has.",
+    "From front to back; half to twice what its instance has.",
+    "From foot to top; half to twice what its instance has.",
+    "Of its largest part, on the colour wheel; the other parts' move along.",
+    "How colourful its largest part is; the other parts' move along.",
+    "How light its largest part is; the other parts' move along.",
+    "How much its largest part shines; the other parts' move along.",
+    "How faded and rubbed it is.",
+)
+
 
 def name_of(slot: int, field: str) -> str:
     """Returns the name of an object's variable; slot 0 is the object looked at.
@@ -42,6 +54,8 @@ def declare(options: RoomsOptions) -> Mapping[str, Variable]:
     """Returns every variable of the world."""
     slots = range(options.objects)
     objects = [variable for slot in slots for variable in _object(slot)]
+    if options.instances == "open":
+        objects += [variable for slot in slots for variable in _opened(slot)]
     hidden = _confounder() if options.confounder else ()
     return table(_room(), *hidden, *objects, *_camera(), *_light(), *_action(options))
 
@@ -119,6 +133,20 @@ def _object(slot: int) -> Iterator[Variable]:
         space_a=functools.partial(_states, name_of(slot, "class")),
         doc="How far it is open, on, dirty, broken; each holds from 0.5. What a class lacks is 0.",
     )
+
+
+def _opened(slot: int) -> Iterator[Variable]:
+    """Yields the factors of an object's form."""
+    for field, doc in zip(FORM, _FORM_DOCS, strict=True):
+        size = field in FORM[:3]
+        yield Variable(
+            name=name_of(slot, field),
+            kind="appearance",
+            unit="m" if size else "",
+            default=np.array(0.0),
+            domain=Box(0.0, 8.0 if size else 1.0),
+            doc=doc,
+        )
 
 
 def _states(cls: str, values: Values) -> Box:
@@ -221,7 +249,9 @@ def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> Ca
     edges = [("room/seed", name) for name in followed if name != "light/brightness"]
     for slot in range(options.objects):
         cls, instance, position, yaw, state = (name_of(slot, field) for field in FIELDS)
-        edges += [(cause, effect) for cause in (cls, instance) for effect in (position, yaw)]
+        form = [name_of(slot, field) for field in FORM] if options.instances == "open" else []
+        given = (position, yaw, *form)
+        edges += [(cause, effect) for cause in (cls, instance) for effect in given]
         edges += [(cls, state), (cls, f"{state}'"), (state, f"{state}'")]
         edges += [(f"{name}'", f"{state}'") for name in ACTION]
         if options.states == "graded":
@@ -233,7 +263,9 @@ def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> Ca
         chosen_by = (*CONFOUNDER, name_of(0, "class"), name_of(0, "state"))
         edges += [(cause, f"{ACTION[1]}'") for cause in chosen_by]
     if options.view == "single":
-        seen = [name_of(0, field) for field in ("class", "instance", "position", "yaw")]
+        fields = ("class", "instance", "position", "yaw")
+        fields += FORM[:3] if options.instances == "open" else ()
+        seen = [name_of(0, field) for field in fields]
         edges += [(cause, effect) for cause in seen for effect in CAMERA]
     if options.shakes_camera:
         edges += [(name, f"{name}'") for name in CAMERA[:3]]

@@ -1,4 +1,4 @@
-"""Rooms with objects that can be opened, switched, soiled and broken; one action an episode.
+"""Rooms with objects that can be opened, switched, soiled and broken, by one action or several.
 
 The room's seed and noise make everything else (`mechanisms`); pictures are drawn when asked for
 and kept until something changes.
@@ -55,7 +55,6 @@ from interverse.worlds.world import (
     World,
 )
 
-_LENGTH = 2  # steps until truncation: an episode is over after one, so it is never truncated
 _RENDERED = 336
 _COLOURS: tuple[Part, ...] = ("rgb",)
 
@@ -84,7 +83,8 @@ class Rooms(World):
         )
         self.action_space = gym.spaces.MultiDiscrete([options.objects, len(VERBS)])
         self.layout = {}
-        self.max_steps = _LENGTH if options.max_steps is None else options.max_steps
+        # An episode is over after its actions, one step before it would be truncated.
+        self.max_steps = options.actions + 1 if options.max_steps is None else options.max_steps
         self.reward_range = (0.0, 1.0)
         self._slots = range(options.objects)
         self._defaults = {name: self.variables[name].default for name in options.defaults}
@@ -99,9 +99,10 @@ class Rooms(World):
     def _hidden_rows(self) -> dict[str, NDArray[Any]]:
         """Returns one world's rows of what is no variable: noise, what is held, what was done."""
         no = np.zeros(1, dtype=bool)
-        flags = dict.fromkeys(("stepped", "changed", *(f"cut/{n}" for n in self.variables)), no)
+        flags = dict.fromkeys(("changed", *(f"cut/{n}" for n in self.variables)), no)
         order = np.arange(self.options.objects)[None]
-        return flags | {"order": order} | draw_numbers(Noise.single(seed=0), self.options)
+        counts = {"order": order, "steps": np.zeros(1, dtype=np.int64)}
+        return flags | counts | draw_numbers(Noise.single(seed=0), self.options)
 
     # ------------------------------------------------------------------ episodes
 
@@ -179,14 +180,15 @@ class Rooms(World):
             else:
                 after = act(cls, row[name], verb)
             row["changed"] = np.array(not np.array_equal(after, row[name]))
-            row["stepped"] = np.array(True)
+            row["steps"] = row["steps"] + 1
             row |= {name: after, ACTION[0]: np.array(slot), ACTION[1]: np.array(verb)}
             self._write(row, world)
 
     def score(self) -> Score:
-        """Returns 1 for an action that changed an object; an episode is over after one action."""
-        changed, stepped = self._store.rows["changed"].copy(), self._store.rows["stepped"].copy()
-        return Score(changed.astype(float), stepped, {"success": changed})
+        """Returns 1 for an action that changed an object; an episode is over after its actions."""
+        changed = self._store.rows["changed"].copy()
+        over = self._store.rows["steps"] >= self.options.actions
+        return Score(changed.astype(float), over, {"success": changed})
 
     def look(self, world: int, item: int, numbers: NDArray[np.float64]) -> None:
         """Draws another camera, for an item of the room: slot 0 stays as it is."""

@@ -15,7 +15,7 @@ from interverse.core.arrays import Array, namespace
 from interverse.scm.store import Store
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.pictures import (
-    Photographer,
+    BatchPhotographer,
     PictureObservations,
     observation_space,
 )
@@ -164,7 +164,7 @@ class ObservationSource:
     store: Store
     seconds: float
     values: Mapping[str, Array]
-    photographer: Callable[[], Photographer]
+    photographer: Callable[[], PictureObservations | BatchPhotographer]
     asarray: Callable[[Any], Array]
 
 
@@ -189,7 +189,7 @@ class Observer:
         """
         self._options, self._store, self._seconds = options, source.store, source.seconds
         self._values, self._photographer = source.values, source.photographer
-        self._pictures: PictureObservations | None = None
+        self._pictures: PictureObservations | BatchPhotographer | None = None
         asarray, seconds = source.asarray, source.seconds
         self._asarray, self._step_time = asarray, options.step_time
         groups, stored = task.groups(scene)
@@ -219,8 +219,7 @@ class Observer:
     def _with_pictures(self, tips: Array) -> Any:
         """Returns every world's observation where it holds pictures."""
         if self._pictures is None:
-            camera = self._photographer()
-            self._pictures = PictureObservations(camera, self._options, self._store)
+            self._pictures = self._photographer()
         pictures = {n: self._asarray(shots) for n, shots in self._pictures.take().items()}
         if self._options.observation_mode == "pixel":
             return pictures["pixels"]

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import to_numpy
+from interverse.core.arrays import Array, namespace, to_numpy
 from interverse.scm import Binding
 from interverse.scm.store import Index, Rows, Store, changed_keys
 from interverse.sim import Engine, Scene, make_engine
@@ -64,11 +64,7 @@ class Photographer:
             model.light_castshadow[:] = False
         self._engine: Engine = make_engine(Scene(model=model), num_worlds=1, threads=1)
         self._shown: Rows | None = None  # the rows drawn last
-        self._opacity = {
-            "block": _opacity(f"block_{i}" for i in range(scene.block_count)),
-            "goal": _opacity(f"goal_{i}" for i in range(scene.goal_count)),
-            "obstacle": _opacity(obstacle.name for obstacle in scene.obstacles),
-        }
+        self._opacity = _opacities(scene)
 
     def view(self, rows: Rows, size: tuple[int, int]) -> NDArray[np.uint8]:
         """Returns a picture for people: blocks and goals together."""
@@ -137,6 +133,88 @@ def _opacity(names: Any) -> Binding | None:
 
 def _is_seen(binding: Binding) -> bool:
     return not binding.field.startswith(_UNSEEN)
+
+
+@final
+class BatchPhotographer:
+    """Draws every world at once on the device of their physics, from an engine of its own."""
+
+    def __init__(
+        self, physics: Engine, scene: ArenaScene, store: Store, options: TriFingerOptions
+    ) -> None:
+        """Makes an engine for pictures of the physics' model.
+
+        Args:
+            physics: where robot and blocks are.
+            scene: what its model was compiled from.
+            store: whose bindings say what values look like.
+            options: which cameras, and how large.
+        """
+        self._physics, self._store = physics, store
+        self._names = [OBSERVATION_CAMERAS[c].name for c in options.cameras]
+        self._size, self._mirrored = options.image_size, options.mirrored_images
+        model = copy.copy(physics.model)
+        if not options.shadows:
+            model.light_castshadow[:] = False
+        only_drawn = Scene(model=model, contacts=1, constraints=1)
+        self._engine: Any = make_engine(
+            only_drawn, num_worlds=store.num_worlds, device=options.device
+        )
+        self._everyone = np.arange(store.num_worlds)
+        self._opacity = _opacities(scene)
+        low, _ = action_bounds("joint_positions")
+        self._away = self._engine.asarray(low)
+        self._looks = store.sources(lambda b: _is_seen(b) and b.field != "qpos")
+        self._keys = sorted({store.slots[n].key for n in self._looks})
+        self._used = [f"{kind}/used" for kind in self._opacity]
+
+    def take(self) -> dict[str, Array]:
+        """Returns "pixels", (N, 2k, S, S, 3): k live, k goal images."""
+        store = self._store
+        goal = store.cached("goal pictures", [*self._keys, *self._used], self._draw_goals)
+        self._engine.live("qpos")[:] = self._physics.live("qpos")
+        pixels = namespace(goal).concat([self._draw(), goal], axis=1)
+        return {"pixels": namespace(goal).flip(pixels, axis=3) if self._mirrored else pixels}
+
+    def _draw(self) -> Array:
+        return self._engine.pictures(self._names, self._size)
+
+    def _draw_goals(self) -> Array:
+        """Brings looks up to date; draws goals as solids, with the robot out of the way."""
+        self._engine.put(self._looks_now(), self._everyone)
+        self._show(block=0.0, goal=1.0, obstacle=0.0)
+        places = self._engine.live("qpos")
+        places[:] = self._physics.live("qpos")
+        places[:, : len(self._away)] = self._away
+        drawn = self._draw()
+        self._show(block=1.0, goal=0.0, obstacle=1.0)
+        return drawn
+
+    def _looks_now(self) -> list[Any]:
+        edits = self._store.edits(self._store.rows, self._looks)
+        return [edit for edit in edits if _is_seen(edit[0]) and edit[0].field != "qpos"]
+
+    def _show(self, **shares: float) -> None:
+        rows = self._store.rows
+        edits = [
+            (binding, shares[kind] * rows[f"{kind}/used"])
+            for kind, binding in self._opacity.items()
+            if binding is not None
+        ]
+        self._engine.put(edits, self._everyone)
+
+    def close(self) -> None:
+        """Releases the engine."""
+        self._engine.close()
+
+
+def _opacities(scene: ArenaScene) -> dict[str, Binding | None]:
+    """Returns what sets the opacity of all things of a kind."""
+    return {
+        "block": _opacity(f"block_{i}" for i in range(scene.block_count)),
+        "goal": _opacity(f"goal_{i}" for i in range(scene.goal_count)),
+        "obstacle": _opacity(obstacle.name for obstacle in scene.obstacles),
+    }
 
 
 # --- observations --------------------------------------------------------------------------------

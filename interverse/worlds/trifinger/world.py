@@ -28,7 +28,11 @@ from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_c
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
-from interverse.worlds.trifinger.pictures import Photographer
+from interverse.worlds.trifinger.pictures import (
+    BatchPhotographer,
+    Photographer,
+    PictureObservations,
+)
 from interverse.worlds.trifinger.rewards import Instant, Targets, bounds, sparse, total
 from interverse.worlds.trifinger.robot import RobotControl, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import ArenaScene
@@ -177,7 +181,7 @@ class TriFinger(World):
             store=self._store,
             seconds=self._seconds,
             values=ValuesOf(self, slice(None)),
-            photographer=self._quick_photographer,
+            photographer=self._pictures,
             asarray=self._physics.asarray,
         )
         self._observer = Observer(self.task, self.scene, self.options, source)
@@ -448,9 +452,13 @@ class TriFinger(World):
             self._photographer = Photographer(self._physics.model, self.scene, self._store)
         return self._photographer
 
-    def _quick_photographer(self) -> Photographer:
-        model, shadows = self._physics.model, self.options.shadows
-        return Photographer(model, self.scene, self._store, quick=True, shadows=shadows)
+    def _pictures(self) -> PictureObservations | BatchPhotographer:
+        """Returns what draws observations: all worlds at once on a device, else one by one."""
+        options, physics, store = self.options, self._physics, self._store
+        if options.device not in ("cpu", "torch") and set(options.picture_kinds) <= {"rgb"}:
+            return BatchPhotographer(physics.engine, self.scene, store, options)
+        camera = Photographer(physics.model, self.scene, store, quick=True, shadows=options.shadows)
+        return PictureObservations(camera, options, store)
 
     def close(self) -> None:
         """Releases the engines."""

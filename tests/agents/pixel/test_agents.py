@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import logsumexp
+from torch.nn import functional
 
 from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.agent import PixelBatch
@@ -23,7 +24,7 @@ COUNT, SIZE, ACTIONS = 6, 12, 2
 CROPPED = {"curl": 15, "rad": 15, "soda": 15}  # they see the middle of larger pictures
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
 SOFT = [name for name in AGENTS if name != "drq_v2"]  # they have a temperature and slow targets
-TRUNKED = {"curl", "drq", "rad", "sac_ae", "soda", "svea"}
+TRUNKED = {"curl", "drq", "rad", "sac_ae", "sgqn", "soda", "svea"}
 
 
 def hyper(**more) -> PixelHyper:
@@ -93,7 +94,8 @@ def test_an_update_changes_exactly_what_it_should(name):
 
 @pytest.mark.parametrize("name", SOFT)
 def test_only_the_actors_own_layers_feel_its_loss(name):
-    agent = make(name, hyper(encoder_rate=STILL, critic_rate=STILL, alpha_rate=STILL))
+    own_rates = {"mask_rate": STILL} if name == "sgqn" else {}
+    agent = make(name, hyper(encoder_rate=STILL, critic_rate=STILL, alpha_rate=STILL), **own_rates)
     start = parameters(agent)
     agent.update(recorded(name))
     own = under(start, "actor.", "actor_trunk.")
@@ -299,6 +301,73 @@ def test_svea_weighs_its_two_views():
         grads.append(torch.cat([p.grad.ravel() for p in parts]))
     weak, strong, mixed = grads
     torch.testing.assert_close(mixed, 0.8 * weak + 0.2 * strong, rtol=1e-4, atol=1e-6)
+
+
+class Guided(torch.autograd.Function):
+    """ReLU whose gradient only goes up."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0.0)
+
+    @staticmethod
+    def backward(ctx, up):
+        (x,) = ctx.saved_tensors
+        return up * (x > 0) * (up > 0)
+
+
+def guided(pictures, actions, w):
+    """Returns the first critic's gradient in the pictures, of which each layer passes the rise."""
+    t = {name: torch.tensor(value) for name, value in w.items()}
+    x = start = torch.tensor(np.asarray(pictures, float) / 255.0, requires_grad=True)
+    for i in range(2):
+        name = f"encoder.convolutions.{i}"
+        x = functional.conv2d(x, t[f"{name}.weight"], t[f"{name}.bias"], 1 if i else 2)
+        x = Guided.apply(x)
+    x = x.flatten(1) @ t["encoder.trunk.linear.weight"].T + t["encoder.trunk.linear.bias"]
+    norm = t["encoder.trunk.norm.weight"], t["encoder.trunk.norm.bias"]
+    x = torch.tanh(functional.layer_norm(x, [x.shape[1]], *norm))
+    x = torch.cat([x, torch.tensor(np.asarray(actions, float))], 1)
+    for layer in (0, 2, 4):
+        x = x @ t[f"critics.first.{layer}.weight"].T + t[f"critics.first.{layer}.bias"]
+        x = Guided.apply(x) if layer < 4 else x
+    return torch.autograd.grad(x.sum(), start)[0].numpy()
+
+
+def test_sgqn_by_hand():
+    agent, batch = make("sgqn", still(), mask_rate=STILL), recorded("sgqn")
+    for layer in agent.networks.encoder.convolutions:  # they start with one weight of nine
+        torch.nn.init.normal_(layer.weight, 0.0, 0.1, generator=torch.Generator().manual_seed(1))
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    shift = augmentation("drq_no_noise")
+    (seen,), (then,) = (shift(p, generator=draws) for p in (batch.observations, batch.successors))
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    actions = batch.actions.numpy()
+    expected = by_hand.critic_loss(seen, actions, wanted, w)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    kept = []
+    for frame in np.split(guided(seen, actions, w), 3, axis=1):
+        level = np.abs(frame).max(1)
+        least = np.quantile(level.reshape(COUNT, -1), 0.9, axis=1)
+        kept += [level >= least[:, None, None]] * 3
+    kept = np.stack(kept, axis=1)
+    assert 0.09 < kept.mean() < 0.13
+    seen = seen.numpy().astype(float)
+    level = seen.min() + float(torch.rand((), generator=draws)) * (seen.max() - seen.min())
+    covered = np.where(kept, seen, level)
+    pairs = [by_hand.values(by_hand.encode(x, w), actions, w) for x in (seen, covered)]
+    gap = sum(0.5 * np.mean((a - b) ** 2) for a, b in zip(*pairs, strict=True))
+    assert float(losses["consistency"]) == pytest.approx(gap, rel=1e-3)
+    noise(draws)  # the actor's
+    (changed,) = augmentation("network_randomization")(
+        torch.tensor(seen.astype(np.uint8)), generator=draws
+    )
+    features = torch.tensor(by_hand.encode(changed, w), dtype=torch.float32)
+    told = agent.extra["salience"](features, batch.actions).detach().numpy()
+    cost = np.logaddexp(0.0, told) - kept * told
+    assert float(losses["salience"]) == pytest.approx(cost.mean(), rel=1e-3)
 
 
 def test_curl_by_hand():

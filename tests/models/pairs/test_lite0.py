@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from interverse.core.errors import FileFormatError
-from interverse.models.pairs import kept, lite0
+from interverse.models.pairs import kept, lite0, train
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import fit_pairs
 from interverse.models.pairs.recipes import recipe
@@ -30,6 +30,16 @@ def test_the_network_is_the_published_one(size):
         found = own(pictures)
     assert torch.allclose(found, known.flatten(2).transpose(1, 2), atol=1e-4)
     assert found.shape[1] == own.grid(size) ** 2
+
+
+@pytest.mark.parametrize("model", ["lite0", "slot-avg"])
+def test_wrong_weights_are_refused_before_a_pair_is_drawn(tmp_path, monkeypatch, model):
+    monkeypatch.setattr(train, "load_pairs", lambda _: pytest.fail("drawn"))
+    config = train.TrainPairs(
+        task="rooms/single-v1", model=model, weights="nonsense/none", out=tmp_path
+    )
+    with pytest.raises((FileFormatError, FileNotFoundError), match="nonsense"):
+        train.train_pairs(config)
 
 
 def test_other_files_are_refused(tmp_path):

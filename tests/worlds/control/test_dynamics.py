@@ -8,7 +8,7 @@ import pytest
 
 import interverse as iv
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.dynamics import SCALES, WALKER, Dynamics, dynamics_variables
+from interverse.worlds.control.dynamics import Dynamics, dynamics_variables
 from interverse.worlds.control.scene import domain_spec
 from interverse.worlds.control.tasks import new_physics, template
 from tests.worlds.control.rebuild import quietly
@@ -33,7 +33,7 @@ def walker():
 
 def test_an_edited_walker_is_a_recompiled_one():
     physics, dynamics = walker()
-    values = {variable.name: float(variable.default) for variable in (*SCALES, *WALKER)}
+    values = {variable.name: float(variable.default) for variable in dynamics_variables("walker")}
     values |= {"torso/radius": 0.09, "torso/length": 0.9, "foot/radius": 0.07, "foot/length": 0.3}
     values |= {"joint/damping": 0.5, "joint/armature": 0.05, "floor/friction": 1.2}
     values |= {"knee/lower_limit": np.deg2rad(-130.0), "ankle/limit": np.deg2rad(60.0)}
@@ -54,7 +54,7 @@ def test_an_edited_walker_is_a_recompiled_one():
 
 def test_stock_values_leave_every_bit():
     physics, dynamics = walker()
-    stock = {variable.name: float(variable.default) for variable in (*SCALES, *WALKER)}
+    stock = {variable.name: float(variable.default) for variable in dynamics_variables("walker")}
     assert not dynamics.write(stock)
     dynamics.write(stock | {"torso/length": 0.9, "dynamics/mass_scale": 1.2})
     assert different(physics.model.ptr, template("walker", "walk").model)
@@ -91,3 +91,40 @@ def test_every_scale_acts_and_states_can_be_sampled(domain):
     for name in ("qpos", "qvel"):
         assert np.isfinite(env.variables[name].domain.sample(np.random.default_rng(0))).all()
     env.close()
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_gravity_and_springs_are_variables_where_they_act(domain):
+    physics = new_physics(template(domain, DOMAINS[domain].tasks[0]))
+    model, names = physics.model.ptr, {v.name for v in dynamics_variables(domain)}
+    springs = model.jnt_stiffness.any() or model.tendon_stiffness.any()
+    assert ("dynamics/stiffness" in names) == bool(springs)
+    off = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+    assert ("dynamics/gravity" in names) == (not off and domain != "reacher")
+
+
+def test_gravity_is_mujocos():
+    env = iv.make("control/pendulum_swingup-v1", observation="state", dynamics_seed=3)
+    falls = []
+    for factor in (1.0, 1.5):
+        env.reset(seed=0, options={"do": {"dynamics/gravity": factor}})
+        env.do({"qpos": [0.5], "qvel": [0.0]})
+        env.step(np.zeros(1))
+        falls.append(env.values["qvel"][0])
+        assert env.unwrapped.world.stage(0).physics.model.opt.gravity[2] == -9.81 * factor
+    env.close()
+    assert falls[1] == pytest.approx(1.5 * falls[0], rel=0.01)
+
+
+def test_wind_carries_what_is_in_something_thick():
+    env = iv.make("control/cartpole_balance-v1", observation="state", dynamics_seed=0)
+    env.reset(seed=0)
+    rest = {"qpos": [0.0, 0.0], "qvel": [0.0, 0.0]}
+    speeds = []
+    for values in ({"dynamics/wind": 5.0}, {"dynamics/viscosity": 1.0, "dynamics/wind": 5.0}):
+        env.do({**rest, **values}, check=False)
+        env.step(np.zeros(1))
+        speeds.append(env.values["qvel"][0])
+    env.close()
+    assert speeds[0] == 0.0
+    assert speeds[1] > 0.0

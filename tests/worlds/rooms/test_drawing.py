@@ -69,6 +69,16 @@ def test_the_mask_shows_where_the_object_is(env):
     assert (mask == 1).sum() > 20, "the object is in view"
 
 
+def test_it_is_dark_behind_blinds_at_night(close):
+    first_with(close, "Blinds")
+    close.do({"object/state": [1.0, 0.0, 0.0, 0.0]})
+    day, night = (
+        close.do({"light/time_of_day": time}, check=False).observation for time in (12.0, 0.0)
+    )
+    seen = day["mask"] == 1
+    assert night["image"][seen].mean() < 0.7 * day["image"][seen].mean()
+
+
 @pytest.mark.parametrize("cls", ["Fridge", "FloorLamp"])
 def test_an_action_changes_pixels_of_its_object_alone(close, cls):
     before = first_with(close, cls)

@@ -108,6 +108,34 @@ def test_recorded_factors_give_the_pixels_of_100_pairs_back(view):
 # --------------------------------------------------------------------- counterfactuals
 
 
+def check_counterfactuals(view, count):
+    """Any factor at its present value gives the fact; at another, pixels its factors give back."""
+    env = iv.make(f"rooms/{view}-v1", **SMALL)
+    settable = [n for n, v in env.unwrapped.world.variables.items() if not v.read_only]
+    env.reset(seed=1000)
+    facts = pairs_of(view, count, **SMALL)
+    for number, fact in enumerate(facts):
+        name = settable[number * 7 % len(settable)]
+        same = iv.counterfactual(fact, do={name: fact.factors_before[name]}, check=False)
+        assert equal(same, fact), (fact.address, name)
+        light = {"light/time_of_day": 7.0 + number % 11, "light/brightness": 0.9 + number % 5 / 10}
+        other = iv.counterfactual(fact, do=light)
+        seen = env.do({n: other.factors_after[n] for n in settable}, check=False).observation
+        assert np.array_equal(seen["image"], other.after), fact.address
+    env.close()
+
+
+@pytest.mark.parametrize("view", ["multi", "single"])
+def test_counterfactuals_of_any_factor_are_pixel_equal(view):
+    check_counterfactuals(view, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["multi", "single"])
+def test_counterfactuals_of_100_pairs_are_pixel_equal(view):
+    check_counterfactuals(view, 100)
+
+
 @pytest.fixture(scope="module")
 def fact():
     return pairs_of("single", 1, image_size=48, pair_nuisance="both")[0]

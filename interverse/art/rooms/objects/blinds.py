@@ -52,7 +52,7 @@ def _window(rng: np.random.Generator, width: float, height: float) -> list[Part]
     trim = flat((0.92, 0.91, 0.88), 0.3, 0.4) if chance(rng, 0.6) else wood(rng)
     outlook = picture("landscape", scenery(rng), variant(rng), 0.45)
     return [
-        Part(name="view", mesh=view, surface=outlook),
+        Part(name="view", mesh=view, surface=outlook, outlook=True),
         Part(name="frame", mesh=merge(bars), surface=trim),
     ]
 

@@ -1,0 +1,371 @@
+"""From a world's id to a model of its states, its scores and one page: `interverse fit ID`.
+
+For worlds with continuous actions. A network is trained on random episodes in which the world's
+constants (masses, frictions, colours) were drawn anew, and scored beside a linear model, the true
+world and a copied fact: prediction, planning, effects of every constant, counterfactuals.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from interverse.benchmarks.causalmbrl.pages import Grid, Section, write_text, written_page
+from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
+from interverse.benchmarks.causalmbrl.rows import Record
+from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS, MOST_SEEDS
+from interverse.benchmarks.clock import Clock
+from interverse.core.errors import check_whole
+from interverse.envs import make_vec
+from interverse.models.checkpoint import read_tensors, write_tensors
+from interverse.models.ranking import ranks_among
+from interverse.models.state_counterfactual import (
+    CopiedStates,
+    LinearStates,
+    StateRespondent,
+    StateTrials,
+    TrueStates,
+    column_units,
+    score_states,
+    state_trials,
+    states_of,
+)
+from interverse.models.state_network import (
+    StateEpisodes,
+    StateNetwork,
+    collect_states,
+    fit_state_network,
+    random_actions,
+)
+from interverse.worlds import WORLDS
+
+Floats = NDArray[np.float64]
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "smoke": {"episodes": 256, "steps": 20, "epochs": 30, "trials": 64},
+    "reduced": {"episodes": 1000, "steps": 50, "epochs": 60, "trials": 200},
+    "full": {"episodes": 5000, "steps": 100, "epochs": 100, "trials": 500},
+}
+_HORIZONS = (1, 5, 10)
+_PLANNED, _PLANS = 5, 256  # steps of a plan, and how many are imagined
+_MOVES = 0.05  # mean effect in deviations above which a constant counts as a cause
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FitStates:
+    """Fits a network to the states of a world with continuous actions, and scores it.
+
+    Args:
+        id: the world.
+        budget: a name of `SIZES`.
+        seeds: seeds 1 to N.
+        epochs: of training, if not the budget's.
+        options: of the world.
+        time_limit: stop cleanly after so many seconds; the same call then goes on.
+        out: folder for everything; by default runs/fit/ID.network.BUDGET.
+    """
+
+    id: str
+    budget: str = "smoke"
+    seeds: int = 1
+    epochs: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    time_limit: float | None = None
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        WORLDS[self.id]  # raises for an unknown one, with suggestions
+        check_whole(self.seeds, "seeds", MOST_SEEDS)
+        if self.epochs is not None:
+            check_whole(self.epochs, "epochs", MOST_EPOCHS)
+
+    @property
+    def folder(self) -> Path:
+        """Where everything is kept."""
+        name = f"{self.id.replace('/', '-')}.network.{self.budget}"
+        return Path("runs/fit") / name if self.out is None else self.out
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes in force."""
+        more = {} if self.epochs is None else {"epochs": self.epochs}
+        return {**SIZES[self.budget], **more}
+
+    def command(self) -> str:
+        """Returns the command line that asks for this, but for where it writes and its clock."""
+        words = ["interverse", "fit", self.id, "--budget", self.budget, "--seeds", str(self.seeds)]
+        words += [] if self.epochs is None else ["--epochs", str(self.epochs)]
+        for name, value in self.options.items():
+            words += ["--option", f"{name}={value}"]
+        return shlex.join(words)
+
+
+def fit_states(settings: FitStates) -> dict[str, Any]:
+    """Returns all scores, after writing them and one page to `settings.folder`."""
+    clock = Clock(settings.time_limit)
+    work = _StateFitWork(settings, clock)
+    complete = clock.ends(work.run_all)
+    found = [record.content for record in work.records.values()]
+    return {"complete": complete, "folder": str(settings.folder), "seeds": found}
+
+
+@final
+class _StateFitWork:
+    """One fit: data, training, scores; what is done is not done again."""
+
+    def __init__(self, settings: FitStates, clock: Clock) -> None:
+        self.settings, self.clock, self.sizes = settings, clock, settings.sizes
+        asked = {"world": settings.id, "options": dict(settings.options), "model": "network"}
+        self.records = {
+            seed: Record(
+                settings.folder / f"seed-{seed}.json", {**asked, "sizes": self.sizes, "seed": seed}
+            )
+            for seed in range(1, settings.seeds + 1)
+        }
+
+    def run_all(self) -> None:
+        """Does all that is not done yet, and writes the page."""
+        kinds: Mapping[str, Callable[[StateEpisodes, StateNetwork, int], dict[str, Any]]] = {
+            "prediction": self._prediction,
+            "planning": self._planning,
+            "causes": self._causes,
+        }
+        for seed, record in self.records.items():
+            if all(record.has("model", kind) for kind in kinds):
+                continue
+            record.made_by_run(
+                {
+                    "commit": commit(),
+                    "source": source_digest(),
+                    "command": self.settings.command(),
+                    "device": "CPU",
+                }
+            )
+            with self.clock.timed(f"seed {seed}: data and training"):
+                data = self._collected(seed)
+                network = self._trained(record, data, seed)
+            for kind, score in kinds.items():
+                self.clock.check()
+                if not record.has("model", kind):
+                    with self.clock.timed(f"seed {seed}: {kind}"):
+                        record.put("model", kind, score(data, network, seed))
+        self._write_page()
+
+    def _collected(self, seed: int) -> StateEpisodes:
+        return collect_states(
+            self.settings.id,
+            episodes=self.sizes["episodes"],
+            steps=self.sizes["steps"],
+            seed=seed,
+            options=self.settings.options,
+        )
+
+    def _trained(self, record: Record, data: StateEpisodes, seed: int) -> StateNetwork:
+        """Returns the network of a seed, from disk or trained now."""
+        path = self.settings.folder / "training" / f"seed-{seed}.safetensors"
+        if path.exists():
+            network = StateNetwork(data.states.shape[2], data.actions[0, 0].size)
+            network.load_state_dict(read_tensors(path))
+            return network.eval()
+        network, losses = fit_state_network(data, epochs=self.sizes["epochs"], seed=seed)
+        write_tensors(path, network.state_dict())
+        record.note("losses", losses)
+        return network
+
+    def _prediction(self, data: StateEpisodes, network: StateNetwork, seed: int) -> dict[str, Any]:
+        """Returns error and H@1 by horizon, of the network and of standing still."""
+        test = self._collected(seed + 10_000)
+        shown, out = _shown(data), dict[str, Any]()
+        for horizon in (h for h in _HORIZONS if h < test.states.shape[1]):
+            start, true = shown(test.states[:, 0]), shown(test.states[:, horizon])
+            found = shown(network.rollout(test.states[:, 0], test.actions[:, :horizon]))
+            out[str(horizon)] = {
+                "network": {"error": _apart(found, true), "hits": _hits(found, true)},
+                "standing still": {"error": _apart(start, true), "hits": _hits(start, true)},
+            }
+        return out
+
+    def _planning(self, data: StateEpisodes, network: StateNetwork, seed: int) -> dict[str, Any]:
+        """Returns how far from a target, five random actions away, the best imagined plan ends."""
+        env = make_vec(self.settings.id, self.sizes["trials"], **self.settings.options)
+        shown = _shown(data)
+        try:
+            env.reset(seed=seed + 20_000)
+            moment, start = env.snapshot(), states_of(env.values, data.names)
+            shape = (_PLANS, _PLANNED, *env.single_action_space.shape)
+            drawn = np.stack([random_actions(env, _PLANNED, seed + k) for k in range(_PLANS + 1)])
+            plans = drawn.swapaxes(0, 2).swapaxes(1, 2)  # (worlds, plans, steps, A)
+
+            def ends(chosen: NDArray[Any]) -> Floats:
+                env.restore(moment)
+                for action in chosen.swapaxes(0, 1):
+                    env.step(action)
+                return shown(states_of(env.values, data.names))
+
+            target, own = ends(plans[:, 0]), plans[:, 1:]
+            flat = own.reshape(-1, *shape[1:]).astype(np.float64)
+            imagined = shown(network.rollout(np.repeat(start, _PLANS, axis=0), flat))
+            near = np.linalg.norm(
+                imagined.reshape(len(start), _PLANS, -1) - target[:, None], axis=2
+            )
+            best = own[np.arange(len(start)), near.argmin(1)]
+            return {
+                "network": _apart(ends(best), target),
+                "random plan": _apart(ends(own[:, 0]), target),
+                "standing still": _apart(shown(start), target),
+                "the target's own actions": _apart(ends(plans[:, 0]), target),
+            }
+        finally:
+            env.close()
+
+    def _causes(self, data: StateEpisodes, network: StateNetwork, seed: int) -> dict[str, Any]:
+        """Returns for every constant what it moves, by the world and the model, and CF scores."""
+        out: dict[str, Any] = {}
+        for name in data.constant:
+            asked, facts = (
+                state_trials(
+                    self.settings.id,
+                    name,
+                    data.names,
+                    worlds=self.sizes["trials"],
+                    seed=seed + apart,
+                    **self.settings.options,
+                )
+                for apart in (30_000, 40_000)
+            )
+            every: dict[str, StateRespondent] = {
+                "true world": TrueStates(),
+                "network": network,
+                "linear model": LinearStates(facts),
+                "copy of the fact": CopiedStates(),
+            }
+            out[name] = {
+                who: {
+                    **score_states(one, asked).record(),
+                    "moved": _moved(one, asked, data.moving),
+                }
+                for who, one in every.items()
+            }
+        return out
+
+    def _write_page(self) -> None:
+        records = [record.content for record in self.records.values()]
+        first = records[0]
+        run = first["runs"][-1]
+        made = (
+            f"{len(records)} seed(s), {first['sizes']['episodes']} episodes of"
+            f" {first['sizes']['steps']} random actions. Made by: {run['command']}; commit"
+            f" {run['commit'][:12]}."
+        )
+        scores = [record["scores"]["model"] for record in records]
+        sections: list[Section] = [
+            ("Prediction", [made, _PREDICTION], _prediction_grid(scores)),
+            ("Planning", [_PLANNING], _planning_grid(scores)),
+            ("What each constant moves", [_CAUSES], _causes_grid(scores)),
+            ("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(scores)),
+        ]
+        title = f"Model of the states of {first['world']}"
+        markdown, page = written_page(title, sections, (), {})
+        write_text(self.settings.folder / "summary.md", markdown)
+        write_text(self.settings.folder / "index.html", page)
+
+
+_PREDICTION = (
+    "Error: distance of predicted and true states after so many random actions, in deviations of"
+    " each column. H@1: the share of episodes whose own prediction is the nearest to their true"
+    " state. Standing still predicts the start."
+)
+_PLANNING = (
+    f"Distance to a target that {_PLANNED} random actions lead to, after the best of {_PLANS}"
+    " imagined plans; the target's own actions are the ceiling."
+)
+_CAUSES = (
+    "F1 of the variables that a change of the constant moves within five steps, on average by more"
+    f" than {_MOVES} deviations. The true world is the ceiling."
+)
+_COUNTERFACTUAL = (
+    "The same noise and actions, one constant altered: CF-H@1 ranks the true outcome among all"
+    " outcomes; the effect error is averaged over variables, in deviations. Means over constants."
+)
+
+
+def _shown(data: StateEpisodes) -> Callable[[Floats], Floats]:
+    """Returns how states are compared: the moving columns, in deviations over the data."""
+    units = column_units(data.states.reshape(-1, data.states.shape[2]))[: data.width]
+    return lambda states: states[:, : data.width] / units
+
+
+def _apart(found: Floats, true: Floats) -> float:
+    return float(np.linalg.norm(found - true, axis=1).mean())
+
+
+def _hits(found: Floats, true: Floats) -> float:
+    own = torch.arange(len(true))
+    ranks = ranks_among(torch.as_tensor(found), torch.as_tensor(true), own)
+    return 100.0 * float((ranks == 1).double().mean())
+
+
+def _moved(one: StateRespondent, trials: StateTrials, names: tuple[str, ...]) -> dict[str, bool]:
+    """Returns which variables move on average by more than a little, by an answer."""
+    fact, twin = one.answers(trials)
+    effect = np.abs(twin - fact) / trials.units
+    return {name: bool(effect[:, trials.columns[name]].mean() > _MOVES) for name in names}
+
+
+def _f1(true: Mapping[str, bool], found: Mapping[str, bool]) -> float:
+    both = sum(true[name] and found[name] for name in true)
+    every = sum(true.values()) + sum(found.values())
+    return 2.0 * both / every if every else 1.0
+
+
+def _prediction_grid(scores: list[dict[str, Any]]) -> Grid:
+    grid = [["steps", "model", "error", "H@1"]]
+    for horizon, by_model in scores[0]["prediction"].items():
+        for name in by_model:
+            own = [one["prediction"][horizon][name] for one in scores]
+            grid.append([horizon, name, *(_mean_of(own, key) for key in ("error", "hits"))])
+    return grid
+
+
+def _planning_grid(scores: list[dict[str, Any]]) -> Grid:
+    names = scores[0]["planning"]
+    plans = [one["planning"] for one in scores]
+    return [["plan", "distance"], *([name, _mean_of(plans, name)] for name in names)]
+
+
+def _causes_grid(scores: list[dict[str, Any]]) -> Grid:
+    who = list(next(iter(scores[0]["causes"].values()), {}))
+    grid = [["constant", "moves", *(f"F1, {name}" for name in who)]]
+    for name, by_model in scores[0]["causes"].items():
+        moved = [key for key, moves in by_model["true world"]["moved"].items() if moves]
+        cells = [
+            {
+                w: _f1(one["causes"][name]["true world"]["moved"], one["causes"][name][w]["moved"])
+                for w in who
+            }
+            for one in scores
+        ]
+        grid.append([name, ", ".join(moved) or "nothing", *(_mean_of(cells, w) for w in who)])
+    return grid
+
+
+def _counterfactual_grid(scores: list[dict[str, Any]]) -> Grid:
+    who = list(next(iter(scores[0]["causes"].values()), {}))
+    grid = [["model", "CF-H@1", "effect error"]]
+    for name in who:
+        own = [constant[name] for one in scores for constant in one["causes"].values()]
+        moved = [one for one in own if one["ranked"]]
+        errors = [{"error": float(np.mean(list(one["effect_errors"].values())))} for one in own]
+        grid.append([name, _mean_of(moved, "hits"), _mean_of(errors, "error")])
+    return grid
+
+
+def _mean_of(rows: list[dict[str, Any]], key: str) -> str:
+    return f"{np.mean([row[key] for row in rows]):.3g}" if rows else ""

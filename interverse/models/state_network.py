@@ -1,0 +1,208 @@
+"""A network on the states of any world with continuous actions: data, training, prediction.
+
+The state is every real variable that random actions change, and beside it some that they do not
+change but an intervention can: masses, frictions, colours. Their values are drawn anew for every
+episode, so that a model can learn what they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import gymnasium
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
+from interverse.envs import make_vec
+from interverse.models.state_counterfactual import (
+    Floats,
+    StateTrials,
+    column_units,
+    columns_of,
+    states_of,
+)
+from interverse.scm.space import Box
+
+_WIDEST = 16  # columns of a variable; longer ones are memories of commands
+_MOST_CAUSES = 8
+_PROBED = 5  # steps after which a variable that never changed is a constant
+_HIDDEN, _BATCH, _RATE = 128, 256, 1e-3
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StateEpisodes:
+    """Episodes of a world under random actions.
+
+    Attributes:
+        moving: the variables that actions change.
+        constant: variables that interventions alone change, one of each kind.
+        columns: by variable, which columns of the states it has.
+        states: (E, T + 1, D).
+        actions: (E, T, A).
+    """
+
+    moving: tuple[str, ...]
+    constant: tuple[str, ...]
+    columns: Mapping[str, slice]
+    states: Floats
+    actions: Floats
+
+    @property
+    def width(self) -> int:
+        """How many columns the moving variables have, which come first."""
+        return self.columns[self.moving[-1]].stop
+
+    @property
+    def names(self) -> list[str]:
+        """All variables in the order of their columns."""
+        return [*self.moving, *self.constant]
+
+
+def collect_states(
+    id: str, *, episodes: int, steps: int, seed: int, options: Mapping[str, Any]
+) -> StateEpisodes:
+    """Returns episodes of a world whose constants are drawn at every start.
+
+    Args:
+        id: a registered world with continuous actions.
+        episodes: how many, all at once.
+        steps: of each.
+        seed: of worlds, actions and values.
+        options: of the world.
+    """
+    env = make_vec(id, episodes, **options)
+    if not isinstance(env.single_action_space, gymnasium.spaces.Box):
+        raise InvalidValueError(
+            explain(f"the actions of {id} are {env.single_action_space}", allowed="real numbers")
+        )
+    try:
+        moving, constant = _variables(env, seed)
+        env.reset(seed=seed)
+        draw_constants(env, constant, seed)
+        names = [*moving, *constant]
+        actions = random_actions(env, steps, seed)
+        states = [states_of(env.values, names)]
+        for action in actions:
+            env.step(action)
+            states.append(states_of(env.values, names))
+        columns = columns_of(env.values, names)
+    finally:
+        env.close()
+    return StateEpisodes(
+        moving=tuple(moving),
+        constant=tuple(constant),
+        columns=columns,
+        states=np.stack(states, axis=1),
+        actions=actions.swapaxes(0, 1).astype(np.float64),
+    )
+
+
+def _variables(env: Any, seed: int) -> tuple[list[str], list[str]]:
+    """Returns the variables that random actions change, and others that can be set, by kind."""
+    real = [
+        name
+        for name, values in env.values.items()
+        if values.dtype.kind == "f" and values[0].size <= _WIDEST
+    ]
+    env.reset(seed=seed)
+    before = {name: np.array(env.values[name]) for name in real}
+    for action in random_actions(env, _PROBED, seed):
+        env.step(action)
+    moving = [name for name in real if not np.array_equal(before[name], env.values[name])]
+    if not moving:
+        raise InvalidValueError(explain("random actions change no real variable of this world"))
+    constant: dict[str, str] = {}
+    for name in real:
+        if name not in moving and isinstance(env.variables[name].region("A"), Box):
+            constant.setdefault(name.rpartition("/")[2], name)
+    return moving, list(constant.values())[:_MOST_CAUSES]
+
+
+def draw_constants(env: Any, names: Sequence[str], seed: int) -> None:
+    """Sets each variable to values of its space A; worlds that refuse one keep theirs."""
+    rng = generator(seed=seed, name="state-network/constants")
+    for name in names:
+        region = env.variables[name].region("A")
+        env.do({name: np.stack([region.sample(rng) for _ in range(env.num_envs)])})
+
+
+def random_actions(env: Any, steps: int, seed: int) -> np.ndarray:
+    """Returns (steps, worlds, A) even draws of the action space."""
+    space = env.single_action_space
+    rng = generator(seed=seed, name="state-network/actions")
+    low, high = np.asarray(space.low), np.asarray(space.high)
+    return rng.uniform(low, high, (steps, env.num_envs, *low.shape)).astype(space.dtype)
+
+
+@final
+class StateNetwork(nn.Module):
+    """s' = s + f(s, action), in units of each column's deviation; constants stay."""
+
+    def __init__(self, states: int, actions: int) -> None:
+        super().__init__()
+        for name, size in (("centre", states), ("scale", states), ("pace", states)):
+            self.register_buffer(name, torch.ones(size, dtype=torch.float64))
+        self.layers = nn.Sequential(
+            nn.Linear(states + actions, _HIDDEN),
+            nn.ReLU(),
+            nn.Linear(_HIDDEN, _HIDDEN),
+            nn.ReLU(),
+            nn.Linear(_HIDDEN, states),
+        )
+
+    def forward(self, states: Tensor, actions: Tensor) -> Tensor:
+        """Returns next states (N, D) of states (N, D) under actions (N, A), in float64."""
+        shown = ((states - self.centre) / self.scale).float()
+        change = self.layers(torch.cat([shown, actions.float()], dim=1)).double()
+        return states + change * self.pace
+
+    @torch.no_grad()
+    def rollout(self, states: Floats, actions: Floats) -> Floats:
+        """Returns (N, D) states after actions (N, steps, A)."""
+        now, acts = torch.as_tensor(states), torch.as_tensor(actions)
+        for step in range(acts.shape[1]):
+            now = self(now, acts[:, step])
+        return np.asarray(now)
+
+    def answers(self, trials: StateTrials) -> tuple[Floats, Floats]:
+        """Returns the expected outcomes of facts and counterfactuals."""
+        return (
+            self.rollout(trials.before, trials.actions),
+            self.rollout(trials.twins, trials.actions),
+        )
+
+
+def fit_state_network(
+    data: StateEpisodes, *, epochs: int, seed: int
+) -> tuple[StateNetwork, list[float]]:
+    """Returns a trained network and its loss by epoch."""
+    before, after = data.states[:, :-1], data.states[:, 1:]
+    x = torch.as_tensor(before.reshape(-1, before.shape[2]))
+    y = torch.as_tensor(after.reshape(-1, before.shape[2]))
+    acts = torch.as_tensor(data.actions.reshape(len(x), -1))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = StateNetwork(x.shape[1], acts.shape[1])
+    network.centre, network.scale = x.mean(0), torch.as_tensor(column_units(np.asarray(x)))
+    pace = torch.where((y != x).any(0), (y - x).std(0), torch.zeros(()))
+    network.pace = pace  # zero for constants, which therefore stay
+    target = (y - x) / torch.where(pace > 0, pace, torch.ones_like(pace))
+    shown = torch.cat([((x - network.centre) / network.scale).float(), acts.float()], dim=1)
+    optimizer = torch.optim.Adam(network.parameters(), lr=_RATE)
+    rng, losses = generator(seed=seed, name="state-network/fit"), []
+    for _ in range(epochs):
+        total = 0.0
+        for rows in np.array_split(rng.permutation(len(x)), max(1, len(x) // _BATCH)):
+            loss = (network.layers(shown[rows]) - target[rows].float()).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += float(loss.detach()) * len(rows)
+        losses.append(total / len(x))
+    return network.eval(), losses

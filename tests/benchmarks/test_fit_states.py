@@ -1,0 +1,63 @@
+"""`interverse fit` of worlds with continuous actions: scores, ceilings, one page, resumable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interverse.benchmarks.causalmbrl import fit_states as module
+from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
+from interverse.cli.fit import FitCommand, fit
+from interverse.core.errors import InvalidValueError
+from interverse.models.state_network import StateEpisodes, collect_states, fit_state_network
+
+ID = "tutorial/slider-v1"
+
+
+def test_the_slider_becomes_a_page_with_ceilings_and_goes_on_where_it_stopped(
+    tmp_path, monkeypatch
+):
+    tiny = {"episodes": 64, "steps": 10, "epochs": 3, "trials": 8}
+    monkeypatch.setattr(module, "SIZES", {"smoke": tiny})
+    found = fit_states(FitStates(id=ID, out=tmp_path))
+    assert found["complete"]
+    (record,) = found["seeds"]
+    scores = record["scores"]["model"]
+    assert scores["planning"]["the target's own actions"] == 0.0
+    assert scores["planning"]["random plan"] > 0.0
+    for by_model in scores["causes"].values():
+        assert max(by_model["true world"]["effect_errors"].values()) == 0.0
+    moved = scores["causes"]["box/friction"]["true world"]["moved"]
+    assert moved == {"box/position": True, "box/velocity": True}
+    assert not any(scores["causes"]["box/color"]["true world"]["moved"].values())
+    assert "What would have happened" in (tmp_path / "index.html").read_text()
+    monkeypatch.setattr(module, "fit_state_network", None)  # nothing is trained again
+    assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == found["seeds"]
+
+
+def test_a_network_learns_a_world_of_one_line_and_leaves_constants_alone():
+    rng = np.random.default_rng(0)
+    start, push = rng.normal(size=(200, 1)), rng.uniform(-1, 1, (200, 10, 1))
+    gain = rng.choice([0.5, 2.0], (200, 1))
+    x = np.concatenate([np.zeros((200, 1, 1)), np.cumsum(gain[:, None] * push, axis=1)], axis=1)
+    states = np.concatenate([x + start[:, None], np.repeat(gain[:, None], 11, axis=1)], axis=2)
+    data = StateEpisodes(
+        moving=("x",),
+        constant=("gain",),
+        columns={"x": slice(0, 1), "gain": slice(1, 2)},
+        states=states,
+        actions=push,
+    )
+    network, losses = fit_state_network(data, epochs=20, seed=0)
+    assert losses[-1] < 0.02 < losses[0]
+    found = network.rollout(states[:, 0], push)
+    assert np.array_equal(found[:, 1], states[:, -1, 1])
+    still = np.abs(states[:, -1, 0] - states[:, 0, 0]).mean()
+    assert np.abs(found[:, 0] - states[:, -1, 0]).mean() < 0.1 * still
+
+
+def test_options_of_pictures_and_worlds_without_real_actions_are_refused(tmp_path):
+    with pytest.raises(InvalidValueError, match="--model gnn belongs to models of pictures"):
+        fit(FitCommand(id=ID, model="gnn", out=tmp_path))
+    with pytest.raises(InvalidValueError, match="actions of blocks/observed-3-v1"):
+        collect_states("blocks/observed-3-v1", episodes=2, steps=2, seed=0, options={})
