@@ -147,7 +147,7 @@ def curve_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
                 label = model if name == "test_ood" else None
                 axes.plot(place, means, line, color=look.color, marker=look.marker, label=label)
         axes.set_xlabel("strength of the confounder in training")
-        axes.set_ylabel("accuracy (dashed: at that strength, full: without)")
+        axes.set_ylabel("accuracy (dashed: ID, full: OOD)")
         axes.set_ylim(0, 1)
         style.legend_above(figure, axes, 5)
         return figure
