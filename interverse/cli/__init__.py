@@ -80,21 +80,9 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
-            "causalworld": (
-                "interverse.cli.reproduce_causalworld",
-                "ReproduceCausalWorld",
-                "reproduce_causalworld",
-            ),
-            "causaltriplet": (
-                "interverse.cli.reproduce_triplet",
-                "ReproduceTriplet",
-                "reproduce_triplet",
-            ),
-            "dmcr": (
-                "interverse.cli.reproduce_remastered",
-                "ReproduceRemastered",
-                "reproduce_remastered",
-            ),
+            "causalworld": ("interverse.cli.reproduce", "ReproduceCausalWorld", "reproduce"),
+            "causaltriplet": ("interverse.cli.reproduce", "ReproduceTriplet", "reproduce"),
+            "dmcr": ("interverse.cli.reproduce", "ReproduceRemastered", "reproduce"),
         },
     ),
     "train": (

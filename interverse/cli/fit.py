@@ -10,16 +10,10 @@ from typing import Annotated, Any
 
 import tyro
 
+from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
+from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitBudget, FitWorld, fit_world
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, explain, missing_extra
-
-try:
-    from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
-    from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitBudget, FitWorld, fit_world
-except ModuleNotFoundError as error:
-    if error.name in ("torch", "safetensors"):
-        raise missing_extra(error.name, "torch") from error
-    raise
+from interverse.core.errors import InvalidValueError, explain
 
 
 @dataclass(frozen=True, kw_only=True)

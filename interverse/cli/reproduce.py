@@ -1,37 +1,53 @@
-"""`interverse reproduce`: published tables made again, beside the published numbers."""
+"""`interverse reproduce`: published tables made again, beside the published numbers.
+
+Each benchmark has flags of its own: those of its settings in the library, and two of the command.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import importlib
+import json
+import sys
+from dataclasses import make_dataclass
+from typing import Annotated, Any, Literal
 
-from interverse.cli.reproduced import write_found
-from interverse.core.errors import missing_extra
+import tyro
 
-try:
-    from interverse.benchmarks.causalmbrl.run import reproduce as run
-    from interverse.benchmarks.causalmbrl.settings import Settings
-except ModuleNotFoundError as error:
-    if error.name in ("torch", "safetensors"):
-        raise missing_extra(error.name, "torch") from error
-    raise
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduce(Settings):
-    """What the library's `Settings` say, and how to print."""
-
-    benchmark: Literal["causalmbrl", "causaltriplet", "causalworld", "dmcr"] = "causalmbrl"
-    """Whose tables. The others have flags of their own: add --benchmark dmcr, say, to --help."""
-    json: bool = False
-    """Write the comparison as one JSON document to standard output."""
+# config dataclass -> (folder of `interverse.benchmarks`, its settings)
+_SETTINGS = {
+    "Reproduce": ("causalmbrl", "Settings"),
+    "ReproduceCausalWorld": ("causalworld", "CausalWorldSettings"),
+    "ReproduceTriplet": ("causaltriplet", "TripletSettings"),
+    "ReproduceRemastered": ("dmcr", "RemasteredSettings"),
+}
+_Benchmark = Literal["causalmbrl", "causaltriplet", "causalworld", "dmcr"]
+_WHOSE = "Whose tables. Each has flags of its own: add --benchmark dmcr, say, to --help."
+_AS_JSON = "Write the comparison as one JSON document to standard output."
 
 
-Reproduce.__doc__ = Settings.__doc__  # what --help teaches
+def __getattr__(name: str) -> Any:
+    if name not in _SETTINGS:
+        raise AttributeError(f"module {__name__} has no attribute {name!r}")
+    benchmark, title = _SETTINGS[name]
+    settings = getattr(
+        importlib.import_module(f"interverse.benchmarks.{benchmark}.settings"), title
+    )
+    flags: list[tuple[str, Any, Any]] = [
+        ("benchmark", Annotated[_Benchmark, tyro.conf.arg(help=_WHOSE)], benchmark),
+        ("json", Annotated[bool, tyro.conf.arg(help=_AS_JSON)], False),
+    ]
+    made = make_dataclass(name, flags, bases=(settings,), frozen=True, kw_only=True)
+    made.__doc__ = settings.__doc__  # what --help teaches
+    globals()[name] = made
+    return made
 
 
-def reproduce(config: Reproduce) -> dict[str, Any]:
+def reproduce(config: Any) -> dict[str, Any]:
     """Runs it; the log goes to standard error, the summary's text to standard output."""
-    found = run(config)
-    write_found(found, config.out, as_json=config.json)
+    run = importlib.import_module(f"interverse.benchmarks.{config.benchmark}.run")
+    found: dict[str, Any] = run.reproduce(config)
+    if config.json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        sys.stdout.write((config.out / "summary.md").read_text())
     return found

@@ -6,15 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from interverse.core.errors import missing_extra
-
-try:
-    from interverse.models.pairs.train import TrainPairs
-    from interverse.models.pairs.train import train_pairs as run
-except ModuleNotFoundError as error:
-    if error.name in ("torch", "safetensors", "PIL"):
-        raise missing_extra(error.name, "rooms") from error
-    raise
+from interverse.models.pairs.train import TrainPairs
+from interverse.models.pairs.train import train_pairs as run
 
 __all__ = ["TrainPairs", "train_pairs"]
 

@@ -226,7 +226,8 @@ def test_trifinger(visit, tmp_path):
     person.press("Play")
     person.passes_step(20)
     person.press("Pause")
-    person.page.locator('polyline[data-kind="ghost"]').first.wait_for()
+    curve = person.page.locator('polyline[data-kind="ghost"]').first
+    curve.wait_for(state="attached")  # level while nothing moves, which counts as hidden
     person.press("Clear")
     person.node("block_0/cartesian_position", differs=0)
 
