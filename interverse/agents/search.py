@@ -31,7 +31,10 @@ _ROWS = 65536  # plans imagined together
 class Imagination(Protocol):
     """Whoever can tell what actions will end with, for a batch of episodes."""
 
-    num_actions: int
+    @property
+    def num_actions(self) -> int:
+        """How many actions there are."""
+        ...
 
     def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
         """Takes the first and target images (episodes, H, W, 3)."""

@@ -199,7 +199,6 @@ class _StateFitWork:
         try:
             env.reset(seed=seed + 20_000)
             moment, start = env.snapshot(), states_of(env.values, data.names)
-            shape = (_PLANS, _PLANNED, *env.single_action_space.shape)
             drawn = np.stack([random_actions(env, _PLANNED, seed + k) for k in range(_PLANS + 1)])
             plans = drawn.swapaxes(0, 2).swapaxes(1, 2)  # (worlds, plans, steps, A)
 
@@ -210,7 +209,7 @@ class _StateFitWork:
                 return shown(states_of(env.values, data.names))
 
             target, own = ends(plans[:, 0]), plans[:, 1:]
-            flat = own.reshape(-1, *shape[1:]).astype(np.float64)
+            flat = own.reshape(-1, *own.shape[2:]).astype(np.float64)
             imagined = shown(network.rollout(np.repeat(start, _PLANS, axis=0), flat))
             near = np.linalg.norm(
                 imagined.reshape(len(start), _PLANS, -1) - target[:, None], axis=2
