@@ -7,10 +7,13 @@ Usage: python tools/recognition_page.py [--check]; rewrites the part between the
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from interverse.benchmarks.causaltriplet.confounding import curve
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "recognition.md"
@@ -26,7 +29,90 @@ def printed() -> str:
     for folder in sorted(path.parent for path in RESULTS.glob("*/summary.md")):
         tables = [json.loads(path.read_text()) for path in sorted(folder.glob("table-*.json"))]
         parts += [_folder(folder, _rows(folder), tables)]
+    parts += [_unfinished(RESULTS / "own-both" / "progress.json")]
+    parts += [_curve(curve(RESULTS / "confounding")), _recovery(_read(RESULTS / "recovery"))]
     return "\n".join(parts)
+
+
+def _unfinished(path: Path) -> str:
+    """Returns the last means over all heads of a run that ended before its rows were written."""
+    if not path.exists():
+        return ""
+    found = json.loads(path.read_text())
+    last, taught = found["progress"][-1], found["self_supervision"]
+    table = json.loads((RESULTS / "lite0-both" / "table-2.json").read_text())
+    cells = {
+        name: [c["ours"][RULE]["mean"] for c in table["cells"] if c["split"] == name]
+        for name in ("ID", "OOD")
+    }
+    ends = [f"{statistics.fmean(cells[name]):.3f} {name}" for name in cells]
+    lines = ["#### own-both", "", f"Encoder: {found['weights']}, {taught['steps']:,} steps on"]
+    lines[-1] += f" {taught['pictures']:,} pictures of other houses. On the pairs of lite0-both,"
+    lines[-1] += (
+        f" {found['heads']} heads ({', '.join(found['models'])}; both shifts, 10 seeds) have"
+    )
+    lines[-1] += f" {last['test_id']:.3f} ID and {last['test_ood']:.3f} OOD on average after"
+    lines[-1] += f" {last['epoch']} of {last['of']} epochs, when time was up; Lite0's have"
+    lines[-1] += f" {' and '.join(ends)}, each at the epoch best on validation."
+    return "\n".join([*lines, ""])
+
+
+def _read(folder: Path) -> Rows:
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.seed-*.json"))]
+
+
+def _curve(rows: Rows) -> str:
+    """Returns accuracy by model and strength of the confounder."""
+    if not rows:
+        return ""
+    strengths = sorted({row["strength"] for row in rows})
+    spans = [
+        f"{_span([row['sizes'][name] for row in rows])} {word}"
+        for name, word in (("train", "to train on"), ("test_id", "ID"), ("test_ood", "OOD"))
+    ]
+    seeds = len(rows[0]["test_id"]["seeds"])
+    lines = ["#### confounding", "", f"Pairs: {', '.join(spans)}. {seeds} seeds.", ""]
+    told = " | ".join(f"{strength:g}" for strength in strengths)
+    lines += [f"| model | set | {told} |", "|---" * (2 + len(strengths)) + "|"]
+    for model in dict.fromkeys(row["model"] for row in rows):
+        held = {row["strength"]: row for row in rows if row["model"] == model}
+        for name, word in (("test_id", "ID"), ("test_ood", "OOD")):
+            cells = [_spread(held[s][name]) if s in held else "" for s in strengths]
+            lines.append(f"| {model} | {word} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+_SCORES = {
+    "mcc_spearman": "MCC",
+    "r2_diagonal": "R2 own",
+    "dci_disentanglement": "DCI D",
+    "dci_completeness": "DCI C",
+    "dci_informativeness": "DCI I",
+}
+
+
+def _recovery(rows: Rows) -> str:
+    """Returns recovery scores of the methods, means over seeds."""
+    if not rows:
+        return ""
+    sizes = [_span([row["sizes"][name] for row in rows]) for name in ("train", "test_id")]
+    pairs = f"trained on {sizes[0]} pairs, {rows[0]['steps']:,} steps; tested on {sizes[1]}"
+    names = [n for n in _SCORES if all(n in row["scores"] for row in rows)]
+    lines = ["#### recovery", "", f"Factors: {', '.join(rows[0]['scores']['names'])}; {pairs}.", ""]
+    heads = [_SCORES[name] for name in names]
+    lines += [f"| method | seeds | {' | '.join(heads)} | pictures |"]
+    lines += ["|---" * (3 + len(names)) + "|"]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row for row in rows if row["method"] == method]
+        cells = [_over([row["scores"][name] for row in mine]) for name in names]
+        seen = [row["pictures"]["picture_score"] for row in mine if row.get("pictures")]
+        told = _over(seen) if seen else "-"
+        lines.append(f"| {method} | {len(mine)} | {' | '.join(cells)} | {told} |")
+    return "\n".join([*lines, ""])
+
+
+def _over(values: Sequence[float]) -> str:
+    return _spread({"mean": statistics.fmean(values), "deviation": statistics.pstdev(values)})
 
 
 def _rows(folder: Path) -> Rows:
@@ -47,7 +133,7 @@ def _folder(folder: Path, rows: Rows, tables: Rows) -> str:
             lines += [*_baselines(table["baselines"]), ""]
         if table.get("chosen"):
             lines += [*_chosen(table["chosen"]), ""]
-        lines += [*_claims(table), ""]
+        lines += [*_held(table["representations"]), *_claims(table), ""]
     return "\n".join(lines)
 
 
@@ -60,12 +146,15 @@ def _sizes(rows: Rows) -> str:
     names = {"train": "trained on", "valid": "validated on", "test_id": "ID", "test_ood": "OOD"}
     told = []
     for name, word in names.items():
-        sizes = sorted({row["sizes"][name] for row in rows})
-        span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-        told.append(f"{word} {span}")
+        told.append(f"{word} {_span([row['sizes'][name] for row in rows])}")
     seeds = len({row["seed"] for row in rows})
     size = sorted({row["budget"]["size"] for row in rows})
     return f"Pairs: {', '.join(told)}. {seeds} seeds, {size[0]} px, {len(rows)} runs."
+
+
+def _span(sizes: Sequence[int]) -> str:
+    low, high = min(sizes), max(sizes)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _cells(cells: Rows) -> list[str]:
@@ -99,6 +188,18 @@ def _chosen(entries: Rows) -> list[str]:
             cells = " | ".join(_spread(point[name]) for name in ("ID", "OOD", "gain"))
             lines.append(f"| {entry['method']} | {point['weight']:g} | {cells} |")
     return lines
+
+
+def _held(entries: Rows) -> list[str]:
+    """Returns how well the object is told from the action embedding, and where features change."""
+    if not entries:
+        return []
+    lines = ["| model | shift | object told | change in the action's own block |"]
+    lines += ["|---|---|---|---|"]
+    for entry in entries:
+        told = f"{entry['object']:.3f} | {entry['own_change']:.3f}"
+        lines.append(f"| {entry['method']} | {entry['shift']} | {told} |")
+    return [*lines, ""]
 
 
 def _claims(table: Mapping[str, Any]) -> list[str]:

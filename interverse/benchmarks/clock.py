@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import final
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.fit import Epoch
 
 _LINES = 5  # per stage, where no terminal shows a bar
@@ -15,6 +16,13 @@ _LINES = 5  # per stage, where no terminal shows a bar
 
 class OutOfTimeError(Exception):
     """The time limit has passed; what was done is on disk."""
+
+
+def raise_failures(failures: Mapping[str, Exception]) -> None:
+    """Raises if some of a reproduction failed: the rest is done and written."""
+    if failures:
+        lines = "; ".join(f"{name}: {error}" for name, error in failures.items())
+        raise InvalidValueError(explain(f"all is written but what failed: {lines}"))
 
 
 @final

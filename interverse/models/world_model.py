@@ -175,7 +175,8 @@ class WorldModel(nn.Module):
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder, decoder = (config.entry.seer() or _usual_vision)(config)
+        vision: tuple[nn.Module, nn.Module | None] = (config.entry.seer() or _usual_vision)(config)
+        self.encoder, decoder = vision
         self.decoder = decoder if config.loss == "nll" else None
         self.transition = config.entry.builder()(config)
 

@@ -368,6 +368,7 @@ def test_the_kept_table_is_printed_from_the_kept_episodes():
         )
 
 
-def test_the_kept_page_is_printed_from_the_kept_scores():
-    found = Attribution.from_json(json.loads((KEPT / "explain.json").read_text()))
-    assert found.page() == (KEPT / "explain.md").read_text()
+@pytest.mark.parametrize("name", ["explain", "explain_sac_aug"])
+def test_the_kept_pages_are_printed_from_the_kept_scores(name):
+    found = Attribution.from_json(json.loads((KEPT / f"{name}.json").read_text()))
+    assert found.page() == (KEPT / f"{name}.md").read_text()

@@ -43,14 +43,17 @@ IDS = (*TRIFINGER, *GRIDS, "tutorial/slider-v1")
 TOLERANCE = 2e-3  # of observations (in [-1, 1]) after a few steps in contact
 _FREE = 1e-4  # of joints before contact, rad
 _WORLDS, _STEPS = 4, 3
-# Dozens of blocks that tumble: a last bit grows to anything within a step, since contacts of boxes
-# flip (on the CPU engine a billionth of a metre grows to .2-1.6 in observations after one substep
-# and to 8 after ten), and fingers touch blocks from the start. What must be near is compared after
-# the first step of an episode; the CPU engine not at all.
+# Dozens of blocks that tumble: a last bit grows to anything within ten substeps, since contacts of
+# boxes flip (on the CPU engine a billionth of a metre grows to 8 in observations; on an H200, where
+# sums run in no fixed order, the same world restored twice parts by 7.6, by 2e-5 in one substep),
+# and fingers touch blocks from the start. A step is one substep there, and what must be near is
+# compared after one; the CPU engine not at all.
 PILES = ("trifinger/stacked_blocks-v1", "trifinger/creative_stacked_blocks-v1")
 
 
 def _make(name: str, device: str, count: int = _WORLDS, **options: Any) -> Any:
+    if name in PILES:
+        options = {"skip_frame": 1, **options}
     return iv.make_vec(name, num_envs=count, device=device, autoreset_mode="disabled", **options)
 
 
@@ -183,10 +186,9 @@ def law_snapshots(name: str, device: str) -> None:
     """Snapshot, restore elsewhere: the same bits; go on: the same to tolerance."""
     env = _make(name, device)
     env.reset(seed=6)
-    played = 0 if name in PILES else 2
-    _play(env, 6, steps=played)
+    _play(env, 6, steps=2)
     kept, seen = env.unwrapped.snapshot(), env.unwrapped.world.observe()
-    ahead = _play(env, 6, first=played, steps=_near(name))
+    ahead = _play(env, 6, first=2, steps=_near(name))
     other = _make(name, device)
     other.reset(seed=0)
     _play(other, 0, steps=2)
@@ -195,7 +197,7 @@ def law_snapshots(name: str, device: str) -> None:
     again = other.unwrapped.snapshot().arrays
     for field, rows in kept.arrays.items():
         assert np.array_equal(again[field], rows, equal_nan=True), field
-    on = _play(other, 6, first=played, steps=_near(name))
+    on = _play(other, 6, first=2, steps=_near(name))
     for mine, theirs in zip(ahead, on, strict=True):
         assert _apart(mine[0], theirs[0]) < TOLERANCE, _apart(mine[0], theirs[0])
     env.close()

@@ -104,7 +104,7 @@ class PixelEncoder(nn.Module):
             spare = x.shape[1] - layer.in_channels
             weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight
             if in_half(x):
-                x = ConvolveRelu.apply(x, weight, layer.bias, layer.stride)
+                x = ConvolveRelu.apply(x, weight, layer.bias, layer.stride)  # type: ignore[no-untyped-call]
             else:
                 x = functional.relu(functional.conv2d(x, weight, layer.bias, layer.stride))
             maps.append(x)
@@ -123,7 +123,8 @@ class Trunk(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """Returns the features."""
         if in_half(maps):
-            x = LongProduct.apply(maps, self.linear.weight) + self.linear.bias
+            x = LongProduct.apply(maps, self.linear.weight)  # type: ignore[no-untyped-call]
+            x = x + self.linear.bias
         else:
             x = self.linear(maps.flatten(1))
         return torch.tanh(self.norm(x))

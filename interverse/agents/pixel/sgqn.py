@@ -127,7 +127,7 @@ class SalienceHead(nn.Module):
         pairs = zip(_WIDTHS, (*_WIDTHS[1:], channels), strict=True)
         self.layers = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1) for a, b in pairs)
         for layer in self.layers:  # Torch's own start, without its global randomness
-            bound = layer.weight[0].numel() ** -0.5
+            bound = next(layer.parameters())[0].numel() ** -0.5
             for part in layer.parameters():
                 nn.init.uniform_(part, -bound, bound, generator=generator)
 

@@ -21,7 +21,7 @@ def own_form(item: Item) -> Form:
     """Returns an item's size in metres, the colour and gloss of its largest part, and no wear."""
     main = max(item.parts, key=_area).surface
     color = colorsys.rgb_to_hsv(*_base(main))
-    return (*item.size, *color, main.specular, 0.0)  # type: ignore[return-value]
+    return (*item.size, *color, main.specular, 0.0)
 
 
 def formed(item: Item, form: Form) -> Item:
@@ -35,7 +35,7 @@ def formed(item: Item, form: Form) -> Item:
     move = np.array(form) - own
     parts = tuple(_part(part, by, move) for part in item.parts)
     light = None if item.light is None else tuple((np.array(item.light) * by).tolist())
-    return replace(item, parts=parts, size=tuple(form[:3]), light=light)
+    return replace(item, parts=parts, size=form[:3], light=light)
 
 
 def _area(part: Part) -> float:

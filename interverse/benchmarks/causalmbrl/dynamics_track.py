@@ -227,8 +227,10 @@ def dynamics_section(folder: Path) -> Section | None:
     grid = [["graph", "learner", "seeds", *_COLUMNS]]
     for (pixels, objects, graph), scores in sorted(by_world.items()):
         told = f"{graph}, {objects} objects" + ", pictures" * pixels
-        for name in dict.fromkeys(name for one in scores for name in one):
+        for name in ("true graph", *LEARNERS, "random paint"):
             own = [one[name] for one in scores if name in one]
+            if not own:
+                continue
             cells = [
                 mean_text([one[field] for one in own if field in one])
                 for field in _COLUMNS.values()

@@ -19,8 +19,8 @@ from interverse.benchmarks.causaltriplet.pages import write_pages
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
 from interverse.benchmarks.causaltriplet.variants import TripletVariant, answers_file, row_file
-from interverse.benchmarks.clock import Clock
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.benchmarks.clock import Clock, raise_failures
+from interverse.core.errors import InterverseError
 from interverse.data.pairs import Split
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
@@ -30,6 +30,7 @@ from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
 from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
 from interverse.models.pairs.tensors import PairTensors
+from interverse.models.steps import check_device
 
 _SAVED_EVERY = 5
 
@@ -40,18 +41,13 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
     Returns:
         {"complete": whether all is done, "tables": one comparison per table}.
     """
-    if torch.device(settings.device).type == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(
-            explain("device is 'cuda', but torch finds no GPU", fix="Pass --device cpu")
-        )
+    check_device(settings.device)
     clock = Clock(settings.time_limit)
     work = _TripletWork(settings, clock)
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
-    if work.failures:
-        told = "; ".join(f"{name}: {error}" for name, error in work.failures.items())
-        raise InvalidValueError(explain(f"all is written but what failed: {told}"))
+    raise_failures(work.failures)
     return {"complete": complete, "tables": tables}
 
 
@@ -127,21 +123,18 @@ class _TripletWork:
         settings, variants = self.settings, [variant for variant, _ in group]
         kind, fit = self.materials.kind(variants[0]), settings.fit(variants[0])
         pairs = self.materials.pairs(kind)
+        splits = [self.materials.split(kind, variant.shift, seed) for variant, seed in group]
         jobs = [
-            HeadJob(
-                config=settings.model(variant),
-                split=self.materials.split(kind, variant.shift, seed),
-                seed=seed,
-            )
-            for variant, seed in group
+            HeadJob(config=settings.model(variant), split=split, seed=seed)
+            for (variant, seed), split in zip(group, splits, strict=True)
         ]
         name = f"{len(jobs)} heads of {kind}"
         watch = self._watch(name, fit.epochs)
         with self.clock.timed(name):
             runs = fit_heads(jobs, pairs, fit=fit, listeners=[watch])
-        for (variant, seed), run, job in zip(group, runs, jobs, strict=True):
+        for (variant, seed), run, split in zip(group, runs, splits, strict=True):
             record = Record(row_file(settings.out, variant, seed), self._row_key(variant, seed))
-            self._keep(record, variant, run, job.split)
+            self._keep(record, variant, run, split)
 
     def _row_key(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""

@@ -23,7 +23,7 @@ from interverse.core.errors import (
     explain,
     unknown,
 )
-from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.config import EncoderName, PairFit, PairModelConfig
 from interverse.models.pairs.recipes import RECIPES, Recipe, Source, recipe
 from interverse.models.steps import Precision, check_device
 
@@ -72,9 +72,10 @@ class TripletSettings:
     """Pretrained encoders as ENCODER=FOLDER, such as resnet18=weights/resnet-18; random without."""
     split: Literal["mended", "reference"] = "mended"
     """Splits with the reference's defects mended, or exactly as its code draws them."""
-    encoder: Literal["resnet18", "lite0"] = "resnet18"
-    """Of the recipes that the paper gives a ResNet-18: that, trained; or EfficientNet-Lite0 with
-    its ImageNet weights, frozen, whose features are computed once."""
+    encoder: Literal["resnet18", "lite0", "lite0-tuned", "rooms"] = "resnet18"
+    """Of the recipes that the paper gives a ResNet-18: that, trained; EfficientNet-Lite0 with its
+    ImageNet weights, frozen or (lite0-tuned) trained on; or the small frozen encoder that taught
+    itself on generated rooms. Features of frozen ones are computed once."""
     baselines: bool = True
     """Also answers without looking, pictures cut to what changed, and the oracle mask."""
     test_houses: float = 0.0
@@ -205,8 +206,9 @@ class TripletSettings:
     def _recipe(self, variant: TripletVariant) -> Recipe:
         """Returns a variant's recipe with the encoder that was asked for."""
         found = variant.settings(self.source)
-        if self.encoder != "lite0" or found.model.encoder.name != "resnet18":
+        if self.encoder == "resnet18" or found.model.encoder.name != "resnet18":
             return found
-        encoder = replace(found.model.encoder, name="lite0")
-        model = replace(found.model, encoder=encoder, frozen=True)
-        return Recipe(model=model, fit=recipe("lite0", self.source).fit)
+        name: EncoderName = "rooms" if self.encoder == "rooms" else "lite0"
+        encoder, frozen = replace(found.model.encoder, name=name), self.encoder != "lite0-tuned"
+        model = replace(found.model, encoder=encoder, frozen=frozen)
+        return Recipe(model=model, fit=recipe("lite0", self.source).fit if frozen else found.fit)

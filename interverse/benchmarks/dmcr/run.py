@@ -13,12 +13,12 @@ from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.curves import CURVES
 from interverse.agents.pixel.train import train
 from interverse.benchmarks.causalmbrl.rows import Record
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.clock import Clock, raise_failures
 from interverse.benchmarks.dmcr.compare import compare
 from interverse.benchmarks.dmcr.pages import write_pages
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.core.errors import InterverseError
 from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
 from interverse.protocols.evaluate import evaluate
@@ -39,9 +39,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
-    if work.failures:
-        told = "; ".join(f"{name}: {error}" for name, error in work.failures.items())
-        raise InvalidValueError(explain(f"all is written but what failed: {told}"))
+    raise_failures(work.failures)
     return {"complete": complete, "tables": tables}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, final, get_args
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.steps import Precision
 
-EncoderName = Literal["lite0", "resnet18", "resnet50", "clip", "groupvit", "slots"]
+EncoderName = Literal["lite0", "rooms", "resnet18", "resnet50", "clip", "groupvit", "slots"]
 Pairing = Literal["avg", "mask", "dense", "match-max", "match-mean"]
 
 
@@ -26,7 +26,7 @@ class EncoderConfig:
     name: EncoderName = "resnet18"
     weights: str | None = None
     """A folder or a hub's name for transformers, a file of `train_slots` for slots; None: random,
-    but lite0 has the ImageNet weights of its installed package.
+    but lite0 has the ImageNet weights of its installed package, rooms those that are shipped.
     Random weights are recorded as such: frozen ones make the numbers incomparable."""
     scale: Literal["full", "tiny"] = "full"
     """tiny: the same wiring with few channels and layers, random weights; for trying things out."""
@@ -99,11 +99,11 @@ class PairModelConfig:
             raise InvalidValueError(
                 explain(f"independence {self.independence}, sparsity {self.sparsity} must be >= 0")
             )
-        if self.pairing == "mask" and not self.encoder.name.startswith(("resnet", "lite")):
+        if self.pairing == "mask" and not self.encoder.name.startswith(("resnet", "lite", "rooms")):
             raise InvalidValueError(
                 explain(
                     f"pairing 'mask' needs a feature map, {self.encoder.name} has none",
-                    allowed="lite0, resnet18, resnet50",
+                    allowed="lite0, rooms, resnet18, resnet50",
                 )
             )
         if self.match == "similarity" and not self.frozen:

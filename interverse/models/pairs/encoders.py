@@ -75,7 +75,7 @@ def build_encoder(config: EncoderConfig) -> Any:
         if config.weights is not None:
             _load_slots(network, Path(config.weights))
         return network
-    if config.name == "lite0":
+    if config.name in ("lite0", "rooms"):
         return Lite0Tokens(config)
     from interverse.models.pairs.backbones import BACKBONES  # transformers, only where used
 

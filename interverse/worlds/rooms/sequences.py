@@ -14,6 +14,7 @@ from interverse.core.rng import check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms.acceptance import Limits
 from interverse.worlds.rooms.actions import VERBS, possible
+from interverse.worlds.rooms.drawing import Part
 from interverse.worlds.rooms.options import MOST_ACTIONS, RoomsOptions
 from interverse.worlds.rooms.pairs import candidates_in, noise_of, values_of
 from interverse.worlds.rooms.variables import name_of
@@ -21,6 +22,7 @@ from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options
 
 _ONE = np.array([0])
+_ITEMS: tuple[Part, ...] = ("items",)
 _LOOKS = 24  # places looked from until enough objects are in view
 
 
@@ -98,7 +100,7 @@ def _in_view(world: Rooms, rng: np.random.Generator) -> list[int]:
     enough = 1 if world.options.view == "single" else min(2, len(world.present(0)))
     found: list[int] = []
     for _ in range(_LOOKS):
-        seen = world.frame(0, size, ("items",))
+        seen = world.frame(0, size, _ITEMS)
         order = world.read("order")[0].tolist()
         items = candidates_in(world, seen, Limits.of(size))
         found = [order.index(candidate.item) for candidate in items]

@@ -263,9 +263,8 @@ def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> Ca
         chosen_by = (*CONFOUNDER, name_of(0, "class"), name_of(0, "state"))
         edges += [(cause, f"{ACTION[1]}'") for cause in chosen_by]
     if options.view == "single":
-        fields = ("class", "instance", "position", "yaw")
-        fields += FORM[:3] if options.instances == "open" else ()
-        seen = [name_of(0, field) for field in fields]
+        sizes = FORM[:3] if options.instances == "open" else ()
+        seen = [name_of(0, field) for field in ("class", "instance", "position", "yaw", *sizes)]
         edges += [(cause, effect) for cause in seen for effect in CAMERA]
     if options.shakes_camera:
         edges += [(name, f"{name}'") for name in CAMERA[:3]]

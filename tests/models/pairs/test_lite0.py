@@ -65,3 +65,13 @@ def test_features_are_computed_once_for_all_seeds(tmp_path, pairs, split, monkey
     assert torch.equal(first.work.kept, second.work.kept)
     sms = recipe("lite0-sms").model
     assert torch.equal(fit_pairs(sms, pairs, split, fit=fit, seed=1).work.kept, first.work.kept)
+
+
+def test_the_shipped_encoder_tells_rooms_apart_without_the_package():
+    own = lite0.Lite0Tokens(EncoderConfig(name="rooms")).eval()
+    pictures = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        tokens = own(pictures)
+    assert tokens.shape == (2, 4, own.width)
+    assert "self-supervised" in own.source
+    assert not torch.allclose(tokens[0], tokens[1], atol=1e-2)
