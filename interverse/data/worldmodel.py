@@ -90,7 +90,7 @@ def export_lance(folder: str | os.PathLike[str], out: str | os.PathLike[str] | N
 def _batch(columns: Mapping[str, NDArray[Any]], number: int) -> pa.RecordBatch:
     """Returns the rows of one episode: pictures as JPEG, all else as lists of one length."""
     rows = len(columns["reward"])
-    count = np.arange(rows, dtype=np.int32)
+    count: NDArray[np.int32] = np.arange(rows, dtype=np.int32)
     held: dict[str, pa.Array] = {
         "episode_idx": pa.array(np.full_like(count, number)),
         "step_idx": pa.array(count),
