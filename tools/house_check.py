@@ -199,11 +199,32 @@ def no_poking(sources: list[Source]) -> Iterator[Finding]:
                 if name.split(".")[0] in SIMULATORS:
                     yield source.finding(line, "rule 13", f"imports {name} outside sim and scenes")
         for node in ast.walk(source.tree):
-            if _calls(node, "setattr"):
+            if _sets_option(node) and source.layer != "sim":
+                text = ast.unparse(node)
+                yield source.finding(node.lineno, "rule 13", f"{text}: declare a binding instead")
+            elif _calls(node, "setattr") and source.layer != "sim":
                 yield source.finding(node.lineno, "rule 13", "setattr: declare a binding instead")
             elif isinstance(node, ast.Subscript) and _is_positional(node):
                 text = ast.unparse(node)
                 yield source.finding(node.lineno, "rule 13", f"{text} is positional: use the name")
+
+
+def _sets_option(node: ast.AST) -> bool:
+    """Whether a statement sets an option of a simulator's model, as `model.opt.density = 1`."""
+    if not isinstance(node, ast.Assign | ast.AugAssign):
+        return False
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(".opt." in ast.unparse(target) for target in targets)
+
+
+def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yields the statements of a module, those below its conditions included."""
+    pending = list(tree.body)
+    while pending:
+        node = pending.pop(0)
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            pending += [part for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
 
 
 def import_order(sources: list[Source]) -> Iterator[Finding]:
@@ -248,7 +269,7 @@ def unique_classes(sources: list[Source]) -> Iterator[Finding]:
     """One word per idea: no two modules define a class of the same name."""
     first: dict[str, str] = {}
     for source in sources:
-        for node in source.tree.body:
+        for node in _top_level(source.tree):
             if isinstance(node, ast.ClassDef):
                 other = first.setdefault(node.name, source.where)
                 if other != source.where:
@@ -275,10 +296,13 @@ def worlds_are_closed(sources: list[Source]) -> Iterator[Finding]:
     folders = tuple(f"{s.module}." for s in sources if s.module.rpartition(".")[0] == worlds)
     hidden = {s.module for s in sources if s.module.startswith(folders)}
     for source in sources:
-        if source.layer in ("worlds", "bench"):
+        if source.layer == "bench" or source.module == worlds:  # the table of worlds
             continue
+        own = tuple(folder for folder in folders if f"{source.module}.".startswith(folder))
         named = [*source.imports, *source.attributes, *source.module_texts]
         for name, line in dict.fromkeys(named):
+            if own and f"{name}.".startswith(own):
+                continue  # a world's own inside
             if name in hidden or name.rpartition(".")[0] in hidden:
                 message = f"imports {name}, the inside of a world"
                 yield source.finding(line, "worlds", message)

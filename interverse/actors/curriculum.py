@@ -80,6 +80,13 @@ class Curriculum:
         """Raises if an actor has nothing to choose in this world, or what it refuses every time."""
         region, active = self.region(driver), driver.world.options.space
         for stage in self.stages:
+            if stage.step >= driver.world.max_steps:
+                raise InvalidValueError(
+                    explain(
+                        f"a stage acts before action {stage.step} of an episode",
+                        allowed=f"0 to {driver.world.max_steps - 1} in this world",
+                    )
+                )
             stage.actor.check(driver.world.variables, region)
             _check_ranges(stage.actor, driver)
             for space in stage.actor.spaces(region):

@@ -22,7 +22,7 @@ from interverse.scm.space import (
     boolean,
     hull,
 )
-from interverse.scm.variable import Binding, Variable, lookup, table, with_defaults
+from interverse.scm.variable import Binding, Variable, lookup, refuse_bindings, table, with_defaults
 
 __all__ = [
     "SCM",
@@ -47,6 +47,7 @@ __all__ = [
     "hull",
     "intervention_from_json",
     "lookup",
+    "refuse_bindings",
     "table",
     "with_defaults",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, final
@@ -41,6 +41,8 @@ class Binding:
     """Gives the simulator's values, (n, ...), from those of `of`; None takes them as they are."""
     of: tuple[str, ...] = ()
     """What the function takes, in order; empty means the variable that declares the binding."""
+    relative: bool = False
+    """Whether the simulator's value is that of the scene times the variable's: a factor."""
 
 
 @final
@@ -158,6 +160,19 @@ def table(*variables: Variable) -> Mapping[str, Variable]:
             raise InvalidValueError(explain(f"variable {variable.name!r} is declared twice"))
         out[variable.name] = variable
     return MappingProxyType(out)
+
+
+def refuse_bindings(variables: Iterable[Variable]) -> None:
+    """Raises if one of these variables has a binding where nothing would write by it."""
+    for variable in variables:
+        if variable.bindings:
+            raise InvalidValueError(
+                explain(
+                    f"{variable.name} has a binding to {variable.bindings[0].field}, and nothing "
+                    f"in its world writes that",
+                    fix="Bind what an engine simulates, or let the world's own code read the value",
+                )
+            )
 
 
 def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mapping[str, Variable]:

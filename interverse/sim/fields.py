@@ -43,8 +43,10 @@ class Fields:
         touched: set[tuple[str, int]] = set()
         for binding, values in edits:
             slot = self._slot(binding)
-            rows = as_rows(values, len(worlds), len(slot.columns), binding.field)
-            self._expand(slot.field)[worlds[:, None], slot.columns] = rows * binding.scale
+            rows = as_rows(values, len(worlds), len(slot.columns), binding.field) * binding.scale
+            if binding.relative:
+                rows = rows * template(self._model, slot.field).reshape(-1)[slot.columns]
+            self._expand(slot.field)[worlds[:, None], slot.columns] = rows
             touched |= {(slot.field, element) for element in slot.elements or (-1,)}
         for rule in self._rules:
             if touched & rule.causes:

@@ -22,6 +22,16 @@ def derive_constants(model: Any, scratch: Any) -> None:
     mujoco.mj_setConst(model, scratch)
 
 
+def put_field(model: Any, name: str, values: NDArray[Any]) -> None:
+    """Writes a whole field of a model, or an option of it ("opt.viscosity")."""
+    owner = model.opt if name.startswith("opt.") else model
+    field = getattr(owner, name.removeprefix("opt."))
+    if isinstance(field, np.ndarray):
+        np.copyto(field, values)
+    else:
+        setattr(owner, name.removeprefix("opt."), values.item())
+
+
 def scratch_data(model: Any) -> Any:
     """Returns data to derive constants in."""
     return mujoco.MjData(model)

@@ -64,7 +64,10 @@ class WarpFields:
         for binding, values in edits:
             slot, columns = self._slot(binding)
             given = as_tensor_rows(values, (count, len(slot.columns)), binding.field, self._where)
-            self._put(slot.field, rows, columns, given * binding.scale)
+            given = given * binding.scale
+            if binding.relative:
+                given = given * self._scene(slot.field)[columns]
+            self._put(slot.field, rows, columns, given)
             touched.add((slot.field, slot.element))
         for rule in self._rules:
             if touched & rule.causes:

@@ -190,6 +190,13 @@ def test_the_papers_curricula_have_names():
         paper_curriculum(3)
 
 
+def test_a_stage_after_the_end_of_every_episode_is_refused():
+    env = iv.make(ID)
+    late = Stage(actor=Uniform(), step=10**6)
+    with pytest.raises(InvalidValueError, match="before action 1000000"):
+        CurriculumEnv(env, Curriculum(stages=(late,)))
+
+
 def test_two_curricula_in_one_environment_are_refused():
     env = iv.make(ID)
     CurriculumEnv(env, Curriculum())

@@ -108,6 +108,19 @@ BAD = [
             'import_module("interverse.worlds.push.world")',
         )
     ),
+    (
+        "worlds",
+        "interverse/worlds/pull.py",
+        "from interverse.worlds.push import world\nPULL = 1\n",
+        "inside of a world",
+    ),
+    ("rule 13", "interverse/worlds/pull.py", "PULL.opt.density = 3\nPULL = 1\n", "a binding"),
+    (
+        "names",
+        "interverse/envs/gym.py",
+        "class Env: ...\nif True:\n    class Push: ...\n",
+        "Push is also",
+    ),
     ("words", "interverse/envs/gym.py", '"""What it is."""\nclass Env: ...\n', "name it"),
     ("paths", "README.md", "one\n`" + "/home" + "/me/x`\n", "machine path"),
     ("paths", ".ci/run", "cd " + "/work" + "/main\n", "machine path"),

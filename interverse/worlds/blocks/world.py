@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array, converter, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
-from interverse.scm import with_defaults
+from interverse.scm import refuse_bindings, with_defaults
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
 from interverse.worlds.blocks import appearance, dynamics
@@ -50,6 +50,7 @@ class Blocks(World):
         self.num_worlds, self.options = num_worlds, options
         self._array = converter(options.device)
         self.variables = with_defaults(declare(options), options.defaults)
+        refuse_bindings(self.variables.values())
         self.graph = causal_graph(self.variables, options)
         self.observation_space = _observation_space(options)
         self.moves = 4 if options.plain else len(dynamics.OFFSETS)

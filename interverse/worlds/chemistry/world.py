@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, converter, to_numpy
 from interverse.core.rng import Noise
-from interverse.scm import SCM, CausalGraph
+from interverse.scm import SCM, CausalGraph, refuse_bindings
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
 from interverse.worlds.chemistry import cpt, delayed, dynamics, feasible, graphs, layout, reference
@@ -44,6 +44,7 @@ class Chemistry(World):
         self.num_worlds, self.options = num_worlds, options
         self._array = converter(options.device)
         self._adjacency, self.variables = layout.declared(options)
+        refuse_bindings(self.variables.values())
         self._where = layout.places(options)
         self.observation_space = layout.observation_space(options)
         self.action_space = gym.spaces.Discrete(options.objects * options.colors)

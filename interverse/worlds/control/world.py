@@ -21,7 +21,7 @@ from interverse.art.pictures import (
 from interverse.core.arrays import Array
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
-from interverse.scm import Variable, table, with_defaults
+from interverse.scm import Variable, refuse_bindings, table, with_defaults
 from interverse.scm.store import Store
 from interverse.sim import SimulationError
 from interverse.sim.shapes import Shape
@@ -98,6 +98,8 @@ class ControlWorld(World):
             if isinstance(getattr(options, name), int | np.integer):
                 fixed.setdefault(name, getattr(options, name))
         self.variables = with_defaults(declared, fixed)
+        bound = options.dynamics_names
+        refuse_bindings(v for name, v in self.variables.items() if name not in bound)
         elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
         self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
         for world, stage in enumerate(self._stages):

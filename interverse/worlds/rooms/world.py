@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.rng import Noise
-from interverse.scm import with_defaults
+from interverse.scm import refuse_bindings, with_defaults
 from interverse.scm.store import Store
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
@@ -73,6 +73,7 @@ class Rooms(World):
         if options.quality == "high":
             probe()
         self.variables = with_defaults(declare(options), options.defaults)
+        refuse_bindings(self.variables.values())
         self.graph = causal_graph(self.variables, options)
         size = options.image_size
         self.observation_space = gym.spaces.Dict(

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
+from interverse.scm import Binding, Box, Variable, refuse_bindings
+from interverse.worlds.control import dynamics as dynamics_module
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import Dynamics, dynamics_variables
 from interverse.worlds.control.scene import domain_spec
 from interverse.worlds.control.tasks import new_physics, template
+from interverse.worlds.control.variables import control_variables
 from tests.worlds.control.rebuild import quietly
 
 # Textures and the table of names: our model has more textures than the rebuilt one.
@@ -67,14 +71,15 @@ def test_scales_scale_what_they_name(domain):
     made = template(domain, DOMAINS[domain].tasks[0])
     physics = new_physics(made)
     values = {v.name: float(v.default) for v in dynamics_variables(domain)}
-    values |= {"dynamics/mass_scale": 1.25, "dynamics/friction": 0.5}
+    rubs = "dynamics/friction" in values
+    values |= {"dynamics/mass_scale": 1.25} | ({"dynamics/friction": 0.5} if rubs else {})
     values |= {"dynamics/damping": 2.0, "dynamics/actuator_strength": 0.75}
     Dynamics(physics, domain).write(values)
     ours, stock = physics.model.ptr, made.model
     np.testing.assert_allclose(ours.body_mass, 1.25 * stock.body_mass)
     np.testing.assert_allclose(ours.body_subtreemass, 1.25 * stock.body_subtreemass)
     np.testing.assert_allclose(ours.body_inertia, 1.25 * stock.body_inertia)
-    np.testing.assert_allclose(ours.geom_friction, 0.5 * stock.geom_friction)
+    np.testing.assert_allclose(ours.geom_friction, (0.5 if rubs else 1.0) * stock.geom_friction)
     np.testing.assert_allclose(ours.dof_damping, 2.0 * stock.dof_damping)
     np.testing.assert_allclose(ours.actuator_gainprm, 0.75 * stock.actuator_gainprm)
     np.testing.assert_allclose(ours.actuator_gear, stock.actuator_gear)
@@ -116,7 +121,7 @@ def test_gravity_is_mujocos():
     assert falls[1] == pytest.approx(1.5 * falls[0], rel=0.01)
 
 
-def test_wind_carries_what_is_in_something_thick():
+def test_wind_alone_pushes_and_thick_air_carries():
     env = iv.make("control/cartpole_balance-v1", observation="state", dynamics_seed=0)
     env.reset(seed=0)
     rest = {"qpos": [0.0, 0.0], "qvel": [0.0, 0.0]}
@@ -126,5 +131,38 @@ def test_wind_carries_what_is_in_something_thick():
         env.step(np.zeros(1))
         speeds.append(env.values["qvel"][0])
     env.close()
-    assert speeds[0] == 0.0
-    assert speeds[1] > 0.0
+    assert 0.0 < speeds[0] < speeds[1]
+
+
+def test_a_new_variable_with_a_binding_acts_by_its_declaration_alone(monkeypatch):
+    density = Variable(
+        name="dynamics/density",
+        kind="latent",
+        default=np.array(0.0),
+        domain=Box(0.0, 1000.0),
+        bindings=(Binding("opt.density"),),
+    )
+    monkeypatch.setattr(dynamics_module, "AIR", (*dynamics_module.AIR, density))
+    control_variables.cache_clear()
+    ends = []
+    for value in (0.0, 900.0):
+        env = iv.make("control/walker_walk-v1", observation="state", dynamics_seed=0)
+        env.reset(seed=0, options={"do": {"dynamics/density": value}})
+        for _ in range(10):
+            env.step(np.ones(6))
+        ends.append(env.values["qpos"])
+        env.close()
+    control_variables.cache_clear()
+    assert np.abs(ends[1] - ends[0]).max() > 1e-3
+
+
+def test_a_binding_that_nothing_writes_by_is_refused():
+    look = Variable(
+        name="light/glow",
+        kind="latent",
+        default=np.array(0.0),
+        domain=Box(0.0, 1.0),
+        bindings=(Binding("light_diffuse"),),
+    )
+    with pytest.raises(InvalidValueError, match="light/glow has a binding to light_diffuse"):
+        refuse_bindings([look])
