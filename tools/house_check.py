@@ -209,7 +209,7 @@ def no_poking(sources: list[Source]) -> Iterator[Finding]:
                 yield source.finding(node.lineno, "rule 13", f"{text} is positional: use the name")
 
 
-def _sets_option(node: ast.AST) -> bool:
+def _sets_option(node: ast.AST) -> TypeGuard[ast.Assign | ast.AugAssign]:
     """Whether a statement sets an option of a simulator's model, as `model.opt.density = 1`."""
     if not isinstance(node, ast.Assign | ast.AugAssign):
         return False
