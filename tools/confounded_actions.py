@@ -1,7 +1,7 @@
 """Actions by object class without and with the confounder, drawn as pairs are but without pictures.
 
-Usage: python tools/confounded_actions.py [HOUSES]; writes confounding/actions.json among the results
-of Causal Triplet. No pair is refused here, as none is looked at.
+Usage: python tools/confounded_actions.py [HOUSES]; writes actions.json beside the curves
+of results/causaltriplet/confounding. No pair is refused here, as none is looked at.
 """
 
 from __future__ import annotations
