@@ -30,7 +30,9 @@ def printed() -> str:
         tables = [json.loads(path.read_text()) for path in sorted(folder.glob("table-*.json"))]
         parts += [_folder(folder, _rows(folder), tables)]
     parts += [_unfinished(RESULTS / "own-both" / "progress.json")]
-    parts += [_curve(curve(RESULTS / "confounding")), _recovery(_read(RESULTS / "recovery"))]
+    parts += [_curve(curve(RESULTS / "confounding"))]
+    parts += [_actions(RESULTS / "confounding" / "actions.json")]
+    parts += [_recovery(_read(RESULTS / "recovery"))]
     return "\n".join(parts)
 
 
@@ -82,6 +84,27 @@ def _curve(rows: Rows) -> str:
     return "\n".join([*lines, ""])
 
 
+def _actions(path: Path) -> str:
+    """Returns how much of the action the confounder decides."""
+    found = json.loads(path.read_text())
+    lines = ["| strength | actions drawn | possible on both sides | action on the coin's side |"]
+    lines[0] += " class on the coin's side | class tells of the action (bits) |"
+    lines += ["|---" * 6 + "|"]
+    for strength, row in found["strengths"].items():
+        shares = " | ".join(f"{row[name]:.3f}" for name in _SHARES)
+        lines.append(f"| {strength} | {row['draws']:,} | {shares} |")
+    told = f"P(action given class) at the two strengths is {found['variation']:.3f} apart (total"
+    told += f" variation); shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
+    made = f"`{found['command']}`: actions drawn as those of pairs, in {found['houses']} houses,"
+    return "\n".join([f"{made} without pictures. {told}", "", *lines, ""])
+
+
+_SHARES = (
+    "both_sides_possible",
+    "action_on_the_coins_side",
+    "class_on_the_coins_side",
+    "information_bits",
+)
 _SCORES = {
     "mcc_spearman": "MCC",
     "r2_diagonal": "R2 own",

@@ -70,8 +70,19 @@ class Vision:
         return MAP_EDGE[self.size] ** 2 * (self.objects if self.flat else 1)
 
 
+class PictureEncoder(nn.Module):
+    """Images (B, 3, 50, 50) to states: the base of all encoders of world models."""
+
+    maps: nn.Sequential
+
+    @property
+    def patchable(self) -> bool:
+        """Whether it can look at distinct windows instead of whole frames."""
+        return False
+
+
 @final
-class Encoder(nn.Module):
+class Encoder(PictureEncoder):
     """Images to states; with `parts=2` also a second number (log-variance) per state value."""
 
     def __init__(self, vision: Vision, *, parts: int = 1) -> None:

@@ -101,18 +101,19 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
 def ranks_among(predicted: Tensor, candidates: Tensor, pictures: Tensor) -> Tensor:
     """Returns (N,) the rank of candidate i among all candidates, seen from prediction i.
 
-    Candidates of other pictures that are as near or nearer count against it.
+    Candidates of other pictures that are as near or nearer count against it. Differences are taken
+    in float64: squares of columns far from zero would hide small distances.
 
     Args:
         predicted: (N, width) predictions.
         candidates: (M, width); the first N are the predictions' targets.
         pictures: (M,) numbers, equal where two candidates are the same picture.
     """
-    predicted, candidates = predicted.float(), candidates.float()
-    lengths, out = candidates.square().sum(1), []
+    predicted, candidates = predicted.double(), candidates.double()
+    out = []
     for start in range(0, len(predicted), _ROWS):
         rows = predicted[start : start + _ROWS]
-        distances = torch.addmm(lengths[None], rows, candidates.T, alpha=-2)
+        distances = torch.cdist(rows, candidates, compute_mode="donot_use_mm_for_euclid_dist")
         own = distances.diagonal(offset=start)[:, None]
         other = pictures[start : start + len(rows), None] != pictures[None]
         out.append(((distances <= own) & other).sum(1))

@@ -7,7 +7,9 @@ means, as published, a block is one part in twenty-five of what a slot sees at f
 rests long on the mean picture. The background's slot is left out of the state.
 
 The decoder gives every slot one colour and a mask; masks sum to one over the slots and a learned
-background. A slot of two colours cannot be drawn, so objects part.
+background. A slot of two colours cannot be drawn, which favours one object to a slot but does not
+ensure it: after 600 steps two blocks had a slot each in one of the seeds 0, 1 and 2; in the others,
+after 1200 steps too, one slot has the largest share of both.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from torch import Tensor, nn
 
 from interverse.models.cells import CellConv2d
 from interverse.models.deconvolution import full_precision
+from interverse.models.encoders import PictureEncoder
 from interverse.models.transformer import TransformerTransition
 
 if TYPE_CHECKING:
@@ -34,10 +37,8 @@ _SHARPNESS, _PLACES = 8.0, 0.1
 
 
 @final
-class ObjectSlotEncoder(nn.Module):
+class ObjectSlotEncoder(PictureEncoder):
     """Pictures to one state per object, by competition for the picture's cells."""
-
-    patchable = False  # it looks at whole frames
 
     def __init__(self, objects: int, embedding: int) -> None:
         super().__init__()
@@ -105,6 +106,6 @@ def build(config: WorldModelConfig) -> TransformerTransition:
     )
 
 
-def build_vision(config: WorldModelConfig) -> tuple[nn.Module, nn.Module]:
+def build_vision(config: WorldModelConfig) -> tuple[PictureEncoder, nn.Module]:
     """Returns the encoder and the decoder of a config."""
     return ObjectSlotEncoder(config.objects, config.embedding), ObjectSlotDecoder(config.embedding)

@@ -144,6 +144,10 @@ def random_actions(env: Any, steps: int, seed: int) -> np.ndarray:
 class StateNetwork(nn.Module):
     """s' = s + f(s, action), in units of each column's deviation; constants stay."""
 
+    centre: Tensor
+    scale: Tensor
+    pace: Tensor
+
     def __init__(self, states: int, actions: int) -> None:
         super().__init__()
         for name, size in (("centre", states), ("scale", states), ("pace", states)):

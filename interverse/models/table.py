@@ -28,8 +28,8 @@ class ModelEntry:
         samples: the encoder gives a mean and a log-variance, and training samples states.
         stacks: several seeds can train at once as stacked weights.
         losses: the losses it can train with.
-        vision: "module:function", from a config to an encoder and a decoder of its own; None for
-            those of `interverse.models.encoders`.
+        vision: "module:function", from a config to an encoder (a `PictureEncoder`) and a decoder of
+            its own; None for those of `interverse.models.encoders`.
     """
 
     build: str

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.models.deconvolution import full_precision
-from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Size, Vision
+from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size, Vision
 from interverse.models.gnn import ActionInput
 from interverse.models.losses import Reduce
 from interverse.models.patches import Seen
@@ -172,11 +172,13 @@ class WorldModel(nn.Module):
     A state is (B, slots, slot_width); flat models have one slot.
     """
 
+    encoder: PictureEncoder
+    decoder: nn.Module | None
+
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
         self.config = config
-        vision: tuple[nn.Module, nn.Module | None] = (config.entry.seer() or _usual_vision)(config)
-        self.encoder, decoder = vision
+        self.encoder, decoder = (config.entry.seer() or _usual_vision)(config)
         self.decoder = decoder if config.loss == "nll" else None
         self.transition = config.entry.builder()(config)
 
@@ -228,7 +230,7 @@ class WorldModel(nn.Module):
         return self.decoder(state)
 
 
-def _usual_vision(config: WorldModelConfig) -> tuple[nn.Module, nn.Module | None]:
+def _usual_vision(config: WorldModelConfig) -> tuple[PictureEncoder, nn.Module | None]:
     """Returns the published encoder, and its decoder where the loss needs one."""
     encoder = Encoder(config.vision, parts=2 if config.entry.samples else 1)
     return encoder, Decoder(config.vision) if config.loss == "nll" else None

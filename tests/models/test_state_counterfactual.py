@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,13 @@ def test_ceiling_and_copy_are_exact():
     assert copied.effect_errors == {"x": pytest.approx(effect), "y": 0.0}
     assert (copied.missed["x"], copied.spurious["x"]) == (copied.effect_errors["x"], None)
     assert (copied.missed["y"], copied.spurious["y"]) == (None, 0.0)
+
+
+def test_a_column_far_from_zero_in_its_units_hides_no_small_effect():
+    trials = by_hand(np.random.default_rng(0))
+    far = np.array([0.0, 1e4]) * trials.units  # as a height that hardly ever changes
+    moved = replace(trials, after=trials.after + far, truth=trials.truth + far)
+    assert score_states(TrueStates(), moved).hits == 100.0
 
 
 def test_a_linear_world_is_known_to_a_linear_model():
