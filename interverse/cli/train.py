@@ -14,7 +14,13 @@ from rich.console import Console
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, missing_extra, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
 from interverse.scm.variable import SpaceName
 
 if TYPE_CHECKING:
