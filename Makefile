@@ -1,6 +1,6 @@
 # The two commands are `make demo` and `make test`; each does its own set-up, into .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint check-style check-format check-types check-house bench docs docs-serve clean
+.PHONY: help setup demo test test-all lint check-style check-format check-types check-house bench docs docs-build clean
 
 PYTHON := .venv/bin/python
 # MUJOCO_GL unset: the engine itself must find the back end that works.
@@ -38,11 +38,11 @@ check-house: setup ## The house rules that no other tool knows
 bench: setup ## Measure speed: ratios within one run
 	.venv/bin/interverse bench
 
-docs: setup ## Build the documentation site into build/site
-	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
-
-docs-serve: setup ## Serve the site while you write
+docs: setup ## Serve the documentation site at http://127.0.0.1:8000
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs serve
+
+docs-build: setup ## Build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
 
 clean: ## Remove .venv, caches and builds
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -49,7 +49,7 @@ def commands() -> list[str]:
 
 def _extras() -> str:
     """Returns the extras that the page installs."""
-    found = re.search(r"pip install 'interverse\[(.*)\]'", PAGE.read_text(encoding="utf-8"))
+    found = re.search(r"pip install .*'\.\[(.*)\]'", PAGE.read_text(encoding="utf-8"))
     assert found is not None, f"{PAGE} does not say how to install"
     return found[1]
 

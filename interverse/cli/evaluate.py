@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable
 from contextlib import redirect_stdout
-from dataclasses import MISSING, field, fields, make_dataclass, replace
+from dataclasses import MISSING, field, fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -111,7 +111,7 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
         raise InvalidValueError(
             explain(f"{given} does not say which world it is for", fix="Pass --task, an id")
         )
-    return replace(known, task=known.task if task is None else task)
+    return known if task is None else known.in_task(task)
 
 
 def summary(results: Results) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -13,7 +14,13 @@ from rich.console import Console
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
 from interverse.cli.evaluate import parse_pairs
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
 from interverse.scm.variable import SpaceName
 
 if TYPE_CHECKING:
@@ -108,6 +115,8 @@ def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:
         return PixelTrain(**_given(config, PixelTrain)), train_pixels
     if _is_on_device(config):
         return _device_settings(config), _train_on_device
+    if find_spec("stable_baselines3") is None:  # its extra brings Torch too, which is loaded first
+        raise missing_extra("stable-baselines3", "rl")
     from interverse.protocols.learning import (  # loads Torch, Stable-Baselines3
         TrainAndEvaluate,
         train_and_evaluate,

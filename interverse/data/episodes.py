@@ -118,7 +118,7 @@ def collect_episodes(
         config: what to collect.
         advance: is told how many episodes were added, for a progress bar.
     """
-    trained = policy_world(config.policy)
+    trained = policy_world(config.policy).in_task(config.id)
     options = trained.with_options(config.options)
     config = replace(config, policy=trained.policy, options=options)
     engine = _check_twins(config)

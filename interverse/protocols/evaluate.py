@@ -117,7 +117,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         allow_other_code: go on with a folder that other code or libraries began.
         **options: options of the world, as for `make`.
     """
-    trained = policy_world(policy)
+    trained = policy_world(policy).in_task(task)
     policy, options = trained.policy, trained.with_options(options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))

@@ -229,7 +229,7 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
     """
     check_whole(episodes, "episodes", _MOST_EPISODES)
     check_whole(pairs, "pairs", _MOST_PAIRS, least=0)
-    trained = policy_world(policy)
+    trained = policy_world(policy).in_task(task)
     given = trained.with_options(options)
     stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
     try:

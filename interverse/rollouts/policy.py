@@ -155,18 +155,24 @@ def _with_goals(given: PolicyLike, world: World) -> Callable[[Any], Any]:
 def _named_policy(name: str, world: World) -> Policy:
     if name == "random":
         return RandomPolicy(world.action_space)
-    scripted = world.scripted_policy()
-    if name == "scripted" and scripted is not None:
+    if name == "scripted" and (scripted := world.scripted_policy()) is not None:
         return CallablePolicy(scripted)
-    known = ["random"] if scripted is None else list(NAMES)
     raise UnknownNameError(
         unknown(
             "policy",
             name,
-            known,
+            policy_names(world),
             fix="Or pass the folder of an exported policy, or a zip of Stable-Baselines",
         )
     )
+
+
+def policy_names(world: World) -> tuple[str, ...]:
+    """Returns the names of the policies that can act in a world as it was made."""
+    try:
+        return NAMES if world.scripted_policy() is not None else NAMES[:1]
+    except InvalidValueError:  # it has one, for other actions or observations
+        return NAMES[:1]
 
 
 def is_path(given: str) -> bool:

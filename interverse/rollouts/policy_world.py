@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -16,16 +16,21 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
 from interverse.rollouts.policy import PolicyLike, is_path
 from interverse.rollouts.policy_card import CARD
+from interverse.worlds import WORLDS
+from interverse.worlds.world import parse_options
 
-# Options that decide what an observation or an action means; another value is another interface.
+# Options that decide what an observation or an action means, or how often there is one; another
+# value is another interface.
 INTERFACE = (
     "action_mode",
     "channels_first",
+    "frame_skip",
     "frame_stack",
     "normalize_actions",
     "normalize_observations",
     "observation",
     "observation_mode",
+    "skip_frame",
 )
 _OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
 
@@ -39,19 +44,34 @@ class PolicyWorld:
         policy: what `as_policy` takes.
         task: the id it was trained on; None where nothing is recorded.
         options: of that world.
+        defaults: of what is not among the options, where the world is registered.
     """
 
     policy: PolicyLike
     task: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def in_task(self, task: str) -> PolicyWorld:
+        """Returns it in another task of its family; other worlds have other observations."""
+        if self.task is not None and _family(self.task) != _family(task):
+            raise InvalidValueError(
+                explain(
+                    f"the policy was trained in {self.task}, and {task} is another world",
+                    allowed=f"tasks of {_family(self.task)}",
+                    fix="Leave the task out, or pass a policy of that world",
+                )
+            )
+        return replace(self, task=task)
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the options to run it with: its own, and the given ones where they may differ."""
+        own = {**self.defaults, **self.options}
         for name in INTERFACE:
-            if name in given and name in self.options and given[name] != self.options[name]:
+            if name in given and name in own and given[name] != own[name]:
                 raise InvalidValueError(
                     explain(
-                        f"the policy was trained with {name}={self.options[name]!r}, and"
+                        f"the policy was trained with {name}={own[name]!r}, and"
                         f" {name}={given[name]!r} is asked for",
                         fix=f"Leave {name} out to take the policy's own",
                     )
@@ -72,6 +92,11 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     return PolicyWorld(given)
 
 
+def _family(task: str) -> str:
+    """Returns the family of an id, which may be MODULE:ID."""
+    return task.rpartition(":")[2].partition("/")[0]
+
+
 def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     if not isinstance(trained, Mapping):
         return PolicyWorld(policy)
@@ -81,4 +106,12 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     if "skip_frame" in config:  # cards of the first policies trained on a GPU
         options = {"skip_frame": config["skip_frame"], **options}
     known = {name: value for name, value in options.items() if name not in _OF_THE_RUN}
-    return PolicyWorld(policy, config.get("task"), known)
+    task = config.get("task")
+    return PolicyWorld(policy, task, known, _defaults(task) if task in WORLDS else {})
+
+
+def _defaults(task: str) -> dict[str, Any]:
+    """Returns the values of the interface's options in a world that was given none."""
+    entry = WORLDS[task]
+    options = parse_options(entry.load().options_type, entry.options)
+    return {name: getattr(options, name) for name in INTERFACE if hasattr(options, name)}

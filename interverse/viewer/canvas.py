@@ -16,7 +16,7 @@ _HATCH, _LINE = 6, 3  # pixels from one line of the ghost to the next, and of a 
 _BLUR = 48  # how far two sizes of one picture differ at its edges
 _FIELD = math.radians(40.0)
 _ROOM = 1.06  # of the picture's size, in view
-_NARROW = 0.75  # width of the narrowest scene, in its heights, that the whole picture fits in
+_WIDE = 0.75  # width of a scene, in its heights, until the browser tells its own
 
 
 @final
@@ -28,8 +28,8 @@ class ViewerCanvas:
         height = rows / columns
         camera = server.initial_camera
         camera.up, camera.look_at, camera.fov = (0.0, -1.0, 0.0), (0.0, 0.0, 0.0), _FIELD
-        away = _ROOM * max(1.0 / _NARROW, height) / 2.0 / math.tan(_FIELD / 2.0)
-        camera.position = (0.0, 0.0, -away)
+        camera.position = (0.0, 0.0, -distance(height, _WIDE))
+        server.on_client_connect(lambda client: _fit(client.camera, height))
         # Few colours: drawn pixel by pixel, and kept so. Many: a photograph, much cheaper as JPEG.
         self._drawn = len(np.unique(picture.reshape(-1, 3), axis=0)) <= _FEW_COLORS
         self._shown, kind = picture, "png" if self._drawn else "jpeg"
@@ -44,6 +44,30 @@ class ViewerCanvas:
         """Shows another picture of the same size."""
         if not np.array_equal(picture, self._shown):  # a picture is the largest thing to send
             self._handle.image, self._shown = self._sent(picture), picture
+
+
+def _fit(camera: Any, height: float) -> None:
+    """Keeps the whole picture in one browser's scene, whatever shape that gets."""
+    fitted = 0.0
+
+    def fit(camera: Any) -> None:
+        nonlocal fitted
+        if camera.aspect != fitted:  # not where a person moves the camera
+            fitted = camera.aspect
+            camera.position = (0.0, 0.0, -distance(height, fitted))
+            camera.look_at = (0.0, 0.0, 0.0)  # it moved along with the position
+
+    fit(camera)
+    camera.on_update(fit)
+
+
+def distance(height: float, aspect: float) -> float:
+    """Returns how far a camera is from a picture of width 1 that just fits its scene.
+
+    >>> distance(1.0, 0.5) == 2 * distance(1.0, 1.0) == 2 * distance(1.0, 1.6)
+    True
+    """
+    return _ROOM * max(1.0 / aspect, height) / 2.0 / math.tan(_FIELD / 2.0)
 
 
 def blended(fact: NDArray[np.uint8], ghost: NDArray[np.uint8]) -> NDArray[np.uint8]:

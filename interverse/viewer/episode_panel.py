@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.rollouts.policy import policy_names
 from interverse.viewer.desk import Desk, changed_text
 
 
@@ -105,8 +106,7 @@ class EpisodePanel:
     # ------------------------------------------------------------- policy and protocol
 
     def _add_policies(self) -> None:
-        known = ["random"]
-        known += ["scripted"] if self._session.env.world.scripted_policy() is not None else []
+        known = policy_names(self._session.env.world)
         # A page may name no files: the policies are those of the world and of the command line.
         self._policies = list(dict.fromkeys([*known, self._session.policy]))
         chosen = self._desk.gui.add_dropdown(

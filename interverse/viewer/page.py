@@ -69,7 +69,7 @@ class Page:
         session = self._session
         history = session.history
         driver = session.env.driver
-        parts = [f"seed {session.seed}", f"step {driver.steps[0]} of {driver.world.max_steps}"]
+        parts = [f"seed {session.seed}", f"step {driver.steps[0]} of {driver.world.most_actions}"]
         parts.append(f"return {history.earned:.4g}")
         known = session.env.variables.keys() - {"fractional_success"}
         told = {n: v for n, v in history.info.items() if np.ndim(v) == 0 and n not in known}

@@ -205,6 +205,11 @@ class World(ABC):
         """Returns a picture (rows, columns, 3) of one world for people."""
 
     @property
+    def most_actions(self) -> int:
+        """Actions after which an episode is over at the latest, ended or truncated."""
+        return self.max_steps
+
+    @property
     def starting_values(self) -> Mapping[str, Array]:
         """Values that every episode starts with beside the defaults, (1, *shape) each."""
         return {}

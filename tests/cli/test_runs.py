@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import interverse as iv
 from interverse.cli import main
+from interverse.cli.view import View, session_of
 from interverse.core.errors import InvalidValueError
 from interverse.results import Results
 from interverse.rollouts.policy_world import policy_world
@@ -42,6 +44,49 @@ def test_the_next_line_is_right(run, capsys, tmp_path):
 def test_a_contradiction_names_both_sides(run):
     with pytest.raises(InvalidValueError, match=r"'joint_torques'.*'joint_positions'"):
         iv.evaluate(run, task="trifinger/reaching-v1", action_mode="joint_positions", episodes=1)
+
+
+def test_another_rate_is_another_interface(run, capsys):
+    assert main(["evaluate", str(run), "--option", "skip_frame=10", "--episodes", "1"]) == 2
+    assert re.search(r"trained with skip_frame=3, and\s+skip_frame=10", capsys.readouterr().err)
+
+
+def test_a_default_is_part_of_the_interface_too(run):
+    with pytest.raises(InvalidValueError, match=r"trained with observation_mode='structured'"):
+        policy_world(run).with_options({"observation_mode": "pixel"})
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "explain", "view"])
+def test_a_task_of_another_world_is_named(run, verb, capsys):
+    other = "tutorial/slider-v1"
+    words = {
+        "evaluate": ["--policy", str(run), "--task", other],
+        "explain": [str(run), "--task", other],
+        "view": [other, "--policy", str(run)],
+    }
+    assert main([verb, *words[verb]]) == 2
+    told = capsys.readouterr().err
+    assert "trained in trifinger/reaching-v1" in told
+    assert other in told
+
+
+def test_its_policy_plays_in_the_viewer_where_no_scripted_one_can(run):
+    server = pytest.importorskip("interverse.viewer.server")
+    session = session_of(View(id=str(run)))
+    viewer = server.Viewer(session, port=None)
+    try:
+        assert viewer._page.episode._policies == ["random", str(run / "policy")]
+        session.step()
+        assert session.steps == 1
+    finally:
+        viewer.close()
+        session.close()
+
+
+def test_a_missing_library_is_named_with_the_extra_that_brings_all(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("interverse.cli.train.find_spec", lambda name: None)
+    assert main(["train", "--task", "tutorial/slider-v1", "--out", str(tmp_path / "run")]) == 2
+    assert "interverse[rl]" in capsys.readouterr().err
 
 
 def test_what_the_policy_does_not_depend_on_may_differ(run):

@@ -97,6 +97,11 @@ class Rooms(World):
         self._held: dict[int, tuple[tuple[int, Cast], Staged]] = {}
         self.reset(np.arange(num_worlds), Noise(zero, zero, zero), {})
 
+    @property
+    def most_actions(self) -> int:
+        """The actions of a room: it ends with the last one."""
+        return min(self.options.actions, self.max_steps)
+
     def _hidden_rows(self) -> dict[str, NDArray[Any]]:
         """Returns one world's rows of what is no variable: noise, what is held, what was done."""
         no = np.zeros(1, dtype=bool)
