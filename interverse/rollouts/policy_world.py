@@ -107,11 +107,13 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
         options = {"skip_frame": config["skip_frame"], **options}
     known = {name: value for name, value in options.items() if name not in _OF_THE_RUN}
     task = config.get("task")
-    return PolicyWorld(policy, task, known, _defaults(task) if task in WORLDS else {})
+    return PolicyWorld(policy, task, known, _defaults(task))
 
 
-def _defaults(task: str) -> dict[str, Any]:
+def _defaults(task: str | None) -> dict[str, Any]:
     """Returns the values of the interface's options in a world that was given none."""
+    if task is None or task not in WORLDS:
+        return {}
     entry = WORLDS[task]
     options = parse_options(entry.load().options_type, entry.options)
     return {name: getattr(options, name) for name in INTERFACE if hasattr(options, name)}
