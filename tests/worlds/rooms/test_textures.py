@@ -64,4 +64,4 @@ def test_unknown_kinds_and_overlays_are_refused():
         pixels(RoomTexture(kind="woodd", colours=FOUR))
     with pytest.raises(UnknownNameError, match=r"unknown overlay 'rust'.*cracks, dirt"):
         pixels(RoomTexture(kind="wood", colours=FOUR, overlays=("rust",)))
-    assert sorted(OVERLAYS) == ["cracks", "dirt"]
+    assert sorted(OVERLAYS) == ["cracks", "dirt", "wear"]
