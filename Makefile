@@ -1,6 +1,6 @@
 # The two commands are `make demo` and `make test`; each does its own set-up, into .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fast-tests test-all lint check-style check-format check-types check-house bench docs docs-build clean
+.PHONY: help setup demo test test-all lint check-style check-format check-types check-house bench docs docs-build clean
 
 PYTHON := .venv/bin/python
 # MUJOCO_GL unset: the engine itself must find the back end that works.
@@ -14,10 +14,7 @@ setup: ## Make .venv with all that the commands need
 demo: setup ## See it work: ends with the path of what it made
 	.venv/bin/interverse demo
 
-test: check-style check-format check-house ## Lint, house rules; type check beside the fast tests
-	@$(MAKE) --no-print-directory -j 2 check-types fast-tests
-
-fast-tests: setup
+test: lint ## Lint, type check, house rules, fast tests
 	$(PYTEST)
 
 test-all: lint ## Every test: slow ones, and GPU where there is one

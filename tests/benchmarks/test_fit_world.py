@@ -23,10 +23,7 @@ def tiny(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "model", "loss"),
-    [
-        ("blocks/observed-3-v1", "modular", "contrastive"),
-        pytest.param("chemistry/chain-v1", "ae", "nll", marks=pytest.mark.slow),
-    ],
+    [("blocks/observed-3-v1", "modular", "contrastive"), ("chemistry/chain-v1", "ae", "nll")],
 )
 def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(tmp_path, name, model, loss):
     settings = FitWorld(id=name, model=model, loss=loss, out=tmp_path / "fit")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from interverse.benchmarks.causalmbrl.dynamics_track import DynamicsTask, DynamicsWorld
 from interverse.models.local_graphs import local_graphs
@@ -24,7 +23,6 @@ def _switched(rows: int) -> StateTransitions:
     return StateTransitions(before=before, acted=acted, after=after, values=_VALUES)
 
 
-@pytest.mark.slow
 def test_causes_that_depend_on_what_is_painted_are_found_by_context():
     data = _switched(4000)
     found = local_graphs(data, steps=500)

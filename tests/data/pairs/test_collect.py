@@ -125,7 +125,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_processes_end_with_the_one_that_started_them(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(_ENDLESS)
