@@ -95,7 +95,8 @@ def _actions(path: Path) -> str:
         lines.append(f"| {strength} | {row['draws']:,} | {shares} |")
     ends = [*found["strengths"]]
     told = f"P(action given class) at strengths {ends[0]} and {ends[-1]} is"
-    told += f" {found['variation']:.3f} apart (total variation); shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
+    told += f" {found['variation']:.3f} apart (total variation);"
+    told += f" shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
     made = f"`{found['command']}`: actions drawn as those of pairs, in {found['houses']} houses,"
     return "\n".join([f"{made} without pictures. {told}", "", *lines, ""])
 
