@@ -1,7 +1,8 @@
 """Confounding curves and recovery scores, from the sets of `recognition_sets.py`.
 
 Usage: python tools/recognition_runs.py curve|recovery SETS OUT [--seeds 10] [--device cpu]
-[--epochs 100] [--steps 3000] [--time-limit S]. Rows that are there are not made again.
+[--epochs 100] [--steps 3000] [--time-limit S]. Rows that are there are not made again. Where there
+is no scikit-learn, scores that need it are left out; `rescore SETS OUT` adds them, from latents.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from interverse.benchmarks.causaltriplet.confounding import confounding_curve
 from interverse.benchmarks.causaltriplet.variants import device_name
 from interverse.core.files.npz import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
-from interverse.models.checkpoint import write_json
+from interverse.models.checkpoint import read_json, write_json
+from interverse.models.pairs.analysis import feature_scores
 from interverse.models.pairs.recipes import recipe
 from interverse.models.pairs.recovery import (
     METHODS,
@@ -98,8 +100,32 @@ def recovery(sets: Path, out: Path, asked: argparse.Namespace) -> None:
             row["runs"] = [run_stamp(command(), device_name(asked.device))]
             if method == "citris":
                 row["pictures"] = twins.scores(found.model, split.test_id, pairs.verb)
+            if "left_out" in row["scores"]:
+                _keep_latents(path, found, twins.images[torch.as_tensor(split.test_id)])
             write_json(path, row | {"seconds": round(time.monotonic() - began, 1)})
             _say(f"{method} seed {seed}: MCC {found.scores.get('mcc_spearman')}")
+
+
+def _keep_latents(path: Path, found: Recovered, images: Tensor) -> None:
+    """Writes the latents of test pictures, for scores that are made elsewhere."""
+    device = next(found.model.parameters()).device
+    with torch.no_grad():
+        parts = [found.model.encode(p.flatten(0, 1).to(device))[0] for p in images.split(256)]
+    np.savez_compressed(path.with_suffix(".npz"), latents=torch.cat(parts).cpu().numpy())
+
+
+def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
+    """Adds the scores that were left out; latents are then dropped."""
+    pairs, _ = read(sets, TWINNED)
+    for path in sorted(out.glob("*.npz")):
+        row = read_json(path.with_suffix(".json"))
+        latents, at = read_npz(path)["latents"], _split(pairs, row["seed"]).test_id
+        factors = {name: values[at].ravel() for name, values in pairs.factors.items()}
+        scores = feature_scores(latents, factors, list(range(latents.shape[1])), row["seed"])
+        row["scores"] = {name: value for name, value in scores.items() if name != "r2_blocks"}
+        row["runs"].append(run_stamp(command(), device_name(asked.device)))
+        write_json(path.with_suffix(".json"), row)
+        path.unlink()
 
 
 def _split(pairs: PairTensors, seed: int) -> Split:
@@ -132,7 +158,7 @@ def _say(text: str) -> None:
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser(description="Confounding curves and recovery scores.")
-    parser.add_argument("kind", choices=["curve", "recovery"])
+    parser.add_argument("kind", choices=["curve", "recovery", "rescore"])
     parser.add_argument("sets", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seeds", type=int, default=10)
@@ -142,7 +168,9 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=1e9, help="seconds, of recovery")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    {"curve": curves, "recovery": recovery}[asked.kind](asked.sets, asked.out, asked)
+    {"curve": curves, "recovery": recovery, "rescore": rescore}[asked.kind](
+        asked.sets, asked.out, asked
+    )
 
 
 if __name__ == "__main__":
