@@ -101,26 +101,27 @@ def recovery(sets: Path, out: Path, asked: argparse.Namespace) -> None:
             if method == "citris":
                 row["pictures"] = twins.scores(found.model, split.test_id, pairs.verb)
             if "left_out" in row["scores"]:
-                _keep_latents(path, found, twins.images[torch.as_tensor(split.test_id)])
+                _keep_latents(path, found, pairs.take(split.test_id))
             write_json(path, row | {"seconds": round(time.monotonic() - began, 1)})
             _say(f"{method} seed {seed}: MCC {found.scores.get('mcc_spearman')}")
 
 
-def _keep_latents(path: Path, found: Recovered, images: Tensor) -> None:
-    """Writes the latents of test pictures, for scores that are made elsewhere."""
+def _keep_latents(path: Path, found: Recovered, tested: PairTensors) -> None:
+    """Writes latents and true factors of the test pairs, for scores that are made elsewhere."""
     device = next(found.model.parameters()).device
     with torch.no_grad():
-        parts = [found.model.encode(p.flatten(0, 1).to(device))[0] for p in images.split(256)]
-    np.savez_compressed(path.with_suffix(".npz"), latents=torch.cat(parts).cpu().numpy())
+        parts = small_images(tested).split(256)
+        latents = torch.cat([found.model.encode(p.flatten(0, 1).to(device))[0] for p in parts])
+    content = {f"factor/{name}": values.ravel() for name, values in tested.factors.items()}
+    np.savez_compressed(path.with_suffix(".npz"), latents=latents.cpu().numpy(), **content)
 
 
 def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
     """Adds the scores that were left out; latents are then dropped."""
-    pairs, _ = read(sets, TWINNED)
     for path in sorted(out.glob("*.npz")):
-        row = read_json(path.with_suffix(".json"))
-        latents, at = read_npz(path)["latents"], _split(pairs, row["seed"]).test_id
-        factors = {name: values[at].ravel() for name, values in pairs.factors.items()}
+        row, held = read_json(path.with_suffix(".json")), read_npz(path)
+        latents = held.pop("latents")
+        factors = {name.removeprefix("factor/"): values for name, values in held.items()}
         scores = feature_scores(latents, factors, list(range(latents.shape[1])), row["seed"])
         row["scores"] = {name: value for name, value in scores.items() if name != "r2_blocks"}
         row["runs"].append(run_stamp(command(), device_name(asked.device)))
