@@ -235,7 +235,7 @@ def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
 def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     close = options.view == "single"
     things = things_of(row) if close else list(room.things)
-    boxes = [t.pose.bounds(t.item.bounds()) for t in things if t is not None]
+    boxes = [t.bounds() for t in things if t is not None]
     index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
     target = sum(t is not None for t in things[:index])
     side = confounding.distance_side(row) if options.confounder else None
