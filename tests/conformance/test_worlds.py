@@ -338,11 +338,11 @@ def test_gymnasium_and_sb3_accept_it(case):
 def test_every_variable_is_a_node_and_every_node_a_variable(worlds, case):
     env = worlds(case)
     env.reset(seed=0)
-    graph = env.unwrapped.graph
+    graph, variables = env.unwrapped.graph, env.unwrapped.variables
     names = {n.removesuffix("'") for n in graph.nodes}
-    assert names == set(env.unwrapped.variables)
+    assert names == set(variables)
     for name, value in env.unwrapped.values.items():
-        variable = env.unwrapped.variables[name]
+        variable = variables[name]
         assert value.shape == variable.shape
         assert value.dtype == variable.dtype
 

@@ -76,6 +76,7 @@ iv.evaluate("random", out=sys.argv[1], workers=2, cluster=sys.argv[2], **{settin
 """
 
 
+@pytest.mark.slow
 def test_a_killed_driver_goes_on_where_it_was(cluster, serial, tmp_path, capsys):
     script = _SCRIPT.format(settings=SLIDER | {"max_steps": 120})
     command = [sys.executable, "-c", script, str(tmp_path / "a"), cluster.address]
