@@ -205,7 +205,7 @@ def test_edited_equals_rebuilt(worlds, case):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("case", [c for c in CASES if "stacked" in c.id], ids=str)
+@every_world
 def test_edited_equals_rebuilt_for_every_single_variable(worlds, case):
     env = worlds(case)
     assert edited_equals_rebuilt(env, case, writable(env)) > 0
