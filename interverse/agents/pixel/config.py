@@ -111,9 +111,7 @@ class PixelPlan:
 
     def agent(self, sizes: PixelSizes, seed: int, device: str) -> Agent:
         """Returns a new agent."""
-        if self.kind.options_type is AgentOptions:
-            return self.kind(self.hyper, sizes, seed, device)
-        return self.kind(self.hyper, sizes, seed, device, self.agent_options)  # type: ignore[call-arg]
+        return self.kind(self.hyper, sizes, seed, device, self.agent_options)
 
 
 def plan(config: PixelTrain) -> PixelPlan:

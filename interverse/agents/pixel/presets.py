@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final, get_args
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 
 PixelAlgorithm = Literal[
     "curl",
@@ -68,9 +74,7 @@ class PixelHyper:
     def __post_init__(self) -> None:
         whole = ("image_size", "frame_stack", "filters", "layers", "features", "hidden", "batch")
         for name in (*whole, "capacity", "warm_up", "actor_every"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidValueError(explain(f"{name} is {value!r}", allowed="1 or more, whole"))
+            check_whole(getattr(self, name), name, 10**12)
         for name in ("update_rate", "discount", "alpha", "alpha_rate", "critic_tau", "encoder_tau"):
             if not getattr(self, name) > 0:
                 raise InvalidValueError(explain(f"{name} is {getattr(self, name)}", allowed="> 0"))

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import Rule, augmentation
-from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 from interverse.core.errors import InvalidValueError, explain
 
@@ -42,18 +40,10 @@ class SacAugOptions(AgentOptions):
 class SacAug(Agent):
     """SAC on batches of which a share is augmented."""
 
+    options: SacAugOptions
     options_type = SacAugOptions
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SacAugOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SacAugOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._augment = augmentation(self.options.augmentation, self.options.rule)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:

@@ -17,7 +17,6 @@ from torch.nn import functional
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.networks import Critics, PixelEncoder, PixelSizes, linear, ready
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
 from interverse.core.errors import InvalidValueError, explain
 
@@ -52,21 +51,13 @@ class SgqnOptions(AgentOptions):
 class Sgqn(Agent):
     """SAC on shifted pictures, with two losses about their salient pixels."""
 
+    options: SgqnOptions
     options_type = SgqnOptions
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SgqnOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SgqnOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._shift, self._strong = augmentation("drq_no_noise"), augmentation(self.options.strong)
-        head = SalienceHead(sizes, torch.Generator().manual_seed(seed)).to(self.device)
+        head = SalienceHead(self.sizes, generator).to(self.device)
         self.extra["salience"] = head
         self.optimisers["salience"] = self.adam(
             self.networks.encoder, head, rate=self.options.mask_rate
