@@ -14,7 +14,13 @@ import torch
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.code import claim_run
-from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    check_number,
+    check_whole,
+    explain,
+)
 from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.json_text import read_json
 from interverse.core.files.lock import alone_in
@@ -79,10 +85,7 @@ class DeviceTrain:
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
         for name in ("brief", "placed", "plain"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
-                )
+            check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
         if "space" in self.options:

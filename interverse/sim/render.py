@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.sim import gl
 from interverse.sim.threads import drawing_thread
 
@@ -33,8 +33,7 @@ class Camera:
 
     def picture(self, camera: str, size: tuple[int, int], kind: str = "rgb") -> NDArray[Any]:
         """Returns what a camera sees now; size is (rows, columns)."""
-        if kind not in _KINDS:
-            raise UnknownNameError(unknown("kind of picture", kind, _KINDS))
+        check_name("kind of picture", kind, _KINDS)
         return drawing_thread(_THREAD).run_apart(self._drawn, camera, size, kind)
 
     def _drawn(self, camera: str, size: tuple[int, int], kind: str) -> NDArray[Any]:

@@ -18,12 +18,7 @@ import numpy as np
 from mujoco.rendering.classic import gl_context
 from numpy.typing import NDArray
 
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.sim import filament, gl
 
 EDITABLE = (
@@ -145,8 +140,7 @@ class DrawingStage:
 
     def _apply(self, edits: Mapping[str, NDArray[Any]], qpos: NDArray[np.float64]) -> None:
         for name in edits:
-            if name not in self._built:
-                raise UnknownNameError(unknown("model field", name, self._built))
+            check_name("model field", name, self._built)
         for name in EDITABLE:
             getattr(self._model, name)[:] = edits.get(name, self._built[name])
         head = self._model.vis.headlight

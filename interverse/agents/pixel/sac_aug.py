@@ -11,7 +11,7 @@ from torch import Tensor
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import Rule, augmentation
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_number
 
 
 @final
@@ -29,10 +29,8 @@ class SacAugOptions(AgentOptions):
     """Whether augmentation and norm follow the paper's text or its released code."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.beta <= 1.0:
-            raise InvalidValueError(explain(f"beta is {self.beta}", allowed="0 to 1"))
-        if not self.invariance >= 0.0:
-            raise InvalidValueError(explain(f"invariance is {self.invariance}", allowed=">= 0"))
+        check_number(self.beta, "beta", most=1.0)
+        check_number(self.invariance, "invariance")
         augmentation(self.augmentation, self.rule)  # raises for a name that no table holds
 
 

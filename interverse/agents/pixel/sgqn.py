@@ -18,7 +18,7 @@ from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, desce
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.networks import Critics, PixelEncoder, PixelSizes, linear, ready
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_number
 
 _WIDTHS = (32, 128, 64)  # of the head's maps, at a quarter, a half and the whole of the picture
 
@@ -38,12 +38,9 @@ class SgqnOptions(AgentOptions):
     """What changes the pictures that the head sees; the authors lay photographs over them."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.quantile < 1.0:
-            raise InvalidValueError(explain(f"quantile is {self.quantile}", allowed="0 to 1"))
+        check_number(self.quantile, "quantile", most=1.0, above=True, below=True)
         for name in ("consistency", "mask_rate"):
-            value = getattr(self, name)
-            if not value > 0.0:
-                raise InvalidValueError(explain(f"{name} is {value}", allowed="> 0"))
+            check_number(getattr(self, name), name, above=True)
         augmentation(self.strong)  # raises for a name that no table holds
 
 

@@ -17,7 +17,7 @@ from torch.nn import functional
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend, track
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.networks import linear
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import check_number, check_whole
 
 
 @final
@@ -34,10 +34,7 @@ class SodaOptions(AgentOptions):
 
     def __post_init__(self) -> None:
         check_whole(self.projection, "projection", 10**6)
-        if not 0.0 < self.projection_tau <= 1.0:
-            raise InvalidValueError(
-                explain(f"projection_tau is {self.projection_tau}", allowed="above 0, up to 1")
-            )
+        check_number(self.projection_tau, "projection_tau", most=1.0, above=True)
         augmentation(self.strong)  # raises for a name that no table holds
 
 

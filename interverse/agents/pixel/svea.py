@@ -15,7 +15,7 @@ from torch import Tensor
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_number
 
 
 @final
@@ -29,10 +29,7 @@ class SveaOptions(AgentOptions):
     """The paper's beta: the share of the strong view in the critics' loss."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.strong_weight <= 1.0:
-            raise InvalidValueError(
-                explain(f"strong_weight is {self.strong_weight}", allowed="0 to 1")
-            )
+        check_number(self.strong_weight, "strong_weight", most=1.0)
         augmentation(self.strong)  # raises for a name that no table holds
 
 

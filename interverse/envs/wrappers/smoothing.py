@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_whole
 
 
 @final
@@ -23,10 +23,7 @@ class MovingAverageAction(gym.ActionWrapper[Any, Any, Any], RecordConstructorArg
     def __init__(self, env: gym.Env[Any, Any], window: int = 8) -> None:
         RecordConstructorArgs.__init__(self, window=window)
         gym.ActionWrapper.__init__(self, env)
-        if not isinstance(window, int) or window < 1:
-            raise InvalidValueError(
-                explain(f"window is {window!r}", allowed="a whole number from 1")
-            )
+        check_whole(window, "window", 10**6)
         self._last: deque[NDArray[Any]] = deque(maxlen=window)
 
     def reset(

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 
 
 @final
@@ -22,10 +22,7 @@ class MovingAverageActionVector(VectorWrapper):
 
     def __init__(self, env: Any, window: int = 8) -> None:
         super().__init__(env)
-        if not isinstance(window, int) or window < 1:
-            raise InvalidValueError(
-                explain(f"window is {window!r}", allowed="a whole number from 1")
-            )
+        check_whole(window, "window", 10**6)
         self.window = window
         space = env.single_action_space
         self._last = np.zeros((window, env.num_envs, *space.shape), dtype=space.dtype)

@@ -7,7 +7,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, final
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 from interverse.worlds.control.compat import quiet, suite, wrap_model
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.names import remember_names
@@ -37,10 +37,8 @@ class Template:
 
 def check_task(domain: str, task: str) -> None:
     """Raises unless the domain has that task."""
-    if domain not in DOMAINS:
-        raise UnknownNameError(unknown("domain", domain, DOMAINS))
-    if task not in DOMAINS[domain].tasks:
-        raise UnknownNameError(unknown(f"task of {domain}", task, DOMAINS[domain].tasks))
+    check_name("domain", domain, DOMAINS)
+    check_name(f"task of {domain}", task, DOMAINS[domain].tasks)
 
 
 @functools.cache

@@ -34,7 +34,7 @@ from interverse.art.rooms.objects import (
     vase,
 )
 from interverse.art.rooms.objects.traits import TRAITS
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 CLASSES: dict[str, Callable[[np.random.Generator], Item]] = {
     "Bed": bed.build,
@@ -67,8 +67,7 @@ CLASSES: dict[str, Callable[[np.random.Generator], Item]] = {
 
 def build_item(cls: str, rng: np.random.Generator) -> Item:
     """Returns a new instance of a class; the same generator state gives the same instance."""
-    if cls not in CLASSES:
-        raise UnknownNameError(unknown("object class", cls, CLASSES))
+    check_name("object class", cls, CLASSES)
     return CLASSES[cls](rng)
 
 
