@@ -28,8 +28,7 @@ from interverse.core.errors import (
     explain,
     missing_extra,
 )
-from interverse.core.files.atomic import quiet_threads, storage
-from interverse.core.files.lock import alone_in
+from interverse.core.files.atomic import alone_in, quiet_threads, storage
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain
-from interverse.core.files.cache import datasets_folder
+from interverse.core.files.atomic import datasets_folder
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
 from interverse.worlds import WORLDS

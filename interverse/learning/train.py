@@ -21,10 +21,9 @@ from interverse.core.errors import (
     check_whole,
     explain,
 )
-from interverse.core.files.atomic import storage, write_json
+from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import read_json
-from interverse.core.files.lock import alone_in
-from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena

@@ -192,7 +192,7 @@ def _own_listeners(
 
         yield stack.enter_context(bar(epochs=how.epochs, stages=[s.name for s in stages]))
     if how.tensorboard and how.out is not None:
-        from interverse.models.curves import curves
+        from interverse.models.progress import curves
 
         yield stack.enter_context(curves(Path(how.out) / "tensorboard", seeds))
 

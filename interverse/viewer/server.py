@@ -19,7 +19,7 @@ from interverse.core.errors import (
     explain,
     missing_extra,
 )
-from interverse.viewer.orders import Order, Orders
+from interverse.viewer.desk import Order, Orders
 from interverse.viewer.session import Session
 
 try:

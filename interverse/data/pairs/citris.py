@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
-from interverse.core.files.npz import read_npz
+from interverse.core.files.zip_archive import read_npz
 
 SPLITS = ("train", "val", "test")
 CAUSAL3D_NAMES = (

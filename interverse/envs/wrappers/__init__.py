@@ -1,10 +1,13 @@
 """Wrappers: goal dicts, smoothed actions, planning by hand, a starting state of one's own."""
 
-from interverse.envs.wrappers.goal_sampling import sample_new_goal
-from interverse.envs.wrappers.goals import GoalDict
+from interverse.envs.wrappers.goals import (
+    GoalDict,
+    StartingState,
+    StartingStateVector,
+    sample_new_goal,
+)
 from interverse.envs.wrappers.selector import ObjectSelector, ObjectSelectorVector
 from interverse.envs.wrappers.smoothing import MovingAverageAction
-from interverse.envs.wrappers.start import StartingState, StartingStateVector
 from interverse.envs.wrappers.vector import GoalDictVector, MovingAverageActionVector
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Observations with what was achieved and what is desired, for hindsight experience replay."""
+"""Wrappers of goals and starts: achieved and desired goals, drawn goals, a starting state."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise, check_seed
+from interverse.envs.single import WorldEnv
+from interverse.envs.values import to_numpy
+from interverse.scm.variable import SpaceName
 
 
 @final
@@ -79,3 +84,96 @@ def _dict(seen: Any, info: Mapping[str, Any]) -> dict[str, Any]:
         "achieved_goal": np.array(info["achieved_goal"]),
         "desired_goal": np.array(info["desired_goal"]),
     }
+
+
+_APART = 1_000_003  # steps between the addresses of two draws: longer than any episode
+
+
+def sample_new_goal(
+    env: Any, *, space: SpaceName | None = None, draw: int = 0
+) -> dict[str, NDArray[Any]]:
+    """Returns a goal as values for `do`; applies nothing.
+
+    The goal depends on the seed, the episode, the step and `draw` alone.
+
+    Args:
+        env: an environment of interverse, single or vector, wrapped or not, after a reset.
+        space: where to draw from; None takes the environment's active space.
+        draw: which of many goals of this moment.
+
+    >>> import interverse as iv
+    >>> env = iv.make("trifinger/pushing-v1")
+    >>> _ = env.reset(seed=0)
+    >>> goal = sample_new_goal(env, space="A")
+    >>> sorted(env.do(goal).changed)[:2]
+    ['goal_0/cartesian_position', 'goal_0/cylindrical_position']
+    """
+    driver = env.unwrapped.driver
+    if not np.all(driver.running):
+        raise InvalidValueError(explain("there is no episode yet", fix="Call reset() first"))
+    steps = driver.steps + _APART * check_seed(draw, name="draw")
+    noise = Noise(driver.seeds, driver.episodes, steps)
+    chosen = driver.world.options.space if space is None else space
+    goal = driver.world.sample_goal(np.arange(len(steps)), noise, chosen)
+    single = isinstance(env.unwrapped, WorldEnv)
+    return {name: to_numpy(v)[0] if single else to_numpy(v) for name, v in goal.items()}
+
+
+class _KeepsStart:
+    """The calls that both forms share; the driver applies the values at every reset."""
+
+    unwrapped: Any
+
+    @property
+    def starting_state(self) -> Mapping[str, Any]:
+        """The values in force."""
+        return self.unwrapped.driver.starting_values
+
+    def set_starting_state(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Starts new episodes with these values, and every later one; returns their beginning.
+
+        They add to the start in force, as CausalWorld's do. If they are refused the old start stays
+        in force, episodes begin from it, and the refusal is raised.
+        """
+        driver = self.unwrapped.driver
+        before = driver.starting_values
+        driver.starting_values = driver.world.graph.updated(before, values)
+        try:
+            return self.reset()  # type: ignore[attr-defined]
+        except InvalidValueError:
+            driver.starting_values = before
+            self.reset()  # type: ignore[attr-defined]
+            raise
+
+    def reset_default_state(self) -> tuple[Any, dict[str, Any]]:
+        """Forgets the starting state; returns the beginning of an episode without it."""
+        self.unwrapped.driver.starting_values = {}
+        return self.reset()  # type: ignore[attr-defined]
+
+
+@final
+class StartingState(_KeepsStart, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Starts every episode with latched values, as if each reset had been given them.
+
+    They are a `do` at reset, so episodes recorded under them replay. A `do` of the reset itself
+    wins over them; a reset to a snapshot ignores them.
+
+    >>> import interverse as iv
+    >>> env = StartingState(iv.make("tutorial/slider-v1"))
+    >>> seen, info = env.set_starting_state({"box/mass": 0.4})
+    >>> seen, info = env.reset(seed=1)
+    >>> float(env.unwrapped.values["box/mass"])
+    0.4
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+
+@final
+class StartingStateVector(_KeepsStart, VectorWrapper):
+    """The same for a vector environment: one value for all worlds, or one per world.
+
+    Worlds that start anew by themselves start with the values, too.
+    """

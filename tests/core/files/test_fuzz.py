@@ -171,7 +171,7 @@ def _pairs_index():
 
 def _add_policy(root, made, through):
     torch = pytest.importorskip("torch")
-    from interverse.core.files.torch_file import read_torch
+    from interverse.core.files.tensor_files import read_torch
     from interverse.rollouts.exported import Card, ExportedPolicy
 
     card = Card(layers=1, activation="tanh", squash=True, low=[-1.0], high=[1.0], trained={})
