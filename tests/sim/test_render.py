@@ -13,8 +13,9 @@ import pytest
 
 from interverse.core.errors import InvalidValueError, RenderError, UnknownNameError
 from interverse.sim import gl, make_engine
+from interverse.sim.elements import element_names
 from interverse.sim.mujoco import MujocoEngine
-from tests.sim.scenes import Values, build, edit
+from tests.sim.scenes import Values, build, edit, place
 
 try:
     gl.backend()
@@ -32,7 +33,7 @@ def engine() -> MujocoEngine:
     engine.reset(np.arange(2))
     aside = np.tile([5.0, 5.0, 1.0], (2, 1))
     for body in ("ball", "rod", "drum", "mark"):
-        engine.set_pose(body, np.arange(2), position=aside)
+        place(engine, body, np.arange(2), aside)
     return engine
 
 
@@ -50,7 +51,7 @@ def test_segmentation_names_what_is_seen(engine: MujocoEngine) -> None:
     seen = engine.picture(0, camera="above", size=SIZE, kind="segmentation")
     assert seen.shape == SIZE
     assert seen.dtype == np.int32
-    names = engine.geom_names()
+    names = element_names(engine.model, "geom")
     assert names[seen[24, 32]] == "box"
     assert names[seen[2, 2]] == "floor"
 
@@ -64,7 +65,7 @@ def test_a_picture_shows_its_own_worlds_edits(engine: MujocoEngine) -> None:
     np.testing.assert_array_equal(after[0], before[0])
     assert int(after[1][24, 32, 0]) < int(before[1][24, 32, 0]) - 40
     seen = [engine.picture(i, camera="above", size=SIZE, kind="segmentation") for i in range(2)]
-    box = engine.geom_names().index("box")
+    box = element_names(engine.model, "geom").index("box")
     areas = [int(np.sum(s == box)) for s in seen]
     # the top faces: 0.2 x 0.2 m against 0.6 x 0.4 m
     np.testing.assert_allclose(areas[1] / areas[0], 6.0, rtol=0.2)
@@ -122,6 +123,7 @@ def test_wrong_arguments_are_named(engine: MujocoEngine) -> None:
 _ELSEWHERE = """
 from interverse.core.errors import RenderError
 from interverse.sim import gl, make_engine
+from interverse.sim.elements import element_names
 from tests.sim.scenes import Values, build
 try:
     make_engine(build(Values()), num_worlds=1).picture(0, camera="above", size=(8, 8))
