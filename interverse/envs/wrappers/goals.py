@@ -18,6 +18,36 @@ from interverse.envs.values import to_numpy
 from interverse.scm.variable import SpaceName
 
 
+def goals_of(env: Any, seen: gym.Space[Any]) -> tuple[Any, gym.spaces.Dict]:
+    """Returns the world's reward of goals, and the space of observations with both goals."""
+    world = env.unwrapped.world
+    reward = getattr(world, "goal_reward", None)
+    if reward is None:
+        raise InvalidValueError(
+            explain(
+                f"{env} has no goals to relabel",
+                allowed="worlds with goal_reward, such as trifinger",
+            )
+        )
+    achieved, desired = world.goal_sizes
+    return reward, gym.spaces.Dict(
+        {
+            "observation": seen,
+            "achieved_goal": gym.spaces.Box(-np.inf, np.inf, (achieved,), np.float64),
+            "desired_goal": gym.spaces.Box(-np.inf, np.inf, (desired,), np.float64),
+        }
+    )
+
+
+def with_goals(seen: Any, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an observation with both goals."""
+    return {
+        "observation": seen,
+        "achieved_goal": np.array(info["achieved_goal"]),
+        "desired_goal": np.array(info["desired_goal"]),
+    }
+
+
 @final
 class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Turns the observation into a dict of observation, achieved_goal and desired_goal.
@@ -33,35 +63,19 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        world: Any = env.unwrapped.world  # type: ignore[attr-defined]
-        self._reward: Any = getattr(world, "goal_reward", None)
-        if self._reward is None:
-            raise InvalidValueError(
-                explain(
-                    f"{env} has no goals to relabel",
-                    allowed="worlds with goal_reward, such as trifinger",
-                )
-            )
-        achieved, desired = world.goal_sizes
-        self.observation_space = gym.spaces.Dict(
-            {
-                "observation": env.observation_space,
-                "achieved_goal": gym.spaces.Box(-np.inf, np.inf, (achieved,), np.float64),
-                "desired_goal": gym.spaces.Box(-np.inf, np.inf, (desired,), np.float64),
-            }
-        )
+        self._reward, self.observation_space = goals_of(env, env.observation_space)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Starts an episode."""
         seen, info = self.env.reset(seed=seed, options=options)
-        return _dict(seen, info), info
+        return with_goals(seen, info), info
 
     def step(self, action: Any) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
         seen, reward, terminated, truncated, info = self.env.step(action)
-        return _dict(seen, info), reward, terminated, truncated, info
+        return with_goals(seen, info), reward, terminated, truncated, info
 
     def compute_reward(
         self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
@@ -76,14 +90,6 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
         rows = self._reward(np.atleast_2d(achieved), np.atleast_2d(desired))
         return rows[0] if achieved.ndim == 1 else rows
-
-
-def _dict(seen: Any, info: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "observation": seen,
-        "achieved_goal": np.array(info["achieved_goal"]),
-        "desired_goal": np.array(info["desired_goal"]),
-    }
 
 
 _APART = 1_000_003  # steps between the addresses of two draws: longer than any episode

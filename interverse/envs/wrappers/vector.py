@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, final
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import check_whole
+from interverse.envs.wrappers.goals import goals_of, with_goals
 
 
 @final
@@ -66,23 +66,8 @@ class GoalDictVector(VectorWrapper):
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
-        world = env.unwrapped.world
-        self._reward: Any = getattr(world, "goal_reward", None)
-        if self._reward is None:
-            raise InvalidValueError(
-                explain(
-                    f"{env} has no goals to relabel",
-                    allowed="worlds with goal_reward, such as trifinger",
-                )
-            )
-        achieved, desired = world.goal_sizes
-        self.single_observation_space = gym.spaces.Dict(
-            {
-                "observation": env.single_observation_space,
-                "achieved_goal": gym.spaces.Box(-np.inf, np.inf, (achieved,), np.float64),
-                "desired_goal": gym.spaces.Box(-np.inf, np.inf, (desired,), np.float64),
-            }
-        )
+        space = env.single_observation_space
+        self._reward, self.single_observation_space = goals_of(env, space)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
     def reset(
@@ -90,25 +75,17 @@ class GoalDictVector(VectorWrapper):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Starts episodes."""
         seen, info = self.env.reset(seed=seed, options=options)
-        return _dict(seen, info), info
+        return with_goals(seen, info), info
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """Advances every world by one action."""
         seen, reward, terminated, truncated, info = self.env.step(actions)
         if "final_obs" in info:
-            info = {**info, "final_obs": _dict(info["final_obs"], info["final_info"])}
-        return _dict(seen, info), reward, terminated, truncated, info
+            info = {**info, "final_obs": with_goals(info["final_obs"], info["final_info"])}
+        return with_goals(seen, info), reward, terminated, truncated, info
 
     def compute_reward(
         self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
     ) -> NDArray[np.float64]:
         """Returns what achieving one when desiring the other earns, (n,), for (n, k) goals."""
         return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))
-
-
-def _dict(seen: Any, info: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "observation": seen,
-        "achieved_goal": np.array(info["achieved_goal"]),
-        "desired_goal": np.array(info["desired_goal"]),
-    }
