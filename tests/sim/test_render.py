@@ -89,10 +89,10 @@ def test_any_size_is_drawn_and_contexts_are_kept(engine: MujocoEngine) -> None:
     assert large.shape == (90, 120, 3)
     camera = engine._camera
     assert camera is not None
-    kept = dict(camera._renderers)
+    kept = dict(camera._drawings)
     engine.picture(1, camera="above", size=(90, 120), kind="depth")
     engine.picture(1, camera="above", size=SIZE)
-    assert camera._renderers[90, 120] is kept[90, 120]
+    assert camera._drawings[90, 120] is kept[90, 120]
     engine.close()
     assert engine.picture(0, camera="above", size=SIZE).shape == (*SIZE, 3)  # opens anew
 
@@ -123,7 +123,6 @@ def test_wrong_arguments_are_named(engine: MujocoEngine) -> None:
 _ELSEWHERE = """
 from interverse.core.errors import RenderError
 from interverse.sim import gl, make_engine
-from interverse.sim.elements import element_names
 from tests.sim.scenes import Values, build
 try:
     make_engine(build(Values()), num_worlds=1).picture(0, camera="above", size=(8, 8))
