@@ -20,11 +20,7 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array, as_rows, batch_ids, giver
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.elements import (
-    compiled,
-    element_id,
-    find_rule,
-)
+from interverse.sim.elements import compiled, element_id, find_rule
 from interverse.sim.engine import Edit, Engine, Index, Names, Picture, Scene, SimulationError, State
 from interverse.sim.fields import Fields
 from interverse.sim.render import Camera

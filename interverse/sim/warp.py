@@ -25,10 +25,7 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.elements import (
-    compiled,
-    find_rule,
-)
+from interverse.sim.elements import compiled, find_rule
 from interverse.sim.engine import CapacityError, Edit, Engine, Index, Names, Picture, Scene, State
 from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes

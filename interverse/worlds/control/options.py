@@ -8,12 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from interverse.art.pictures import (
-    COLOR_MODES,
-    VIDEO_MODES,
-    VIDEO_PLACES,
-    difficulty,
-)
+from interverse.art.pictures import COLOR_MODES, VIDEO_MODES, VIDEO_PLACES, difficulty
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
