@@ -134,8 +134,7 @@ class UsageError(Exception):
 
 def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Path | None]:
     """Returns a verb's config, its function, and the folder or file that it writes, if any."""
-    from interverse.cli.config_file import config_words, split_config
-    from interverse.cli.flags import flag_words
+    from interverse.cli.config_file import config_words, flag_words, split_config
 
     rest, held = split_config(verb, args)
     flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""

@@ -2,13 +2,13 @@
 
 from interverse.envs.wrappers.goals import (
     GoalDict,
+    GoalDictVector,
     StartingState,
     StartingStateVector,
     sample_new_goal,
 )
 from interverse.envs.wrappers.selector import ObjectSelector, ObjectSelectorVector
-from interverse.envs.wrappers.smoothing import MovingAverageAction
-from interverse.envs.wrappers.vector import GoalDictVector, MovingAverageActionVector
+from interverse.envs.wrappers.smoothing import MovingAverageAction, MovingAverageActionVector
 
 __all__ = [
     "GoalDict",

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorWrapper
+from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
@@ -90,6 +91,43 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
         rows = self._reward(np.atleast_2d(achieved), np.atleast_2d(desired))
         return rows[0] if achieved.ndim == 1 else rows
+
+
+@final
+class GoalDictVector(VectorWrapper):
+    """Turns observations into dicts of observation, achieved_goal and desired_goal, (N, ...) each.
+
+    >>> import interverse as iv
+    >>> venv = GoalDictVector(iv.make_vec("trifinger/pushing-v1", num_envs=2))
+    >>> venv.reset(seed=0)[0]["achieved_goal"].shape
+    (2, 6)
+    """
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        space = env.single_observation_space
+        self._reward, self.single_observation_space = goals_of(env, space)
+        self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Starts episodes."""
+        seen, info = self.env.reset(seed=seed, options=options)
+        return with_goals(seen, info), info
+
+    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        """Advances every world by one action."""
+        seen, reward, terminated, truncated, info = self.env.step(actions)
+        if "final_obs" in info:
+            info = {**info, "final_obs": with_goals(info["final_obs"], info["final_info"])}
+        return with_goals(seen, info), reward, terminated, truncated, info
+
+    def compute_reward(
+        self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
+    ) -> NDArray[np.float64]:
+        """Returns what achieving one when desiring the other earns, (n,), for (n, k) goals."""
+        return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))
 
 
 _APART = 1_000_003  # steps between the addresses of two draws: longer than any episode
