@@ -21,7 +21,7 @@ from interverse.learning.starts import Starts, merge
 
 _SOLVED = 0.8  # fractional success at the end of an episode worth showing
 _APART = 40  # steps between two starts of an episode
-_PAIRED = 4  # steps between two actions that are kept
+_PAIRED = 8  # steps between two actions that are kept
 
 
 @final
