@@ -30,12 +30,12 @@ _VECTORS = {  # worlds and targets of `make_vec`
     "trifinger/towers-v1": (4_096, "80,000"),
 }
 LOADS = ("rest", "middle")  # of the fingers
-_SET: dict[str, tuple[Any, Any]] = {  # what a start sets, and between which values
+_SET = {  # what a start sets, and between which values
     "block_0/mass": (0.015, 0.045),
     "block_0/friction": (0.5, 1.0),
     "block_0/size": (0.055, 0.075),
-    "goal_0/cylindrical_position": ((0.0, -math.pi, 0.0325), (0.11, math.pi, 0.0325)),
 }
+_GOAL = "goal_0/cylindrical_position"
 _DRAWN, _SIDE = 2_048, 128  # worlds that are drawn, pixels along an edge
 _GRIDS = ("blocks/observed-3-v1", "chemistry/chain-v1")
 _GRID_WORLDS = 65_536
@@ -175,7 +175,7 @@ def _vector(
     metric = f"steps with 3 pictures of {_SIDE} pixels" if options else "steps"
     metric += "" if load == "rest" else ", commands about the middle of the joints' ranges"
     found = {metric: rate}
-    if not options and _SET.keys() <= env.unwrapped.values.keys():
+    if not options and _GOAL in env.unwrapped.values:
         fresh = _rate(lambda: _begin_anew(env), worlds)
         length = env.unwrapped.world.max_steps
         found[f"{metric}; {_EPISODES}"] = length / (length / rate + 1.0 / fresh)
@@ -199,10 +199,12 @@ def _begin_anew(env: Any) -> None:
     env.reset()
     given = {}
     for name, (low, high) in _SET.items():
-        held = env.unwrapped.values[name]
-        least, most = (torch.tensor(a, device=held.device, dtype=held.dtype) for a in (low, high))
-        given[name] = least + torch.rand_like(held) * (most - least)
+        given[name] = low + torch.rand_like(env.unwrapped.values[name]) * (high - low)
     env.unwrapped.do(given)
+    goal = env.unwrapped.values[_GOAL].clone()  # its height follows from the size
+    drawn = torch.rand_like(goal)
+    goal[:, 0], goal[:, 1] = 0.11 * drawn[:, 0], math.pi * (2.0 * drawn[:, 1] - 1.0)
+    env.unwrapped.do({_GOAL: goal})
 
 
 def pixels_row(device: str, worlds: int) -> Row:
