@@ -24,6 +24,7 @@ from interverse.core.rng import check_seed
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
+from interverse.sim.warp_device import find_device
 from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
@@ -126,6 +127,8 @@ def train_on_device(
         shown: demonstrations made before; None makes them here if the run needs them.
         report: told of the progress, as a row of the learning curve.
     """
+    if config.device.startswith("cuda"):
+        find_device(config.device)  # drawing starts takes a while
     if shown is None and (config.shown or config.settings.imitation):
         shown = demonstrations_of(config)
     starts = starts or drawn_starts(config)
