@@ -209,7 +209,7 @@ def _begin_anew(env: Any) -> None:
 
 def pixels_row(device: str, worlds: int) -> Row:
     """Returns the rate of pushing seen through its three cameras, drawn on the device."""
-    look = {"observation_mode": "pixel", "image_size": _SIDE}
+    look: dict[str, Any] = {"observation_mode": "pixel", "image_size": _SIDE}
     return _vector("trifinger/pushing-v1", device, worlds, "20,000", **look)[0]
 
 
