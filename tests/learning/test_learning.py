@@ -197,7 +197,10 @@ def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
 
 
-def test_a_run_begins_with_what_the_baseline_shows(tmp_path: Path) -> None:
+def test_a_run_begins_with_what_the_baseline_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interverse.learning.ppo._CLONE_STEPS", 500)
     options = {"skip_frame": 10}  # fewer steps to the end
     config = DeviceTrain(
         task="trifinger/pushing-v1",
