@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -11,6 +13,7 @@ from torch.nn import functional
 from torch.nn.utils import skip_init
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
+from interverse.agents.pixel.augment import fused
 from interverse.agents.pixel.half import in_half
 from interverse.agents.pixel.networks import PixelSizes, linear
 from interverse.agents.pixel.presets import PixelHyper
@@ -66,9 +69,10 @@ class SacAe(Agent):
         losses = {"critic": loss.detach()} | self.follow(flat, features)
         features = nets.encoder(batch.observations)
         given_back = self.extra["decoder"](features)
-        wanted = coarse(batch.observations, self._uniform(batch.observations.shape))
-        cost = 0.5 * features.pow(2).sum(1).mean()
-        error = functional.mse_loss(given_back, wanted) + self.options.latent_cost * cost
+        draws = self._uniform(batch.observations.shape)
+        measure = _fused_error() if given_back.is_cuda else picture_error
+        error = measure(given_back, batch.observations, draws)
+        error = error + self.options.latent_cost * 0.5 * features.pow(2).sum(1).mean()
         descend(self.optimisers["encoder"], error, self.optimisers["decoder"])
         return losses | {"reconstruction": error.detach()}
 
@@ -100,6 +104,16 @@ class PixelDecoder(nn.Module):
         for layer in self.layers:
             x = functional.relu(layer(x))
         return self.last(x)
+
+
+def picture_error(given_back: Tensor, pictures: Tensor, noise: Tensor) -> Tensor:
+    """Returns the mean squared difference to the coarse pictures."""
+    return functional.mse_loss(given_back.float(), coarse(pictures, noise))
+
+
+@functools.cache
+def _fused_error() -> Callable[..., Tensor]:
+    return fused(picture_error)
 
 
 def coarse(pictures: Tensor, noise: Tensor) -> Tensor:
