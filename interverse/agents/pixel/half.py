@@ -7,7 +7,6 @@ operations, summed in single precision.
 from __future__ import annotations
 
 import functools
-import importlib
 import logging
 from typing import Any, final
 
@@ -27,10 +26,11 @@ _fuses = True  # until the library refuses
 def kernels() -> Any:
     """Returns the module of kernels written for a GPU, or nothing where Triton lacks."""
     try:
-        return importlib.import_module("interverse.agents.pixel.kernels")
+        from interverse.agents.pixel import kernels as found
     except ImportError as error:
         _log.warning("Torch's own kernels are used, slower: %s", error)
         return None
+    return found
 
 
 def in_half(x: Tensor) -> bool:
