@@ -14,7 +14,6 @@ from torch.nn.utils import skip_init
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import fused
-from interverse.agents.pixel.half import in_half
 from interverse.agents.pixel.networks import PixelSizes, linear
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
@@ -99,7 +98,7 @@ class PixelDecoder(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Returns pictures about -0.5..0.5."""
         x = functional.relu(self.linear(features)).view(-1, *self._maps)
-        if in_half(x):  # the layout of the encoder's maps
+        if x.is_cuda and torch.is_autocast_enabled("cuda"):  # the layout of the encoder's maps
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
             x = functional.relu(layer(x))
