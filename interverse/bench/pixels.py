@@ -39,7 +39,7 @@ def pixel_updates() -> list[Row]:
     taken = _milliseconds("bf16", graphed=True, compiled=True)
     rows.append(_row("update, graphed, bf16, compiled", taken, plain))
     with tempfile.TemporaryDirectory() as folder:
-        rows.append(_row("decision, bf16, compiled heads, drawing beside learning", decision(folder), plain))
+        rows.append(_row("decision, bf16, drawing beside learning", decision(folder), plain))
     return rows
 
 
