@@ -35,6 +35,10 @@ class FitCommand:
     """Seeds 1 to N."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    pretrain_epochs: int | None = None
+    """nll: epochs of its first stage, by far the dearest, if not as many."""
+    finetune: bool = True
+    """nll: whether encoder, decoder and transition train on together at the end."""
     device: str = "cpu"
     """cpu or cuda (pictures alone)."""
     option: tuple[str, ...] = ()
@@ -74,14 +78,15 @@ def _settings(config: FitCommand) -> FitWorld | FitStates:
     options = parse_pairs(config.option)
     if config.id.startswith(FAMILIES):
         return FitWorld(**asked, options=options)
-    for name, usual in (("model", None), ("loss", None), ("device", "cpu")):
-        if given[name] != usual:
+    for name in ("model", "loss", "pretrain_epochs", "finetune", "device"):
+        if given[name] != getattr(FitCommand, name):
+            flag = "--" + name.replace("_", "-")
             raise InvalidValueError(
                 explain(
-                    f"--{name} {given[name]} belongs to models of pictures, not to {config.id}",
+                    f"{flag} {given[name]} belongs to models of pictures, not to {config.id}",
                     allowed="blocks and chemistry",
-                    fix=f"Leave --{name} out",
+                    fix=f"Leave {flag} out",
                 )
             )
-    asked.pop("device")
+        asked.pop(name, None)
     return FitStates(**asked, options=options)

@@ -10,6 +10,7 @@ import pytest
 from interverse.benchmarks.causalmbrl import fit_world as module
 from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
+from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
@@ -54,6 +55,26 @@ def test_the_verb_prints_json(tmp_path, capsys):
     words = ["fit", "blocks/observed-3-v1", "--json", "--out", str(tmp_path / "fit")]
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["complete"]
+
+
+def test_stages_of_nll_are_chosen_and_said(tmp_path):
+    settings = FitWorld(
+        id="chemistry/chain-v1",
+        model="rssm",
+        loss="nll",
+        pretrain_epochs=2,
+        finetune=False,
+        out=tmp_path,
+    )
+    (record,) = fit_world(settings)["seeds"]
+    assert {name: row["epochs"] for name, row in record["training"].items()} == {
+        "pretrain": 2,
+        "transition": 1,
+    }
+    assert "--pretrain-epochs 2 --no-finetune" in record["runs"][0]["command"]
+    assert load_rows(tmp_path)[0].label.startswith("rssm NLL, 2 epochs of pretraining, 1 epochs")
+    with pytest.raises(InvalidValueError, match="one stage"):
+        FitWorld(id="chemistry/chain-v1", finetune=False)
 
 
 def test_a_world_without_world_models_says_which_have_them():

@@ -97,13 +97,18 @@ def load_rows(folder: Path) -> list[ResultRow]:
                     world=record["world"],
                     options=options,
                     model=record["model"],
-                    loss=_LABELS[record["loss"]] if variant == "model" else variant,
+                    loss=_loss(record) if variant == "model" else variant,
                     seed=record["seed"],
                     epochs=_epochs(record["sizes"]),
                     scores=scores,
                 )
             )
     return out
+
+
+def _loss(record: Mapping[str, Any]) -> str:
+    """Returns the printed name of the loss of a row of `interverse fit`."""
+    return _LABELS[record["loss"]] if record.get("finetune", True) else "NLL"
 
 
 def _epochs(sizes: Mapping[str, Any]) -> str:
