@@ -151,9 +151,8 @@ class TrueWorld:
         return self._scenes.act(actions, step=self._noise)
 
 
-@final
-class CopyTheFact:
-    """The baseline that takes the fact's outcome for the counterfactual: no effect on anything."""
+class _CopyRespondent:
+    """A respondent that shows something it was given: no effect on any other object."""
 
     def __init__(self, values: int) -> None:
         self._values = values
@@ -166,13 +165,27 @@ class CopyTheFact:
         """Returns one-hot states."""
         return np.eye(self._values)[shown].reshape(len(shown), -1)
 
+    def effects(self, facts: Facts) -> Floats:
+        """Returns zeros."""
+        return np.zeros(facts.outcomes.shape)
+
+
+@final
+class CopyTheFact(_CopyRespondent):
+    """The baseline that takes the fact's outcome for the counterfactual."""
+
     def predict(self, facts: Facts) -> Floats:
         """Returns the facts' outcomes."""
         return self.encode(facts.outcomes)
 
-    def effects(self, facts: Facts) -> Floats:
-        """Returns zeros."""
-        return np.zeros(facts.outcomes.shape)
+
+@final
+class KeepTheScene(_CopyRespondent):
+    """The baseline that takes the altered scene for what becomes of it, as if nothing were done."""
+
+    def predict(self, facts: Facts) -> Floats:
+        """Returns the altered scenes."""
+        return self.encode(facts.twins)
 
 
 @final

@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 from interverse.benchmarks.causalmbrl import results_page
+from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     option_section,
     write_option_figures,
 )
 from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, knowledge_section
+from interverse.benchmarks.causalmbrl.yardsticks import (
+    UNCHANGED,
+    write_yardsticks,
+    yardstick_values,
+)
 from interverse.models.checkpoint import read_json
 
 ROOT = Path(__file__).parents[2]
@@ -54,12 +60,31 @@ def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow
     )
 
 
-def test_means_and_correlations_are_those_of_the_runs(monkeypatch):
-    monkeypatch.setattr(results_page, "_yardsticks", lambda rows, names: iter(()))
+def test_means_and_correlations_are_those_of_the_runs():
     rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
-    assert knowledge_section(rows, "w")[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
+    assert knowledge_section(rows, "w", ROOT)[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
     assert results_page._overview(rows)[1][:4] == ["w", "10", "1", "-1.00 (10 runs)"]
     assert results_page._overview(rows[:9])[1][3] == "not given (9 runs)"
+
+
+def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_path):
+    sizes = replace(budget("smoke", "contrastive"), test=30, trials=300)
+    write_yardsticks(tmp_path, "blocks/observed-3-v1", sizes)
+    still = dict(yardstick_values(tmp_path, "blocks/observed-3-v1"))[UNCHANGED]
+    rows = [
+        replace(made("ae", seed, 99.0, still["CF-H@1"] + 10 * seed), world="blocks/observed-3-v1")
+        for seed in range(3)
+    ]
+    (_, _, grid), names = knowledge_section(rows, rows[0].world, tmp_path), results_page._PATHS
+    assert [line[0] for line in grid[1:5]] == [
+        "true world",
+        "true world, other noise",
+        "copy of the fact",
+        UNCHANGED,
+    ]
+    assert dict(zip(grid[0], grid[1], strict=True))["graph F1"] == "1"
+    assert set(still) <= set(names)
+    assert results_page._ignoring(rows, tmp_path).startswith("1 of 3 runs")
 
 
 def test_a_missing_score_is_no_number():

@@ -12,7 +12,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.data import load_dataset
 from interverse.models import ranking
 from interverse.models.datasets import dataset_source
-from interverse.models.ranking import HORIZONS, evaluate_ranking, ranks
+from interverse.models.ranking import HORIZONS, evaluate_ranking, rank_unchanged, ranks
 from interverse.models.source import ArraySource
 from interverse.models.world_model import WorldModel
 
@@ -143,3 +143,14 @@ def test_scores_are_rounded_as_the_tables_do():
     )
     assert score.rounded().hits == 12.35
     assert score.rounded().reconstruction * 7500 == pytest.approx(327.1, abs=0.005)
+
+
+def test_unchanged_pictures_rank_as_all_their_pixels_do():
+    source = dataset_source(load_dataset("blocks/observed-3-v1", "test", episodes=60))
+    starts = torch.arange(60) * (source.num_steps + 1)
+    first, true = (source.frames(starts + k).flatten(1).double() for k in (0, 5))
+    distances = torch.cdist(true, first, compute_mode="donot_use_mm_for_euclid_dist")
+    nearest = distances.argmin(1) == torch.arange(60)
+    found = rank_unchanged(source, horizons=(5,))[5]
+    assert found.published_hits == pytest.approx(100.0 * float(nearest.double().mean()))
+    assert 10.0 < found.hits < 90.0
