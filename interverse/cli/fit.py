@@ -80,10 +80,11 @@ def _settings(config: FitCommand) -> FitWorld | FitStates:
         return FitWorld(**asked, options=options)
     for name in ("model", "loss", "pretrain_epochs", "finetune", "device"):
         if given[name] != getattr(FitCommand, name):
-            flag = "--" + name.replace("_", "-")
+            flag = "--" + ("no-finetune" if name == "finetune" else name.replace("_", "-"))
+            told = flag if name == "finetune" else f"{flag} {given[name]}"
             raise InvalidValueError(
                 explain(
-                    f"{flag} {given[name]} belongs to models of pictures, not to {config.id}",
+                    f"{told} belongs to models of pictures, not to {config.id}",
                     allowed="blocks and chemistry",
                     fix=f"Leave {flag} out",
                 )

@@ -82,6 +82,8 @@ def test_a_world_without_world_models_says_which_have_them():
         FitWorld(id="trifinger/pushing-v1")
     with pytest.raises(UnknownNameError, match="Did you mean"):
         FitWorld(id="blocks/observd-3-v1")
+    with pytest.raises(InvalidValueError, match="has no contrastive loss"):
+        FitWorld(id="blocks/observed-3-v1", model="vae")
 
 
 def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):

@@ -106,6 +106,7 @@ class FitWorld:
                 )
             )
         WORLDS[self.id]  # raises for an unknown one, with suggestions
+        WorldModelConfig(model=self.model, loss=self.loss, objects=1)  # likewise
         check_whole(self.seeds, "seeds", MOST_SEEDS)
         for name in ("epochs", "pretrain_epochs"):
             if getattr(self, name) is not None:

@@ -208,7 +208,8 @@ def _ignoring(rows: Sequence[ResultRow], yardsticks: Path) -> str:
     best = np.median([row.value(_ACROSS) for row in same])
     return (
         f"{len(same)} of {len(scored)} runs have the CF-H@1 of the altered scene with nothing done,"
-        f" to {_IGNORES:g} point: they ignore the action. Their median H@1 after 1 is {best:.1f}."
+        f" to {_IGNORES:g} point, as if they ignored the action. Their median H@1 after 1 is"
+        f" {best:.1f}."
     )
 
 
