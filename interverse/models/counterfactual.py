@@ -189,6 +189,23 @@ class KeepTheScene(_CopyRespondent):
 
 
 @final
+class MoveTheActed(_CopyRespondent):
+    """The baseline that knows what becomes of the acted object and of no other."""
+
+    def __init__(self, trials: CounterfactualTrials) -> None:
+        super().__init__(trials.values)
+        self._scenes = trials.scenes
+
+    def predict(self, facts: Facts) -> Floats:
+        """Returns the altered scenes in which the acted object alone has its true outcome."""
+        states, actions = np.array(facts.twins), facts.twin_actions
+        self._scenes.show(states)
+        rows, acted = np.arange(len(states)), actions // (self._scenes.actions // states.shape[1])
+        states[rows, acted] = self._scenes.act(actions, step=1)[rows, acted]
+        return self.encode(states)
+
+
+@final
 class ModelCounterfactual:
     """A world model that predicts from the altered scene, read through a probe."""
 

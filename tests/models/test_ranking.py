@@ -154,3 +154,10 @@ def test_unchanged_pictures_rank_as_all_their_pixels_do():
     found = rank_unchanged(source, horizons=(5,))[5]
     assert found.published_hits == pytest.approx(100.0 * float(nearest.double().mean()))
     assert 10.0 < found.hits < 90.0
+
+
+def test_ranks_do_not_depend_on_where_encodings_lie():
+    rng = torch.Generator().manual_seed(0)
+    true = torch.randint(0, 2, (300, 40), generator=rng).float()
+    noisy = true + 1e-3 * torch.randn(300, 40, generator=rng)
+    assert bool((ranks(true + 1000.0, noisy + 1000.0).own == 1).all())

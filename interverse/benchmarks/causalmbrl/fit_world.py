@@ -228,6 +228,7 @@ class _FitWork:
                         record.put("model", kind, KINDS[kind](model, self.materials, seed))
         if not self.baselines.content["scores"]:
             with self.clock.timed("baselines of planning"):
+                self.baselines.made_by_run(self._stamp())
                 self.baselines.note("scores", baselines(self.materials, 1))
 
     def _train(self) -> dict[int, Fitted]:

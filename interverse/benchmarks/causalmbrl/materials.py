@@ -20,6 +20,7 @@ from interverse.models.counterfactual import (
     CounterfactualRespondent,
     CounterfactualTrials,
     KeepTheScene,
+    MoveTheActed,
     TrueWorld,
     counterfactual_trials,
     score_counterfactuals,
@@ -160,6 +161,7 @@ class Materials:
             "true world, other noise": TrueWorld(trials, noise=2),
             "copy of the fact": CopyTheFact(trials.values),
             "altered scene, nothing done": KeepTheScene(trials.values),
+            "acted object alone": MoveTheActed(trials),
         }
         return {name: score_counterfactuals(one, trials).record() for name, one in every.items()}
 

@@ -38,7 +38,8 @@ _FEWEST = 10  # models and seeds below which a correlation says nothing
 _BUDGETS = ("the paper's budget", "fewer epochs", "the reduced budget")
 _OPENING = "Do world models that predict well also know what causes what?"
 _ACROSS = "H@1 after 1"
-_BESIDE = ("CF-H@1", "graph F1", "planning success")
+_BESIDE = ("CF-H@1", "graph AP", "planning success")
+_REFERENCES = 10_000  # of the full sizes: scores among fewer are higher and not comparable
 _IGNORES = 1.0  # points of CF-H@1 around the untouched altered scene that count as it
 
 
@@ -54,6 +55,12 @@ class ResultRow:
     seed: int
     epochs: str
     scores: Mapping[str, Any]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it is in the world as it is by default and ranked among all references."""
+        ranked = self.scores.get("ranking", {}).get("1", {}).get("references", _REFERENCES)
+        return not self.options and ranked == _REFERENCES
 
     @property
     def label(self) -> str:
@@ -78,6 +85,7 @@ _PATHS = {
     "planning success": ("planning", "5", "open", "success"),
     "CF-H@1": ("recovery", "counterfactual", "hits"),
     "effect error": ("recovery", "counterfactual", "effect_error"),
+    "graph AP": ("recovery", "edges", "average_precision"),
     "graph F1": ("recovery", "fixed", "f1"),
     "graph SHD": ("recovery", "fixed", "shd"),
 }
@@ -178,7 +186,7 @@ def table_sections(folder: Path) -> Iterator[Section]:
 
 def knowledge_section(rows: Sequence[ResultRow], world: str, yardsticks: Path) -> Section:
     """Returns prediction beside what a model knows of causes, with the yardsticks first."""
-    mine = [row for row in rows if row.world == world and not row.options]
+    mine = [row for row in rows if row.world == world and row.comparable]
     names = [name for name in _PATHS if "published" not in name]
     grid = [["model", "runs", *names]]
     for name, values in yardstick_values(yardsticks, world):
@@ -213,25 +221,25 @@ def _ignoring(rows: Sequence[ResultRow], yardsticks: Path) -> str:
     )
 
 
-def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> tuple[float | None, int]:
-    """Returns the rank correlation of two scores, None where runs are few, and how many."""
+def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> tuple[float, float, int]:
+    """Returns the rank correlation of two scores, its p-value and the runs; NaN where few."""
     pairs = np.array([(row.value(x), row.value(y)) for row in rows]).reshape(-1, 2)
     pairs = pairs[np.isfinite(pairs).all(1)]
     if len(pairs) < _FEWEST or (pairs.std(0) == 0).any():
-        return None, len(pairs)
-    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]), len(pairs)
+        return float("nan"), float("nan"), len(pairs)
+    found = stats.spearmanr(pairs[:, 0], pairs[:, 1])
+    return float(found[0]), float(found[1]), len(pairs)
 
 
 def _answer(rows: Sequence[ResultRow]) -> str:
     """Returns the range of the correlations over worlds, in words."""
     told = []
     for name in _BESIDE:
-        found = [
-            value
+        each = [
+            _correlated((row for row in rows if row.world == world), _ACROSS, name)[0]
             for world in sorted({row.world for row in rows})
-            if (value := _correlated((r for r in rows if r.world == world), _ACROSS, name)[0])
-            is not None
         ]
+        found = [value for value in each if np.isfinite(value)]
         if found:
             told.append(f"{name} {min(found):.2f} to {max(found):.2f} in {len(found)} worlds")
     return "In short, rank correlations with prediction: " + "; ".join(told) + "."
@@ -240,7 +248,7 @@ def _answer(rows: Sequence[ResultRow]) -> str:
 def results_page(folder: Path) -> str:
     """Returns the page as Markdown."""
     rows = load_rows(folder)
-    plain = [row for row in rows if not row.options]
+    plain = [row for row in rows if row.comparable]
     done, every = beside(folder)
     opening = (
         _OPENING,
@@ -248,16 +256,18 @@ def results_page(folder: Path) -> str:
             f"{done} of the paper's {every} printed numbers stand beside ours ("
             + ", ".join(f"{n} at {name}" for name, n in beside_by_budget(folder).items())
             + "). Every number below is printed from the rows in `results/causalmbrl` by"
-            " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit,"
-            " command, device, seed and training. A cell is ours by the published rule, then the"
-            " printed number in brackets; +- is the standard deviation over runs; a star marks a"
-            " difference whose 95 % interval by Welch has no 0 in it. The commands of all rows,"
-            " made and missing, are in `results/causalmbrl/README.md`.",
+            " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit"
+            " and command, rows of models their device, seed and training too. A cell is ours by"
+            " the published rule, then the printed number in brackets; +- is the standard deviation"
+            " over runs; a star marks a difference whose 95 % interval by Welch has no 0 in it. The"
+            " commands of all rows, made and missing, are in `results/causalmbrl/README.md`.",
             "Do models that predict well also know what causes what? The table gives rank"
             " correlations over runs of H@1 after one step with what a model knows and can do,"
-            f" from {_FEWEST} runs in one world on. Runs differ in model, loss, epochs and seed, so"
-            " a correlation says whether prediction may stand for the rest, not why. In the figure"
-            " a mark is a run, filled in blocks, empty in chemistry.",
+            f" from {_FEWEST} runs in one world on. AP is the average precision of the edges, which"
+            " needs no threshold; graph F1 and SHD count effects above 0.1 as edges. Runs differ in"
+            " model, loss, epochs and seed, so a correlation says whether prediction may stand for"
+            " the rest, not why. In the figure a mark is a run, filled in blocks, empty in"
+            " chemistry.",
             _answer(plain),
             *filter(None, [_ignoring(plain, folder / "yardsticks")]),
         ],
@@ -268,7 +278,7 @@ def results_page(folder: Path) -> str:
     placed = {_OPENING: KNOWLEDGE_FILE}
     for figure in OPTION_FIGURES:
         if figure.rows(rows):
-            sections.append(option_section(rows, figure))
+            sections.append(option_section(rows, figure, folder / "yardsticks"))
             placed[figure.title] = figure.file
     states = dynamics_section(folder / "dynamics")
     sections += [states] if states else []
@@ -284,8 +294,10 @@ def _overview(rows: Sequence[ResultRow]) -> Grid:
         mine = [row for row in rows if row.world == world]
         found = [_correlated(mine, _ACROSS, name) for name in _BESIDE]
         told = [
-            f"not given ({runs} runs)" if value is None else f"{value:.2f} ({runs} runs)"
-            for value, runs in found
+            f"{rho:.2f} (p {'< 0.001' if chance < 0.001 else f'{chance:.3f}'}, {runs} runs)"
+            if np.isfinite(rho)
+            else f"not given ({runs} runs)"
+            for rho, chance, runs in found
         ]
         grid.append([world, str(len(mine)), str(len({row.label for row in mine})), *told])
     return grid
