@@ -12,6 +12,7 @@ from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
 from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.cli import main
+from interverse.cli.fit import FitCommand, out_folder
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
 
@@ -89,3 +90,19 @@ def test_a_world_without_world_models_says_which_have_them():
 def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):
     assert main(["train", "--task", "blocks/observed-3-v1", "--out", str(tmp_path)]) == 2
     assert "interverse fit blocks/observed-3-v1" in capsys.readouterr().err
+
+
+def test_a_model_brings_its_loss_and_bad_words_are_refused_before_anything_is_made(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("")
+    assert "rssm.nll.smoke" in str(out_folder(FitCommand(id="blocks/observed-3-v1", model="rssm")))
+    for words, told in (
+        (("--time-limit", "-5"), "seconds from 0 on"),
+        (("--out", "taken"), "which is a file"),
+        (("--model", "gmn"), "Did you mean"),
+    ):
+        assert main(["fit", "blocks/observed-3-v1", *words]) == 2
+        assert told in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -10,8 +10,8 @@ from interverse.envs.build import build_world
 from interverse.models.counterfactual import (
     CopyTheFact,
     KeepTheScene,
-    MoveTheActed,
     ModelCounterfactual,
+    MoveTheActed,
     TrueWorld,
     counterfactual_trials,
     score_counterfactuals,

@@ -71,7 +71,7 @@ def _made(records: Sequence[Mapping[str, Any]]) -> str:
     run = records[0]["runs"][-1]
     made_by = records[0]["made_by"]
     return (
-        f"{len(records)} seed(s). Made by: {run['command']}; commit {run['commit'][:12]}, source"
+        f"Seeds: {len(records)}. Made by: {run['command']}; commit {run['commit'][:12]}, source"
         f" {run['source']}, torch {made_by.get('torch', '?')}, on {run['device']}."
     )
 

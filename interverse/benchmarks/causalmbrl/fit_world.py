@@ -65,7 +65,7 @@ class FitWorld:
 
       interverse fit chemistry/full-v1 --model action_gnn --seeds 3 --option cpt_seed=2
 
-    A network on the states of a world with continuous actions, seconds:
+    A network on the states of a world with continuous actions, about a minute:
 
       interverse fit tutorial/slider-v1
     """
