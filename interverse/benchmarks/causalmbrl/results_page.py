@@ -198,27 +198,32 @@ def knowledge_section(rows: Sequence[ResultRow], world: str, yardsticks: Path) -
     remark = (
         "The true world in a model's place is the ceiling; +- is the deviation over runs. The line"
         " of the altered scene has what a model gets that ignores the action: in CF-H@1, and in H@1"
-        " by comparing pixels of pictures that stay as they are."
+        " by comparing pixels of pictures that stay as they are. The acted object alone has its true"
+        " outcome and all others stay: what is above needs effects on others."
     )
     return f"Prediction and causes in {world}", [remark], grid
 
 
-def _ignoring(rows: Sequence[ResultRow], yardsticks: Path) -> str:
-    """Returns how many runs score what ignoring the action gives, in words."""
-    still = {
-        world: dict(yardstick_values(yardsticks, world)).get(UNCHANGED, {}).get("CF-H@1")
-        for world in {row.world for row in rows}
-    }
-    scored = [row for row in rows if np.isfinite(row.value("CF-H@1")) and still[row.world]]
-    same = [r for r in scored if abs(r.value("CF-H@1") - still[r.world]) <= _IGNORES]
-    if not same:
-        return ""
-    best = np.median([row.value(_ACROSS) for row in same])
-    return (
-        f"{len(same)} of {len(scored)} runs have the CF-H@1 of the altered scene with nothing done,"
-        f" to {_IGNORES:g} point, as if they ignored the action. Their median H@1 after 1 is"
-        f" {best:.1f}."
-    )
+def _ignoring(rows: Sequence[ResultRow], yardsticks: Path) -> Iterator[str]:
+    """Yields how many runs are no better than answers that know nothing of effects, in words."""
+    known = {world: dict(yardstick_values(yardsticks, world)) for world in {r.world for r in rows}}
+    scored = [r for r in rows if np.isfinite(r.value("CF-H@1")) and UNCHANGED in known[r.world]]
+    still = [known[row.world][UNCHANGED] for row in scored]
+    pairs = list(zip(scored, still, strict=True))
+    same = [r for r, one in pairs if abs(r.value("CF-H@1") - one["CF-H@1"]) <= _IGNORES]
+    worse = [r for r, one in pairs if r.value("effect error") > one["effect error"]]
+    if same:
+        best = np.median([row.value(_ACROSS) for row in same])
+        yield (
+            f"{len(same)} of {len(scored)} runs have the CF-H@1 of the altered scene with nothing"
+            f" done, to {_IGNORES:g} point, as if they ignored the action. Their median H@1 after 1"
+            f" is {best:.1f}."
+        )
+    if scored:
+        yield (
+            f"{len(worse)} of {len(scored)} runs have a larger effect error than an answer without"
+            " any effect on others: they move objects that stay."
+        )
 
 
 def _correlated(rows: Iterable[ResultRow], x: str, y: str) -> tuple[float, float, int]:
@@ -269,7 +274,7 @@ def results_page(folder: Path) -> str:
             " the rest, not why. In the figure a mark is a run, filled in blocks, empty in"
             " chemistry.",
             _answer(plain),
-            *filter(None, [_ignoring(plain, folder / "yardsticks")]),
+            *_ignoring(plain, folder / "yardsticks"),
         ],
         _overview(plain),
     )
