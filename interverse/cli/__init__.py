@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InterverseError, unknown
+from interverse.core.errors import InterverseError, missing_extra, unknown
 
 # verb -> (module, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
@@ -153,8 +153,7 @@ def _error_line(error: Exception, verb: str) -> str | None:
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
         extra = _extra_of(error.name or "")
-        fix = f"Install it with: pip install 'interverse[{extra}]'"
-        return None if extra is None else f"{error.name} is not installed. {fix}"
+        return None if extra is None else str(missing_extra(str(error.name), extra))
     return str(error)
 
 

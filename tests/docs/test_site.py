@@ -23,5 +23,7 @@ def test_the_site_builds_in_strict_mode(tmp_path):
     own = [n for n in WORLDS if WORLDS[n].target.startswith("interverse.") and n[:4] != "lab/"]
     assert all(name in gallery for name in own)
     assert len(list((tmp_path / "gallery").glob("*.png"))) >= len(own)
+    assert len(list((tmp_path / "gallery").glob("*.svg"))) >= len(own)
+    assert "mermaid" not in gallery, "the browser would fetch its script from elsewhere"
     api = (tmp_path / "api.html").read_text()
     assert all(f"interverse.{name}" in api for name in ("envs.make.make", "scm.Variable"))
