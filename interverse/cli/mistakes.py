@@ -112,10 +112,9 @@ def _bare_mistake(hints: dict[str, Any], bare: list[str], words: list[str]) -> s
     many = any(get_origin(_plain(hints[name])) is tuple for name in bare)
     if len(words) <= len(bare) or many:
         return ""
-    first = next(iter(hints), "config").replace("_", "-")
-    allowed = (
-        f"{', '.join(map(str.upper, bare))}, then flags" if bare else f"flags, such as --{first}"
-    )
+    allowed = f"flags, such as --{next(iter(hints)).replace('_', '-')}"
+    if bare:
+        allowed = f"{', '.join(map(str.upper, bare))}, then flags"
     return explain(f"{words[len(bare)]!r} belongs to no flag", allowed=allowed)
 
 

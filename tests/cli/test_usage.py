@@ -15,10 +15,12 @@ from interverse.cli import main
     ("words", "said"),
     [
         (["evaluate", "--tsk", "x"], "unknown flag 'tsk'. Did you mean 'task'?"),
+        (["evaluate", "--episodes", "many"], "--episodes is 'many'. Allowed: a whole number"),
         (
-            ["evaluate", "--task", "a", "--episodes", "many"],
-            "--episodes is 'many'. Allowed: a whole number",
+            ["train", "--algorithm", "pppo"],
+            "unknown value of --algorithm 'pppo'. Did you mean 'ppo'",
         ),
+        (["train", "tutorial/slider-v1"], "'tutorial/slider-v1' belongs to no flag"),
         (["describe"], "ID is missing. Give it: interverse describe ID"),
     ],
 )
