@@ -18,7 +18,7 @@ from interverse.cli import main
         (["evaluate", "--episodes", "many"], "--episodes is 'many'. Allowed: a whole number"),
         (
             ["train", "--algorithm", "pppo"],
-            "unknown value of --algorithm 'pppo'. Did you mean 'ppo'",
+            "value of --algorithm 'pppo'. Did you mean 'ppo'",
         ),
         (["train", "tutorial/slider-v1"], "'tutorial/slider-v1' belongs to no flag"),
         (["describe"], "ID is missing. Give it: interverse describe ID"),
