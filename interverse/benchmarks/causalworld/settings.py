@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -18,7 +18,10 @@ _WORLDS = 8000  # side by side; 15 steps of them are the paper's batch of 120,00
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CausalWorldSizes:
-    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO."""
+    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO.
+
+    `more` is what runs of a task have besides, under the curricula that intervene.
+    """
 
     steps: int
     num_worlds: int
@@ -26,6 +29,7 @@ class CausalWorldSizes:
     episodes: int
     options: dict[str, Any]
     ppo: PpoSettings
+    more: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def paper_sizes() -> CausalWorldSizes:
@@ -73,6 +77,7 @@ BUDGETS = {
         episodes=256,
         options={"skip_frame": 3},
         ppo=PpoSettings(),
+        more={"stacking2": {"shown": 0.5, "placed": 0.2}},
     ),
 }
 
