@@ -15,11 +15,16 @@ import torch
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.code import claim_run
-from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
-from interverse.core.files.atomic import storage, write_json
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    check_number,
+    check_whole,
+    explain,
+)
+from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import read_json
-from interverse.core.files.lock import alone_in
-from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
@@ -88,10 +93,7 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 1_000_000)
         check_whole(self.demonstrations, "demonstrations", 10_000)
         for name in ("brief", "placed", "plain", "shown"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
-                )
+            check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
         if "space" in self.options:

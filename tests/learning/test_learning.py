@@ -13,7 +13,7 @@ import pytest
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.core.files.safetensors_file import read_safetensors
+from interverse.core.files.tensor_files import read_safetensors
 from interverse.protocols.select import select_protocols
 
 torch = pytest.importorskip("torch")

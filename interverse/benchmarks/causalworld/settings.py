@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.agents.presets import PAPER_WORLDS, preset
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    check_whole,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.learning.ppo import PpoSettings
 from interverse.worlds import trifinger
 
@@ -115,8 +109,7 @@ class CausalWorldSettings:
 
     def __post_init__(self) -> None:
         for task in self.task:
-            if task not in trifinger.DEVICE_TASKS:
-                raise UnknownNameError(unknown("task", task, trifinger.DEVICE_TASKS))
+            check_name("task", task, trifinger.DEVICE_TASKS)
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
