@@ -22,7 +22,7 @@ from torch.nn import functional
 from interverse.benchmarks.causalmbrl.provenance import run_stamp
 from interverse.benchmarks.causaltriplet.confounding import confounding_curve
 from interverse.benchmarks.causaltriplet.variants import device_name
-from interverse.core.files.npz import read_npz
+from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.analysis import feature_scores

@@ -14,64 +14,29 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InterverseError, unknown
+from interverse.core.errors import InterverseError, missing_extra, unknown
 
-# verb -> (module, config dataclass, function, one line of help)
+# verb -> (module of this package, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
-    "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
-    "check": ("interverse.cli.check", "Check", "check", "the laws of every world, tried on one"),
-    "collect": (
-        "interverse.cli.collect",
-        "CollectCommand",
-        "collect",
-        "episodes with twins, play, or pairs",
-    ),
-    "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
-    "describe": (
-        "interverse.cli.describe",
-        "Describe",
-        "describe",
-        "a world's variables and graph",
-    ),
-    "diff": ("interverse.cli.diff", "Diff", "diff", "what differs between two results"),
-    "doctor": ("interverse.cli.doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
-    "evaluate": (
-        "interverse.cli.evaluate",
-        "Evaluate",
-        "evaluate",
-        "score a policy under protocols",
-    ),
-    "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
-    "explain": (
-        "interverse.cli.explain",
-        "Explain",
-        "explain",
-        "what each factor costs a policy",
-    ),
-    "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
-    "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
-    "new": ("interverse.cli.new", "New", "new", "a world, task, actor or metric of your own"),
-    "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
-    "reproduce": (
-        "interverse.cli.reproduce",
-        "Reproduce",
-        "reproduce",
-        "published tables, made again",
-    ),
-    "sweep": (
-        "interverse.cli.sweep",
-        "SweepCommand",
-        "sweep_command",
-        "tasks x algorithms x curricula x seeds",
-    ),
-    "train": (
-        "interverse.cli.train",
-        "TrainCommand",
-        "train",
-        "a baseline, on states or on pictures",
-    ),
-    "verify": ("interverse.cli.verify", "Verify", "verify", "check results, play a sample again"),
-    "view": ("interverse.cli.view", "View", "view", "a world in the browser, with sliders"),
+    "bench": ("bench", "Bench", "bench", "measure speed, as ratios in one run"),
+    "check": ("check", "Check", "check", "the laws of every world, tried on one"),
+    "collect": ("collect", "CollectCommand", "collect", "episodes with twins, play, or pairs"),
+    "demo": ("demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
+    "describe": ("describe", "Describe", "describe", "a world's variables and graph"),
+    "diff": ("diff", "Diff", "diff", "what differs between two results"),
+    "doctor": ("doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
+    "evaluate": ("evaluate", "Evaluate", "evaluate", "score a policy under protocols"),
+    "fit": ("fit", "FitCommand", "fit", "a world model, from an id to one page"),
+    "explain": ("explain", "Explain", "explain", "what each factor costs a policy"),
+    "export": ("export", "Export", "export", "a policy as a folder to publish"),
+    "list": ("listing", "Listing", "listing", "every registered world"),
+    "new": ("new", "New", "new", "a world, task, actor or metric of your own"),
+    "report": ("report", "Report", "report", "an HTML page from evaluations"),
+    "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
+    "sweep": ("sweep", "SweepCommand", "sweep_command", "tasks x algorithms x curricula x seeds"),
+    "train": ("train", "TrainCommand", "train", "a baseline, on states or on pictures"),
+    "verify": ("verify", "Verify", "verify", "check results, play a sample again"),
+    "view": ("view", "View", "view", "a world in the browser, with sliders"),
 }
 
 # verb -> (flag, {how its value begins: (module, config dataclass, function)}): work of another kind
@@ -80,24 +45,17 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
-            "causalworld": ("interverse.cli.reproduce", "ReproduceCausalWorld", "reproduce"),
-            "causaltriplet": ("interverse.cli.reproduce", "ReproduceTriplet", "reproduce"),
-            "dmcr": ("interverse.cli.reproduce", "ReproduceRemastered", "reproduce"),
+            "causalworld": ("reproduce", "ReproduceCausalWorld", "reproduce"),
+            "causaltriplet": ("reproduce", "ReproduceTriplet", "reproduce"),
+            "dmcr": ("reproduce", "ReproduceRemastered", "reproduce"),
         },
     ),
-    "train": (
-        "--task",
-        {"rooms/": ("interverse.cli.train_pairs", "TrainPairs", "train_pairs")},
-    ),
+    "train": ("--task", {"rooms/": ("train_pairs", "TrainPairs", "train_pairs")}),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")
-# What the parser adds around the mistake: a heading, the flag's own help, where more help is.
-_HEADING = re.compile(
-    r"^(Required options|Value error|Parsing error|Invalid choice|Missing argument|"
-    r"Unrecognized options|Unrecognized arguments) (?=[A-Z]|invalid)"
-)
-_TAIL = re.compile(r"\s*(Argument helptext:|For full helptext).*$")
+# What the parser adds around a config's own complaint.
+_AROUND = re.compile(r"^\w+ error Error parsing \w+: |\s*(For full helptext).*$")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -153,9 +111,21 @@ def _error_line(error: Exception, verb: str) -> str | None:
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
         extra = _extra_of(error.name or "")
-        fix = f"Install it with: pip install 'interverse[{extra}]'"
-        return None if extra is None else f"{error.name} is not installed. {fix}"
-    return str(error)
+        return None if extra is None else str(missing_extra(str(error.name), extra))
+    return _file_line(error) if isinstance(error, OSError) else str(error)
+
+
+def _file_line(error: OSError) -> str:
+    """Returns what is wrong with a file or folder, without the system's number for it."""
+    if error.filename is None or not error.strerror:
+        return str(error)
+    path = Path(str(error.filename))
+    file = next((part for part in (path, *path.parents) if part.is_file()), None)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no {path}."
+    if file and isinstance(error, FileExistsError | NotADirectoryError):
+        return f"{file} is a file. Allowed: a folder."
+    return f"{path}: {error.strerror.lower()}."
 
 
 def _extra_of(module: str) -> str | None:
@@ -172,15 +142,14 @@ class UsageError(Exception):
 
 def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Path | None]:
     """Returns a verb's config, its function, and the folder or file that it writes, if any."""
-    from interverse.cli.config_file import config_words, split_config
-    from interverse.cli.flags import flag_words
+    from interverse.cli.config_file import config_words, flag_words, split_config
 
     rest, held = split_config(verb, args)
     flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""
     module_name, config_name, function_name = _row(
         verb, [*rest, *flag_words({n: v for n, v in held.items() if n == flag})]
     )
-    module = importlib.import_module(module_name)
+    module = importlib.import_module(f"{__name__}.{module_name}")
     kind = getattr(module, config_name)
     config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
     chosen = getattr(config, "out", None)
@@ -214,6 +183,7 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
     """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
+    from interverse.cli.mistakes import mistake
     from interverse.core.files.atomic import check_path
 
     for word in args:
@@ -226,8 +196,8 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
         if not end.code:
             raise
         words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
-        words = _TAIL.sub("", _HEADING.sub("", words))
-        raise UsageError(words[:500].rstrip(".") + ".") from None
+        told = mistake(config, verb, args) or _AROUND.sub("", words)
+        raise UsageError(told[:500].rstrip(".") + ".") from None
 
 
 _LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--to", "--twin")

@@ -23,6 +23,7 @@ from interverse.actors.uniform import Regional
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
+    check_name,
     check_whole,
     explain,
     unknown,
@@ -75,8 +76,7 @@ class Attribution:
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together."""
         for name in names:
-            if name not in self.factors:
-                raise UnknownNameError(unknown("factor", name, self.factors))
+            check_name("factor", name, self.factors)
         key = tuple(name for name in self.factors if name in names)
         if key not in self.scores:
             raise InvalidValueError(
@@ -154,7 +154,9 @@ class Attribution:
         parts = [
             f"# Why it fails: {self.task}",
             story + (f" Played on {engine_words(self.engine)}." if contact else ""),
-            f"No more than one percent is lost to: {', '.join(harmless) or 'none of the factors'}.",
+            f"No more than one percent is lost to: {', '.join(harmless)}."
+            if harmless
+            else "Every factor costs more than one percent.",
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
             "\n".join(drawn),
