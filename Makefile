@@ -5,6 +5,8 @@
 PYTHON := .venv/bin/python
 # MUJOCO_GL unset: the engine itself must find the back end that works.
 PYTEST := env -u MUJOCO_GL $(PYTHON) -m pytest -n 2
+MYPY := $(PYTHON) -m mypy interverse tools
+
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
@@ -14,8 +16,10 @@ setup: ## Make .venv with all that the commands need
 demo: setup ## See it work: ends with the path of what it made
 	.venv/bin/interverse demo
 
-test: lint ## Lint, type check, house rules, fast tests
-	$(PYTEST)
+test: check-style check-format check-house ## Lint, house rules, fast tests with the type check beside them
+	@log=$$(mktemp); $(MYPY) >$$log 2>&1 & types=$$!; \
+	$(PYTEST); tested=$$?; \
+	wait $$types; typed=$$?; cat $$log; rm $$log; exit $$((tested | typed))
 
 test-all: lint ## Every test: slow ones, and GPU where there is one
 	@bash tools/setup.sh dev,all
@@ -30,7 +34,7 @@ check-format: setup ## Ruff's format
 	$(PYTHON) -m ruff format --check .
 
 check-types: setup ## Mypy, strict, on the whole package
-	$(PYTHON) -m mypy interverse tools
+	$(MYPY)
 
 check-house: setup ## The house rules that no other tool knows
 	$(PYTHON) tools/house_check.py

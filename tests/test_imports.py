@@ -12,7 +12,6 @@ import pytest
 from _pytest.outcomes import Skipped
 
 from interverse.core.errors import MissingExtraError
-from tools import house_check
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = [
@@ -65,11 +64,6 @@ def _run(code: str) -> object:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     return json.loads(done.stdout)
-
-
-def test_imports_point_one_way(repository: Path) -> None:
-    findings = list(house_check.import_order(house_check.library(repository)))
-    assert [str(finding) for finding in findings] == []
 
 
 def test_import_loads_nothing_heavy() -> None:

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.envs.values import Overlay, to_numpy
@@ -137,8 +137,7 @@ def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
             )
         )
     for key, value in given.items():
-        if key not in moment.variables:
-            raise UnknownNameError(unknown(f"variable from {name}.act", key, moment.variables))
+        check_name(f"variable from {name}.act", key, moment.variables)
         wanted, found = (rows, *moment.variables[key].shape), np.shape(value)
         if found != wanted or np.asarray(value).dtype.kind not in "biuf":
             raise InvalidValueError(

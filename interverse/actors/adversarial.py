@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_whole
 from interverse.scm.variable import SpaceName, Variable
 
 Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
@@ -29,10 +29,7 @@ class Adversarial(Actor):
     """The region to draw from; None takes the curriculum's, A by default."""
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise InvalidValueError(
-                explain(f"draws is {self.draws}", allowed="a whole number from 1")
-            )
+        check_whole(self.draws, "draws", 10**9)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to draw."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from interverse.actors.actor import Actor, Moment, apply, choose
 from interverse.actors.goals import Goals
 from interverse.actors.uniform import Everything, Uniform
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.scm.variable import SPACE_NAMES, SpaceName
@@ -67,8 +67,7 @@ class Curriculum:
     environment made with `space="B"`."""
 
     def __post_init__(self) -> None:
-        if self.start not in ("per_episode", "cumulative"):
-            raise UnknownNameError(unknown("start", self.start, ("per_episode", "cumulative")))
+        check_name("start", self.start, ("per_episode", "cumulative"))
         if self.space is not None and self.space not in SPACE_NAMES:
             raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
 

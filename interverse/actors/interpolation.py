@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, between, matching
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.scm.variable import SpaceName, Variable, lookup
 
 
@@ -30,10 +30,7 @@ class Interpolation(Actor):
     """The region that target and way lie in; None takes the curriculum's, A by default."""
 
     def __post_init__(self) -> None:
-        if self.episodes < 1:
-            raise InvalidValueError(
-                explain(f"episodes is {self.episodes}", allowed="a whole number from 1")
-            )
+        check_whole(self.episodes, "episodes", 10**9)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a target names no variable or lies outside the space."""

@@ -6,20 +6,14 @@ settings after a colon, when it acts after an at sign. Items of a list are joine
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor
 from interverse.actors.curriculum import Curriculum, Stage, Start
-from interverse.core.errors import (
-    FileFormatError,
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    unknown,
-)
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
 from interverse.core.files.json_text import parse_json
 from interverse.scm.variable import SpaceName
 
@@ -73,14 +67,13 @@ def _is_tuple(kind: type[Any], name: str) -> bool:
     return any(f.name == name and str(f.type).startswith("tuple[str") for f in fields(kind))
 
 
-def _settings(text: str, known: Iterable[str]) -> dict[str, str]:
+def _settings(text: str, known: Collection[str]) -> dict[str, str]:
     out: dict[str, str] = {}
     for pair in filter(None, text.split(",")):
         name, equals, value = pair.partition("=")
         if not equals:
             raise InvalidValueError(explain(f"setting {pair!r}", allowed="NAME=VALUE"))
-        if name not in known:
-            raise UnknownNameError(unknown("setting", name, known))
+        check_name("setting", name, known)
         out[name] = value
     return out
 

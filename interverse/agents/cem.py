@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.envs import Snapshot, WorldEnv, make_vec
 from interverse.worlds.world import changed_options
 
@@ -41,19 +41,14 @@ class CEM:
 
     def __post_init__(self) -> None:
         for name in ("horizon", "iterations", "population", "elites", "hold"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed="a whole number from 1")
-                )
+            check_whole(getattr(self, name), name, 10**9)
         if self.elites > self.population:
             raise InvalidValueError(
                 explain(
                     f"elites is {self.elites}", allowed=f"at most population, {self.population}"
                 )
             )
-        if not 0.0 <= self.memory < 1.0:
-            raise InvalidValueError(explain(f"memory is {self.memory}", allowed="0 to below 1"))
+        check_number(self.memory, "memory", most=1.0, below=True)
 
 
 @final

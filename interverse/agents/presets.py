@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
-from interverse.core.errors import UnknownNameError, missing_extra, unknown
+from interverse.core.errors import UnknownNameError, check_name, missing_extra, unknown
 
 Algorithm = Literal["ppo", "sac", "td3"]
 Preset = Literal["paper", "small"]
@@ -128,8 +128,7 @@ def preset(algorithm: str, name: str) -> Hyper:
     for (known, label), hyper in PRESETS.items():
         if (algorithm, name) == (known, label):
             return hyper
-    if algorithm not in {key[0] for key in PRESETS}:
-        raise UnknownNameError(unknown("algorithm", algorithm, {key[0] for key in PRESETS}))
+    check_name("algorithm", algorithm, {key[0] for key in PRESETS})
     raise UnknownNameError(unknown("preset", name, {key[1] for key in PRESETS}))
 
 

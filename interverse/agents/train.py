@@ -23,14 +23,12 @@ from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.code import claim_run
 from interverse.core.errors import (
     InvalidValueError,
-    UnknownNameError,
+    check_name,
     check_whole,
     explain,
     missing_extra,
-    unknown,
 )
-from interverse.core.files.atomic import quiet_threads, storage
-from interverse.core.files.lock import alone_in
+from interverse.core.files.atomic import alone_in, quiet_threads, storage
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
@@ -116,8 +114,7 @@ class Train:
             raise InvalidValueError(
                 explain("her is on with algorithm ppo", allowed="sac and td3, which have a replay")
             )
-        if self.space not in SPACE_NAMES:
-            raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
+        check_name("space", self.space, SPACE_NAMES)
         if "space" in self.options:
             raise InvalidValueError(
                 explain(f"option space is {self.options['space']!r}", fix="Give space itself")
@@ -266,8 +263,7 @@ def _hyper(config: Train) -> Hyper:
     hyper = preset(config.algorithm, config.preset)
     known = {*inspect.signature(ALGORITHMS[config.algorithm]).parameters, "net", "tanh"} - _OURS
     for name in config.hyper:
-        if name not in known:
-            raise UnknownNameError(unknown("hyper-parameter", name, known))
+        check_name("hyper-parameter", name, known)
     given = dict(config.hyper)
     made = {name: given.pop(name) for name in ("net", "tanh") if name in given}
     return replace(hyper, settings={**hyper.settings, **given}, **made)

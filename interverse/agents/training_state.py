@@ -24,8 +24,8 @@ from interverse.agents.sb3 import WorldVecEnv
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.atomic import storage
 from interverse.core.files.json_text import read_json_object
-from interverse.core.files.npz import read_npz
-from interverse.core.files.safetensors_file import read_safetensors
+from interverse.core.files.tensor_files import read_safetensors
+from interverse.core.files.zip_archive import read_npz
 from interverse.envs import Snapshot
 
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")

@@ -7,6 +7,7 @@ observations, rewards and all.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,13 @@ _VECTORS = {  # worlds and targets of `make_vec`
     "trifinger/pushing-v1": (16_384, "350,000"),
     "trifinger/towers-v1": (4_096, "80,000"),
 }
+LOADS = ("rest", "middle")  # of the fingers
+_SET = {  # what a start sets, and between which values
+    "block_0/mass": (0.015, 0.045),
+    "block_0/friction": (0.5, 1.0),
+    "block_0/size": (0.055, 0.075),
+}
+_GOAL = "goal_0/cylindrical_position"
 _DRAWN, _SIDE = 2_048, 128  # worlds that are drawn, pixels along an edge
 _GRIDS = ("blocks/observed-3-v1", "chemistry/chain-v1")
 _GRID_WORLDS = 65_536
@@ -50,7 +58,8 @@ def device_rows(
         rows += _steps(task, device, max(_WORLDS[task] // scale, 2))
     rows.append(_learning(device, max(_LEARNERS // scale, 2)))
     for name, (worlds, target) in _VECTORS.items():
-        rows.append(_vector(name, device, max(worlds // scale, 2), target))
+        for load in LOADS:
+            rows += _vector(name, device, max(worlds // scale, 2), target, load=load)
     rows.append(pixels_row(device, max(_DRAWN // scale, 2)))
     for name in _GRIDS:
         rows += _grid(name, device, max(_GRID_WORLDS // scale, 2))
@@ -125,19 +134,29 @@ def _learning(device: str, worlds: int) -> Row:
     )
 
 
-def _vector(name: str, device: str, worlds: int, target: str, **options: Any) -> Row:
-    """Returns the rate of TriFinger's vector environment, ten substeps a step.
+def _vector(
+    name: str, device: str, worlds: int, target: str, *, load: str = "rest", **options: Any
+) -> list[Row]:
+    """Returns the rate of TriFinger's vector environment, ten substeps a step, and of its episodes.
 
-    Commands lie about the resting pose, as in the rows of whole tasks: about the middle of the
-    joints' ranges fingers press on the floor, with two fifths more contacts.
+    Args:
+        name: a world's id.
+        device: where.
+        worlds: how many.
+        target: what the rates should reach.
+        load: where commands lie: about the resting pose, as in the rows of whole tasks, or about
+            the middle of the joints' ranges, where fingers press on the floor and contacts are two
+            fifths more.
+        options: of the world.
     """
     env: Any = make_vec(
         name, num_envs=worlds, device=device, skip_frame=10, normalize_actions=False, **options
     )
     env.reset(seed=0)
     rest, space = env.unwrapped.values["joint_positions"], env.single_action_space
-    wide = torch.as_tensor((space.high - space.low) / 2.0, device=rest.device)
-    noise = torch.randn(_TIMED, worlds, 9, device=rest.device) * 0.3 * wide + rest
+    low, high = (torch.as_tensor(a, device=rest.device) for a in (space.low, space.high))
+    middle = rest if load == "rest" else (low + high) / 2.0
+    noise = torch.randn(_TIMED, worlds, 9, device=rest.device) * 0.15 * (high - low) + middle
     engine = env.unwrapped.world._physics.engine
     controls = engine.live("ctrl")[:, :9]
 
@@ -153,22 +172,45 @@ def _vector(name: str, device: str, worlds: int, target: str, **options: Any) ->
 
     steps()
     rate, theirs = _rate(steps, worlds * _TIMED), _rate(bare, worlds * _TIMED)
+    metric = f"steps with 3 pictures of {_SIDE} pixels" if options else "steps"
+    metric += "" if load == "rest" else ", commands about the middle of the joints' ranges"
+    found = {metric: rate}
+    if not options and name == "trifinger/pushing-v1":
+        fresh = _rate(lambda: _begin_anew(env), worlds)
+        length = env.unwrapped.world.max_steps
+        found[f"{metric}; {_EPISODES}"] = length / (length / rate + 1.0 / fresh)
     env.close()
-    return Row(
-        name=f"make_vec of {name} on {device}, {worlds:,} worlds, skip 10",
-        metric=f"steps with 3 pictures of {_SIDE} pixels" if options else "steps",
-        value=rate,
-        unit="1/s",
-        ratio=rate / theirs,
-        baseline="mujoco_warp.step alone",
-        target=target,
-    )
+    return [
+        Row(
+            name=f"make_vec of {name} on {device}, {worlds:,} worlds, skip 10",
+            metric=metric,
+            value=value,
+            unit="1/s",
+            ratio=value / theirs,
+            baseline="mujoco_warp.step alone",
+            target=target,
+        )
+        for metric, value in found.items()
+    ]
+
+
+def _begin_anew(env: Any) -> None:
+    """Resets every world and sets mass, friction, size and goal of each."""
+    env.reset()
+    given = {}
+    for name, (low, high) in _SET.items():
+        given[name] = low + torch.rand_like(env.unwrapped.values[name]) * (high - low)
+    env.unwrapped.do(given)
+    goal = env.unwrapped.values[_GOAL].clone()  # its height follows from the size
+    drawn = torch.rand_like(goal)
+    goal[:, 0], goal[:, 1] = 0.11 * drawn[:, 0], math.pi * (2.0 * drawn[:, 1] - 1.0)
+    env.unwrapped.do({_GOAL: goal})
 
 
 def pixels_row(device: str, worlds: int) -> Row:
     """Returns the rate of pushing seen through its three cameras, drawn on the device."""
-    look = {"observation_mode": "pixel", "image_size": _SIDE}
-    return _vector("trifinger/pushing-v1", device, worlds, "20,000", **look)
+    look: dict[str, Any] = {"observation_mode": "pixel", "image_size": _SIDE}
+    return _vector("trifinger/pushing-v1", device, worlds, "20,000", **look)[0]
 
 
 def _grid(name: str, device: str, worlds: int) -> list[Row]:

@@ -16,62 +16,27 @@ from typing import Any
 
 from interverse.core.errors import InterverseError, unknown
 
-# verb -> (module, config dataclass, function, one line of help)
+# verb -> (module of this package, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
-    "bench": ("interverse.cli.bench", "Bench", "bench", "measure speed, as ratios in one run"),
-    "check": ("interverse.cli.check", "Check", "check", "the laws of every world, tried on one"),
-    "collect": (
-        "interverse.cli.collect",
-        "CollectCommand",
-        "collect",
-        "episodes with twins, play, or pairs",
-    ),
-    "demo": ("interverse.cli.demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
-    "describe": (
-        "interverse.cli.describe",
-        "Describe",
-        "describe",
-        "a world's variables and graph",
-    ),
-    "diff": ("interverse.cli.diff", "Diff", "diff", "what differs between two results"),
-    "doctor": ("interverse.cli.doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
-    "evaluate": (
-        "interverse.cli.evaluate",
-        "Evaluate",
-        "evaluate",
-        "score a policy under protocols",
-    ),
-    "fit": ("interverse.cli.fit", "FitCommand", "fit", "a world model, from an id to one page"),
-    "explain": (
-        "interverse.cli.explain",
-        "Explain",
-        "explain",
-        "what each factor costs a policy",
-    ),
-    "export": ("interverse.cli.export", "Export", "export", "a policy as a folder to publish"),
-    "list": ("interverse.cli.listing", "Listing", "listing", "every registered world"),
-    "new": ("interverse.cli.new", "New", "new", "a world, task, actor or metric of your own"),
-    "report": ("interverse.cli.report", "Report", "report", "an HTML page from evaluations"),
-    "reproduce": (
-        "interverse.cli.reproduce",
-        "Reproduce",
-        "reproduce",
-        "published tables, made again",
-    ),
-    "sweep": (
-        "interverse.cli.sweep",
-        "SweepCommand",
-        "sweep_command",
-        "tasks x algorithms x curricula x seeds",
-    ),
-    "train": (
-        "interverse.cli.train",
-        "TrainCommand",
-        "train",
-        "a baseline, on states or on pictures",
-    ),
-    "verify": ("interverse.cli.verify", "Verify", "verify", "check results, play a sample again"),
-    "view": ("interverse.cli.view", "View", "view", "a world in the browser, with sliders"),
+    "bench": ("bench", "Bench", "bench", "measure speed, as ratios in one run"),
+    "check": ("check", "Check", "check", "the laws of every world, tried on one"),
+    "collect": ("collect", "CollectCommand", "collect", "episodes with twins, play, or pairs"),
+    "demo": ("demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
+    "describe": ("describe", "Describe", "describe", "a world's variables and graph"),
+    "diff": ("diff", "Diff", "diff", "what differs between two results"),
+    "doctor": ("doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
+    "evaluate": ("evaluate", "Evaluate", "evaluate", "score a policy under protocols"),
+    "fit": ("fit", "FitCommand", "fit", "a world model, from an id to one page"),
+    "explain": ("explain", "Explain", "explain", "what each factor costs a policy"),
+    "export": ("export", "Export", "export", "a policy as a folder to publish"),
+    "list": ("listing", "Listing", "listing", "every registered world"),
+    "new": ("new", "New", "new", "a world, task, actor or metric of your own"),
+    "report": ("report", "Report", "report", "an HTML page from evaluations"),
+    "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
+    "sweep": ("sweep", "SweepCommand", "sweep_command", "tasks x algorithms x curricula x seeds"),
+    "train": ("train", "TrainCommand", "train", "a baseline, on states or on pictures"),
+    "verify": ("verify", "Verify", "verify", "check results, play a sample again"),
+    "view": ("view", "View", "view", "a world in the browser, with sliders"),
 }
 
 # verb -> (flag, {how its value begins: (module, config dataclass, function)}): work of another kind
@@ -80,15 +45,12 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
     "reproduce": (
         "--benchmark",
         {
-            "causalworld": ("interverse.cli.reproduce", "ReproduceCausalWorld", "reproduce"),
-            "causaltriplet": ("interverse.cli.reproduce", "ReproduceTriplet", "reproduce"),
-            "dmcr": ("interverse.cli.reproduce", "ReproduceRemastered", "reproduce"),
+            "causalworld": ("reproduce", "ReproduceCausalWorld", "reproduce"),
+            "causaltriplet": ("reproduce", "ReproduceTriplet", "reproduce"),
+            "dmcr": ("reproduce", "ReproduceRemastered", "reproduce"),
         },
     ),
-    "train": (
-        "--task",
-        {"rooms/": ("interverse.cli.train_pairs", "TrainPairs", "train_pairs")},
-    ),
+    "train": ("--task", {"rooms/": ("train_pairs", "TrainPairs", "train_pairs")}),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")
@@ -172,15 +134,14 @@ class UsageError(Exception):
 
 def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Path | None]:
     """Returns a verb's config, its function, and the folder or file that it writes, if any."""
-    from interverse.cli.config_file import config_words, split_config
-    from interverse.cli.flags import flag_words
+    from interverse.cli.config_file import config_words, flag_words, split_config
 
     rest, held = split_config(verb, args)
     flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""
     module_name, config_name, function_name = _row(
         verb, [*rest, *flag_words({n: v for n, v in held.items() if n == flag})]
     )
-    module = importlib.import_module(module_name)
+    module = importlib.import_module(f"{__name__}.{module_name}")
     kind = getattr(module, config_name)
     config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
     chosen = getattr(config, "out", None)

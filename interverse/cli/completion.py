@@ -49,7 +49,7 @@ def _flags(kinds: Sequence[tuple[str, str, str]]) -> list[str]:
     found = {"--config", "--help"}
     for module, config, _ in kinds:
         try:
-            kind = getattr(importlib.import_module(module), config)
+            kind = getattr(importlib.import_module(f"interverse.cli.{module}"), config)
         except (InterverseError, ModuleNotFoundError):
             continue  # needs an extra
         found |= {f"--{item.name.replace('_', '-')}" for item in fields(kind)}

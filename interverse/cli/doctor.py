@@ -107,7 +107,7 @@ def _gpu() -> Finding:
 
 def _pictures() -> Finding:
     from interverse.art.textures.cache import cache_folder
-    from interverse.core.files.cache import VARIABLE
+    from interverse.core.files.atomic import VARIABLE
 
     folder = cache_folder()
     there = next(path for path in (folder, *folder.parents) if path.exists())

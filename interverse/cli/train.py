@@ -150,7 +150,14 @@ _DEVICE_FLAGS = (
     "allow_other_code",
 )
 _DEVICE_PAIRS = ("option", "hyper")
-_DEVICE_HYPER = ("brief", "placed", "plain", "starts")  # of the run; the others are PPO's
+_DEVICE_HYPER = (  # of the run; the others are PPO's
+    "brief",
+    "demonstrations",
+    "placed",
+    "plain",
+    "shown",
+    "starts",
+)
 
 
 def _device_settings(config: TrainCommand) -> DeviceTrain:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -37,15 +38,19 @@ def files_hash(path: Path, suffixes: tuple[str, ...] = ()) -> str:
     return digest.hexdigest()
 
 
+@cache
+def installed(*names: str) -> Mapping[str, str]:
+    """Returns name -> version of those packages that are installed; imports none of them."""
+    found = {}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
 def code_identity() -> dict[str, str]:
     """Returns the code that makes the numbers: the package's hash and its libraries' versions."""
-    out = {"package": code_hash()}
-    for name in _LIBRARIES:
-        try:
-            out[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return out
+    return {"package": code_hash(), **installed(*_LIBRARIES)}
 
 
 def different(one: Any, other: Mapping[str, Any]) -> list[str]:

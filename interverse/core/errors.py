@@ -7,8 +7,10 @@ caller would expect (`ValueError`, `LookupError`, ...), so `except ValueError` w
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from numbers import Integral
+import math
+from collections.abc import Collection, Iterable
+from numbers import Integral, Real
+from typing import Any
 
 _MOST_NAMES_SHOWN = 12
 _LONGEST_SHOWN = 100
@@ -95,6 +97,12 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
     return f"unknown {kind} {given!r}.{hint} Allowed: {', '.join(shown) or 'none'}.{tail}"
 
 
+def check_name(kind: str, given: object, names: Collection[Any], *, fix: str = "") -> None:
+    """Raises unless a name is one of these, with the nearest ones."""
+    if given not in names:
+        raise UnknownNameError(unknown(kind, given, map(str, names), fix=fix))
+
+
 def _shortened(given: object) -> object:
     """Returns a name as it is shown: a long one is cut."""
     text = str(given)
@@ -115,6 +123,31 @@ def check_whole(value: object, name: str, most: int, *, least: int = 1) -> None:
                 f"{name} is {_shortened(value)!r}",
                 allowed=f"a whole number from {least} to {most:,}",
             )
+        )
+
+
+def check_number(
+    value: object,
+    name: str,
+    least: float = 0.0,
+    most: float = math.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
+) -> None:
+    """Raises unless a value is a number from `least` to `most`, or strictly `above`, `below` them.
+
+    >>> check_number(1.5, "share", most=1.0)
+    Traceback (most recent call last):
+    interverse.core.errors.InvalidValueError: share is 1.5. Allowed: a number from 0 to 1.
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    inside = number and least <= value <= most  # type: ignore[operator]
+    if not inside or (above and value == least) or (below and value == most):
+        low = f"above {least:g}" if above else f"from {least:g}"
+        high = "" if most == math.inf else f" to below {most:g}" if below else f" to {most:g}"
+        raise InvalidValueError(
+            explain(f"{name} is {_shortened(value)!r}", allowed=f"a number {low}{high}")
         )
 
 

@@ -25,10 +25,9 @@ from interverse.core.errors import (
     FileFormatError,
     InterventionError,
     InvalidValueError,
-    UnknownNameError,
+    check_name,
     check_whole,
     explain,
-    unknown,
 )
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import check_seed, generator
@@ -255,8 +254,7 @@ def _value(env: WorldEnv, name: str, value: Any, seed: int) -> Any:
     """Returns a twin's value; a space's name stands for a draw from it, addressed by the seed."""
     if not (isinstance(value, str) and value in _SPACES):
         return value
-    if name not in env.variables:
-        raise UnknownNameError(unknown("variable", name, env.variables))
+    check_name("variable", name, env.variables)
     variable = env.variables[name]
     space = variable.space_a if value == "A" else variable.space_b
     if not isinstance(space, Space):

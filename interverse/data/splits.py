@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.core.files.cache import datasets_folder
+from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain
+from interverse.core.files.atomic import datasets_folder
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
 from interverse.worlds import WORLDS
@@ -146,8 +146,7 @@ def load_dataset(
 
 def _config(id: str, split: str, options: Mapping[str, Any]) -> Collect:
     table = splits(id, **options)
-    if split not in table:
-        raise UnknownNameError(unknown("split", split, table, fix=f"These are the splits of {id}"))
+    check_name("split", split, table, fix=f"These are the splits of {id}")
     chosen = table[split]
     for name, value in chosen.options.items():
         if options.get(name, value) != value:

@@ -21,7 +21,13 @@ from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
-from interverse.envs.values import FirstWorld, HostValues, WorldValues, to_numpy
+from interverse.envs.values import (
+    FirstWorld,
+    HostValues,
+    PresentVariables,
+    WorldValues,
+    to_numpy,
+)
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World, changed_options
@@ -267,7 +273,7 @@ class Driver:
         """Every variable, its spaces evaluated at the present values."""
         single = len(self.steps) == 1
         now = FirstWorld(self.host_values) if single else self.host_values
-        return {name: v.resolve(now) for name, v in self.world.variables.items()}
+        return PresentVariables(self.world.variables, now)
 
     def do(
         self, given: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True

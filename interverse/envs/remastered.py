@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium as gym
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
 from interverse.core.rng import check_seed, generator
 from interverse.envs.make import make, make_vec
 from interverse.worlds import WORLDS
@@ -196,10 +196,8 @@ def _or(names: tuple[str, ...]) -> str:
 
 
 def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> None:
-    if name not in get_args(Benchmark):
-        raise UnknownNameError(unknown("benchmark", name, get_args(Benchmark)))
-    if split not in LOOKS:
-        raise UnknownNameError(unknown("split", split, LOOKS))
+    check_name("benchmark", name, get_args(Benchmark))
+    check_name("split", split, LOOKS)
     whole = isinstance(num_levels, int) and not isinstance(num_levels, bool) and num_levels > 0
     needed = name.startswith("visual")
     if not whole and (needed or num_levels is not None):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
-from interverse.core.files.npz import read_npz
+from interverse.core.files.zip_archive import read_npz
 from interverse.worlds.world import Index
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.scm.graph import CausalGraph
+from interverse.scm.variable import Variable
 from interverse.worlds.world import Index, World
 
 
@@ -34,6 +35,23 @@ class HostValues(WorldValues):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return to_numpy(self._world.read(name), self._world.variables[name].dtype)
+
+
+@final
+class PresentVariables(Mapping[str, Variable]):
+    """All variables; the spaces of one are evaluated at the present values when it is asked for."""
+
+    def __init__(self, variables: Mapping[str, Variable], values: Mapping[str, Any]) -> None:
+        self._variables, self._values = variables, values
+
+    def __getitem__(self, name: str) -> Variable:
+        return self._variables[name].resolve(self._values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
 
 
 @final

@@ -20,6 +20,12 @@ from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
 
+_KNOWN = 2e7  # rows that a cloned policy's normalisation counts as seen
+_CLONE_STEPS, _CLONE_RATE = 3000, 1e-3
+_CLONE_SPREAD = (0.08, 0.25)  # limits of a cloned policy's standard deviation
+_SHOWN_AT_ONCE = 8192
+_CRITIC_FIRST = 10  # updates in which a cloned policy stays, until the critic knows it
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,8 @@ class PpoSettings:
         hidden: widths of the hidden layers.
         privileged: whether the critic also sees masses, friction and gravity, which the policy
             does not.
+        imitation: weight of the squared distance to shown actions, falling to 0 in the first half;
+            above 0 the policy begins with them.
     """
 
     horizon: int = 24
@@ -52,6 +60,7 @@ class PpoSettings:
     least_std: float = -3.0
     hidden: tuple[int, ...] = (256, 256)
     privileged: bool = False
+    imitation: float = 0.0
 
 
 @final
@@ -81,6 +90,7 @@ class DevicePpo:
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
         self._buffer = self._empty()
+        self._shown: tuple[Tensor, Tensor] | None = None
         self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
 
@@ -107,6 +117,38 @@ class DevicePpo:
             empty(t, n),
             empty(t, n),
         )
+
+    def imitate(self, observations: Tensor, actions: Tensor) -> None:
+        """Takes shown actions to keep near to; a policy that has not learned yet begins with them.
+
+        Args:
+            observations: (n, k), as the arena gives them.
+            actions: (n, 9).
+        """
+        network, where = self.network, self.arena.device
+        raw = network.raw(observations.to(where))
+        self._shown = raw, actions.to(where).clip(-1.0, 1.0)
+        if self.steps:
+            return
+        network.observe(raw)
+        network.seen.fill_(_KNOWN)  # else the features of a cloned policy would change their scale
+        optimizer = torch.optim.Adam(network.actor.parameters(), lr=_CLONE_RATE)
+        for step in range(_CLONE_STEPS):
+            optimizer.param_groups[0]["lr"] = _CLONE_RATE * (1.0 - step / _CLONE_STEPS)
+            optimizer.zero_grad(set_to_none=True)
+            self._missed().sum().backward()
+            optimizer.step()
+        with torch.no_grad():
+            spread = self._missed().sqrt().clip(*_CLONE_SPREAD)
+            network.log_std.copy_(spread.log())
+
+    def _missed(self) -> Tensor:
+        """Returns mean squared distances to some of the shown actions, (9,)."""
+        assert self._shown is not None
+        raw, actions = self._shown
+        some = torch.randint(len(raw), (min(len(raw), _SHOWN_AT_ONCE),), device=raw.device)
+        mean = self.network.mean_action(self.network.normal(raw[some]))
+        return ((mean - actions[some]) ** 2).mean(0)
 
     # ---------------------------------------------------------------- checkpoints
 
@@ -207,10 +249,13 @@ class DevicePpo:
         x, action = buffer.features.flatten(0, 1), buffer.actions.flatten(0, 1)
         old, divergences = buffer.log_probs.reshape(-1), []
         entropy = settings.entropy * min(1.0, max(0.0, (0.85 - progress) / 0.35))
+        near = settings.imitation * max(0.0, 1.0 - 2.0 * progress)
+        if self._shown is not None and self.steps <= _CRITIC_FIRST * len(x):
+            flat = torch.zeros_like(flat)
         for _ in range(settings.epochs):
             for part in torch.randperm(len(x), device=x.device).chunk(settings.minibatches):
                 rows = (x[part], action[part], old[part], flat[part], returns[part])
-                divergences.append(self._descend(rows, entropy))
+                divergences.append(self._descend(rows, entropy, near))
         kl = float(torch.stack(divergences).mean())
         self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
         return kl
@@ -227,7 +272,7 @@ class DevicePpo:
             advantage[t] = last
         return advantage
 
-    def _descend(self, rows: tuple[Tensor, ...], entropy: float) -> Tensor:
+    def _descend(self, rows: tuple[Tensor, ...], entropy: float, near: float) -> Tensor:
         x, action, old, advantage, returns = rows
         network, clip = self.network, self.settings.clip
         log_prob, _ = network.log_probability(x, action)
@@ -235,6 +280,8 @@ class DevicePpo:
         gain = torch.minimum(ratio * advantage, ratio.clip(1 - clip, 1 + clip) * advantage)
         miss = ((network.critic(x)[:, 0] - returns) ** 2).mean()
         loss = -gain.mean() + miss - entropy * network.log_std.sum()
+        if near and self._shown is not None:
+            loss = loss + near * self._missed().sum()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         for part in ([*network.actor.parameters(), network.log_std], network.critic.parameters()):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum, check_refusals
-from interverse.core.files.npz import read_npz
+from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec
 from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template

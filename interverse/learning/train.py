@@ -9,23 +9,32 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
 import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.code import claim_run
-from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
-from interverse.core.files.atomic import storage, write_json
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    check_number,
+    check_whole,
+    explain,
+)
+from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import read_json
-from interverse.core.files.lock import alone_in
-from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
+from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena
+from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
+from interverse.sim.warp_device import find_device
 from interverse.worlds import trifinger
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
+_SHOWN_SEED = 1 << 31  # of the first demonstration, beyond the curriculum's starts
 _CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
 
 
@@ -50,6 +59,8 @@ class DeviceTrain:
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
+        shown: share of the starts on paths of the task's scripted baseline, see
+            `interverse.learning.demonstrations`; demonstrations: its episodes, solved or not.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -70,6 +81,8 @@ class DeviceTrain:
     brief: float = 0.75
     placed: float = 0.0
     plain: float = 0.1
+    shown: float = 0.0
+    demonstrations: int = 256
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -78,11 +91,9 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
-        for name in ("brief", "placed", "plain"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="a share from 0 to 1")
-                )
+        check_whole(self.demonstrations, "demonstrations", 10_000)
+        for name in ("brief", "placed", "plain", "shown"):
+            check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
         if "space" in self.options:
@@ -107,24 +118,24 @@ def train_on_device(
     config: DeviceTrain,
     *,
     starts: Starts | None = None,
+    shown: Demonstrations | None = None,
     report: Callable[[dict[str, Any]], None] | None = None,
 ) -> Path:
     """Trains and returns the folder of the exported policy.
 
     Args:
         config: the run.
-        starts: episode starts drawn before; None draws them here.
+        starts: episode starts of the curriculum drawn before; None draws them here.
+        shown: demonstrations made before; None makes them here if the run needs them.
         report: told of the progress, as a row of the learning curve.
     """
-    if starts is None:
-        starts = curriculum_starts(
-            config.task,
-            paper_curriculum(config.curriculum),
-            1 if config.curriculum == 0 else config.starts,
-            seed=config.seed << 32,
-            options=config.options,
-            shares=StartShares(placed=config.placed, plain=config.plain),
-        )
+    if config.device.startswith("cuda"):
+        find_device(config.device)  # drawing starts takes a while
+    if shown is None and (config.shown or config.settings.imitation):
+        shown = demonstrations_of(config)
+    starts = starts or drawn_starts(config)
+    if shown is not None and config.shown:
+        starts = mixed(starts, shown.starts, config)
     short = round(config.brief * _GROUPS)
     arena = make_arena(
         config.task,
@@ -136,18 +147,64 @@ def train_on_device(
     )
     try:
         with alone_in(config.out), storage(config.out):
-            return learn(config, DevicePpo(arena, config.settings, seed=config.seed), report)
+            learner = DevicePpo(arena, config.settings, seed=config.seed)
+            return learn(config, learner, report, shown)
     finally:
         arena.close()
 
 
+def drawn_starts(config: DeviceTrain) -> Starts:
+    """Returns the starts of a run's curriculum."""
+    return curriculum_starts(
+        config.task,
+        paper_curriculum(config.curriculum),
+        1 if config.curriculum == 0 else config.starts,
+        seed=config.seed << 32,
+        options=config.options,
+        shares=StartShares(placed=config.placed, plain=config.plain),
+    )
+
+
+def demonstrations_of(config: DeviceTrain) -> Demonstrations:
+    """Returns the demonstrations of a run, which begin where none of its own starts does."""
+    return demonstrate(
+        config.task,
+        paper_curriculum(config.curriculum),
+        config.demonstrations,
+        seed=(config.seed << 32) + _SHOWN_SEED,
+        options=config.options,
+        plain=config.plain,
+    )
+
+
+def mixed(starts: Starts, shown: Starts, config: DeviceTrain) -> Starts:
+    """Returns as many starts as the run has, a share of them shown, in no order."""
+    draw = np.random.default_rng(config.seed).choice
+    count = round(config.shown * config.starts)
+    parts = [
+        Starts({name: rows[picked] for name, rows in part.rows.items()})
+        for part, picked in (
+            (starts, draw(len(starts), config.starts - count)),
+            (shown, draw(len(shown), count)),
+        )
+    ]
+    whole = merge(parts, config.task, config.options).rows
+    order = np.random.default_rng(config.seed).permutation(config.starts)
+    return Starts({name: rows[order] for name, rows in whole.items()})
+
+
 def learn(
-    config: DeviceTrain, learner: DevicePpo, report: Callable[[dict[str, Any]], None] | None
+    config: DeviceTrain,
+    learner: DevicePpo,
+    report: Callable[[dict[str, Any]], None] | None,
+    shown: Demonstrations | None = None,
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
     record = run_record(config, learner.arena)
     claim_run(config.out, record, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
+    if shown is not None and config.settings.imitation:
+        learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))
     rounds = 0
 
     writer = _tensorboard(config.out, learner.steps)

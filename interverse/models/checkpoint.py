@@ -19,7 +19,7 @@ from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import read_json_object
-from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 
 RECORD = "progress.json"
 

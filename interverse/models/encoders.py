@@ -12,7 +12,7 @@ from typing import Literal, final
 
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.models.cell_maps import cell_maps, suits
 from interverse.models.cells import CellConv2d, CellConvTranspose2d
 from interverse.models.deconvolution import PatchDecoder, full_precision
@@ -46,8 +46,7 @@ class Vision:
     """Batch norm before the activation (the reference code) or after it (the paper's table)."""
 
     def __post_init__(self) -> None:
-        if self.size not in MAP_EDGE:
-            raise UnknownNameError(unknown("encoder size", self.size, MAP_EDGE))
+        check_name("encoder size", self.size, MAP_EDGE)
         for name in ("objects", "embedding", "hidden", "channels", "decoder_width"):
             if getattr(self, name) < 1:
                 raise InvalidValueError(

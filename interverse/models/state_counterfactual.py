@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.rng import generator
 from interverse.envs import make_vec
 from interverse.models.ranking import ranks_among
@@ -90,8 +90,7 @@ def state_trials(
     """
     env = make_vec(id, worlds, **options)
     for name in (altered, *tracked):
-        if name not in env.variables:
-            raise UnknownNameError(unknown("variable", name, env.variables))
+        check_name("variable", name, env.variables)
     names = list(dict.fromkeys([*tracked, altered]))
     rng = generator(seed=seed, name="state-counterfactuals")
     space = env.single_action_space

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 
 @final
@@ -79,6 +79,5 @@ MODELS: dict[str, ModelEntry] = {
 
 def entry(name: str) -> ModelEntry:
     """Returns a model's row."""
-    if name not in MODELS:
-        raise UnknownNameError(unknown("model", name, MODELS))
+    check_name("model", name, MODELS)
     return MODELS[name]

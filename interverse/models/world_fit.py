@@ -12,7 +12,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.models import checkpoint
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed, FeedSettings, feed
@@ -46,8 +46,7 @@ class Fitted:
     def model(self, stage: str | None = None, *, device: str = "cpu") -> WorldModel:
         """Returns the model of a stage (the last one by default), ready for evaluation."""
         stage = list(self.weights)[-1] if stage is None else stage
-        if stage not in self.weights:
-            raise UnknownNameError(unknown("stage", stage, self.weights))
+        check_name("stage", stage, self.weights)
         model = WorldModel(self.config)
         model.load_state_dict(dict(self.weights[stage]))
         return model.to(device).eval()
@@ -193,7 +192,7 @@ def _own_listeners(
 
         yield stack.enter_context(bar(epochs=how.epochs, stages=[s.name for s in stages]))
     if how.tensorboard and how.out is not None:
-        from interverse.models.curves import curves
+        from interverse.models.progress import curves
 
         yield stack.enter_context(curves(Path(how.out) / "tensorboard", seeds))
 

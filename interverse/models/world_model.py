@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.models.deconvolution import full_precision
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size, Vision
 from interverse.models.gnn import ActionInput
@@ -88,10 +88,8 @@ class WorldModelConfig:
 
     def __post_init__(self) -> None:
         entry(self.model)  # raises for an unknown one
-        if self.loss not in LOSSES:
-            raise UnknownNameError(unknown("loss", self.loss, LOSSES))
-        if self.encoder not in MAP_EDGE:
-            raise UnknownNameError(unknown("encoder size", self.encoder, MAP_EDGE))
+        check_name("loss", self.loss, LOSSES)
+        check_name("encoder size", self.encoder, MAP_EDGE)
         for name in ("objects", "actions_per_object", "embedding", "width", "num_graphs"):
             if getattr(self, name) < 1:
                 raise InvalidValueError(
@@ -118,8 +116,7 @@ class WorldModelConfig:
     @classmethod
     def named(cls, setting: str, **choices: Any) -> WorldModelConfig:
         """Returns a named setting (reference, readme, paper) with some fields chosen."""
-        if setting not in SETTINGS:
-            raise UnknownNameError(unknown("setting", setting, SETTINGS))
+        check_name("setting", setting, SETTINGS)
         return cls(**{**SETTINGS[setting], **choices})
 
     @property

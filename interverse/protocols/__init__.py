@@ -49,6 +49,6 @@ PROTOCOLS = Registry(
         "trifinger/stacked_blocks-v1": Entry("interverse.protocols.manipulation:STACKED"),
         "trifinger/stacking2-v1": Entry("interverse.protocols.manipulation:STACKING"),
         "trifinger/towers-v1": Entry("interverse.protocols.manipulation:TOWERS"),
-        "tutorial/slider-v1": Entry("interverse.protocols.tutorial:SLIDER"),
+        "tutorial/slider-v1": Entry("interverse.protocols.gridworlds:SLIDER"),
     },
 )

@@ -20,9 +20,9 @@ from interverse.core.code import code_identity
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
-    UnknownNameError,
+    check_name,
+    check_whole,
     explain,
-    unknown,
 )
 from interverse.core.files.atomic import remove_stale, write_json
 from interverse.core.rng import check_seed
@@ -155,12 +155,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
 def _check_counts(*, protocols: int, **counts: int) -> None:
     """Raises unless the numbers are whole, from 1, and an evaluation that can end."""
     for name, count in counts.items():
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_EPISODES:
-            raise InvalidValueError(
-                explain(
-                    f"{name} is {count!r}", allowed=f"a whole number from 1 to {MOST_EPISODES:,}"
-                )
-            )
+        check_whole(count, name, MOST_EPISODES)
     total = counts["episodes"] * counts["seeds"] * protocols
     if total > MOST_EPISODES:
         raise InvalidValueError(
@@ -226,8 +221,7 @@ def _check_world(
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
     for name in metric.values:
-        if name not in variables:
-            raise UnknownNameError(unknown(f"variable of metric {metric.name}", name, variables))
+        check_name(f"variable of metric {metric.name}", name, variables)
 
 
 def _distinct(given: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,6 +15,9 @@ them, and stand apart: "all" leaves them out, "legacy" means them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from interverse.protocols.protocol import Protocol
 
 _BLOCK = "block_*/cylindrical_position"
@@ -50,41 +53,18 @@ _LADDER = (
     Protocol(name="P11", everything="B"),
 )
 
-SINGLE_BLOCK = (
-    *_LADDER,
-    Protocol(
-        name="P4_legacy", variables={_BLOCK: "A"}, ranges=_FLOATS, legacy=True, note=_FLOATING
-    ),
-    Protocol(name="P5_legacy", variables={_GOAL: "A"}, ranges=_FLOATS, legacy=True, note=_FLOATING),
-    Protocol(
-        name="P6_legacy",
-        variables={_BLOCK: "B", _GOAL: "B"},
-        ranges=_FLOATS,
-        legacy=True,
-        note=_FLOATING,
-    ),
-    Protocol(
-        name="P7_legacy",
-        variables={_BLOCK: "A", _GOAL: "A", _MASS: "A"},
-        ranges=_FLOATS,
-        legacy=True,
-        note=_FLOATING,
-    ),
-    Protocol(
-        name="P8_legacy",
-        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B"},
-        ranges=_FLOATS,
-        legacy=True,
-        note=_FLOATING,
-    ),
-    Protocol(
-        name="P9_legacy",
-        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B", _FLOOR: "B"},
-        ranges=_FLOATS,
-        legacy=True,
-        note=_FLOATING,
-    ),
-)
+
+def _legacy(protocol: Protocol, note: str, **more: Any) -> Protocol:
+    """Returns a protocol as the original runs it."""
+    return replace(protocol, name=f"{protocol.name}_legacy", legacy=True, note=note, **more)
+
+
+def _sinking(protocol: Protocol) -> Protocol:
+    ranges = _SINKS_A if "A" in protocol.variables.values() else _SINKS_B
+    return _legacy(protocol, _SINKING, ranges=ranges)
+
+
+SINGLE_BLOCK = (*_LADDER, *(_legacy(p, _FLOATING, ranges=_FLOATS) for p in _LADDER[4:10]))
 
 PICKING = (
     *_LADDER,
@@ -95,41 +75,10 @@ PICKING = (
         legacy=True,
         note="as the original runs: the block's centre stays where it was",
     ),
-    Protocol(
-        name="P4_legacy", variables={_BLOCK: "A"}, ranges=_SINKS_A, legacy=True, note=_SINKING
-    ),
-    Protocol(name="P5_legacy", variables={_GOAL: "A"}, ranges=_SINKS_A, legacy=True, note=_SINKING),
-    Protocol(
-        name="P6_legacy",
-        variables={_BLOCK: "B", _GOAL: "B"},
-        ranges=_SINKS_B,
-        legacy=True,
-        note=_SINKING,
-    ),
-    Protocol(
-        name="P7_legacy",
-        variables={_BLOCK: "A", _GOAL: "A", _MASS: "A"},
-        ranges=_SINKS_A,
-        legacy=True,
-        note=_SINKING,
-    ),
-    Protocol(
-        name="P8_legacy",
-        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B"},
-        ranges=_SINKS_B,
-        legacy=True,
-        note=_SINKING,
-    ),
-    Protocol(
-        name="P9_legacy",
-        variables={_BLOCK: "B", _GOAL: "B", _MASS: "B", _FLOOR: "B"},
-        ranges=_SINKS_B,
-        legacy=True,
-        note=_SINKING,
-    ),
+    *map(_sinking, _LADDER[4:10]),
 )
 
-STACKING = (
+_STACKING = (
     Protocol(name="P0", note="nothing changes"),
     Protocol(name="P1", variables={_MASS: "A"}),
     Protocol(name="P2", variables={_MASS: "B"}),
@@ -145,35 +94,18 @@ STACKING = (
     ),
     Protocol(name="P10", everything="A"),
     Protocol(name="P11", everything="B"),
-    Protocol(
-        name="P6_legacy",
-        variables={_BLOCK: "B", _TOWER: "B"},
-        options=_LOOSE,
-        legacy=True,
-        note=_UNCHECKED,
-    ),
-    Protocol(
-        name="P7_legacy",
-        variables={_BLOCK: "A", _TOWER: "A", _MASS: "A"},
-        options=_LOOSE,
-        legacy=True,
-        note=_UNCHECKED,
-    ),
-    Protocol(
-        name="P8_legacy",
-        variables={_BLOCK: "B", _TOWER: "B", _MASS: "B"},
-        options=_LOOSE,
-        legacy=True,
-        note=_UNCHECKED,
-    ),
+)
+
+STACKING = (
+    *_STACKING,
+    *(_legacy(p, _UNCHECKED, options=_LOOSE) for p in _STACKING[5:8]),
     Protocol(
         name="P9_legacy",
         variables={_BLOCK: "B", _MASS: "B", _FLOOR: "B"},
         legacy=True,
         note="as the original runs: the goal stays fixed",
     ),
-    Protocol(name="P10_legacy", everything="A", options=_LOOSE, legacy=True, note=_UNCHECKED),
-    Protocol(name="P11_legacy", everything="B", options=_LOOSE, legacy=True, note=_UNCHECKED),
+    *(_legacy(p, _UNCHECKED, options=_LOOSE) for p in _STACKING[9:]),
 )
 
 REACHING = (

@@ -11,7 +11,13 @@ from typing import Any, final
 import numpy as np
 
 from interverse.core.code import code_identity
-from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
+from interverse.core.errors import (
+    FileFormatError,
+    InterverseError,
+    InvalidValueError,
+    check_whole,
+    explain,
+)
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.protocols import record
@@ -158,8 +164,7 @@ def _sample(results: Results, episodes: int | None, seed: int) -> list[dict[str,
     rows = results.data.to_pylist()
     if episodes is None or episodes >= len(rows):
         return rows
-    if episodes < 1:
-        raise InvalidValueError(explain(f"episodes is {episodes}", allowed="1 or more"))
+    check_whole(episodes, "episodes", 10**9)
     chosen = generator(seed=seed, name="verify").choice(len(rows), episodes, replace=False)
     return [rows[i] for i in sorted(chosen.tolist())]
 

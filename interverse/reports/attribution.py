@@ -23,6 +23,7 @@ from interverse.actors.uniform import Regional
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
+    check_name,
     check_whole,
     explain,
     unknown,
@@ -75,8 +76,7 @@ class Attribution:
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together."""
         for name in names:
-            if name not in self.factors:
-                raise UnknownNameError(unknown("factor", name, self.factors))
+            check_name("factor", name, self.factors)
         key = tuple(name for name in self.factors if name in names)
         if key not in self.scores:
             raise InvalidValueError(

@@ -14,8 +14,7 @@ from typing import Any, final
 from interverse.core.errors import InterverseError
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.record import protocol_from
-from interverse.protocols.unit import Unit
-from interverse.protocols.watch import Watched, watch
+from interverse.protocols.unit import Unit, Watched, watch
 from interverse.results import Highlight, Results, highlights
 from interverse.rollouts.policy import NAMES, PolicyLike
 

@@ -15,13 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from interverse._version import __version__
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    missing_extra,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
 from interverse.core.files.atomic import write_text
 from interverse.reports import PLOTS
 from interverse.reports.episodes import film
@@ -118,8 +112,7 @@ def _one_table(results: Results | Mapping[str, Results]) -> Results:
 def _metric(results: Results, metric: str | None) -> str:
     if metric is None:
         return next(iter(results.metrics), "last_fractional_success")
-    if metric not in results.metrics:
-        raise UnknownNameError(unknown("metric", metric, results.metrics))
+    check_name("metric", metric, results.metrics)
     return metric
 
 

@@ -6,10 +6,10 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 
 from interverse._version import __version__
+from interverse.core.code import installed
 
 PACKAGES = (
     "dm_control",
@@ -30,13 +30,8 @@ def versions() -> Mapping[str, str]:
 
     Reads what is installed and imports none of it.
     """
-    found = {"interverse": __version__, "python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue  # an extra that is not installed made nothing
-    return found
+    found = installed(*PACKAGES)  # an extra that is not installed made nothing
+    return {"interverse": __version__, "python": platform.python_version(), **found}
 
 
 def command() -> str:

@@ -22,13 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    missing_extra,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
 from interverse.results import parquet, tables
 from interverse.results.labels import split_step
 from interverse.results.schema import SCORES, checked, is_score
@@ -187,23 +181,20 @@ class Results:
 
     def column(self, name: str) -> NDArray[Any]:
         """Returns one column as an array; nulls become NaN or None."""
-        if name not in self.data.column_names:
-            raise UnknownNameError(unknown("column", name, self.data.column_names))
+        check_name("column", name, self.data.column_names)
         return self.data[name].to_numpy(zero_copy_only=False)
 
     def scores(self, metric: str) -> NDArray[np.float64]:
         """Returns (row,) one metric's scores; NaN where refused or missing."""
         names = [n.removeprefix("score:") for n in self.data.column_names if is_score(n)]
-        if metric not in names:
-            raise UnknownNameError(unknown("metric", metric, names))
+        check_name("metric", metric, names)
         column = metric if metric in SCORES else f"score:{metric}"
         return np.where(self.refused, np.nan, self.column(column).astype(np.float64))
 
     def values(self, variable: str) -> NDArray[np.float64]:
         """Returns (row, component) the values a variable was set to; NaN where it was not."""
         names = [n.removeprefix("value:") for n in self.data.column_names if n.startswith("value:")]
-        if variable not in names:
-            raise UnknownNameError(unknown("variable", variable, names))
+        check_name("variable", variable, names)
         given = self.data[f"value:{variable}"].to_pylist()
         rows = [v if isinstance(v, list) else [v] for v in given]
         width = max((len(row) for row in rows), default=1)

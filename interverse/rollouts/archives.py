@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.json_text import parse_json
-from interverse.core.files.npz import read_npz
-from interverse.core.files.zip_archive import open_zip
+from interverse.core.files.zip_archive import open_zip, read_npz
 from interverse.rollouts.policy_card import check_seen, printed_numbers
 
 _CARD, _SECOND, _THIRD = "data", "parameter_list", "policy.pth"

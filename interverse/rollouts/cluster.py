@@ -14,11 +14,10 @@ import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
-from importlib import metadata
 from typing import Any, final
 
 from interverse._version import __version__
+from interverse.core.code import installed
 from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
 from interverse.rollouts.pool import LostError
 
@@ -61,8 +60,9 @@ class RayPool:
         self.at_once = workers
         self._function = function
         self._running: set[Any] = set()
-        self._old_handler = _sigterm()
+        self._old_handler, environment = _sigterm(), set(os.environ)
         self._own = _connect(cluster, workers)
+        self._added = set(os.environ) - environment  # PYTHONBREAKPOINT among them
         try:
             self._shared = ray.put(shared)
         except TypeError as error:
@@ -114,6 +114,8 @@ class RayPool:
                 ray.cancel(ticket, force=True)
         if self._own:
             ray.shutdown()
+            for name in self._added:
+                os.environ.pop(name, None)
             if self._old_handler is not None:
                 signal.signal(signal.SIGTERM, self._old_handler)
 
@@ -206,14 +208,9 @@ def _call(function: Callable[..., Any], unit: Any, shared: Any, expected: Mappin
     return function(unit, shared)
 
 
-@cache
 def versions() -> Mapping[str, str]:
     """Returns name -> version, here, of what can change a number."""
-    found = {"interverse": __version__}
-    for name in _MATTER:
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+    return {"interverse": __version__, **installed(*_MATTER)}
 
 
 def check_versions(expected: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Counterfactuals: the same noise and the same actions in a world that was changed."""
+"""Counterfactuals and replays: the same noise and actions, in a world changed or not."""
 
 from __future__ import annotations
 
@@ -112,3 +112,41 @@ def _without(item: AppliedDo, change: Intervention, at: int) -> AppliedDo:
         return item
     kept = {name: v for name, v in item.values.items() if name not in change.variables}
     return AppliedDo(item.step, kept, item.at_reset)
+
+
+def replay(episode: Episode) -> Episode:
+    """Returns the episode played again from its record, or raises if it comes out otherwise.
+
+    Seed, options, interventions and actions are taken from the record; observations, rewards and
+    all variables are worked out anew.
+
+    >>> from interverse.rollouts import rollout
+    >>> fact = rollout("chemistry/chain-v1", "random", seed=0, max_steps=3)
+    >>> replay(fact).fingerprint == fact.fingerprint
+    True
+    """
+    again = counterfactual(episode, {})
+    differing = differences(episode, again)
+    if differing:
+        raise InvalidValueError(
+            explain(
+                f"the replay differs from the record in {', '.join(differing[:5])}",
+                fix=f"Replay it with the version that recorded it, {episode.version}, "
+                "on the same kind of machine",
+            )
+        )
+    return again
+
+
+def differences(one: Episode, other: Episode) -> list[str]:
+    """Returns the names of the arrays in which two episodes differ in any bit."""
+    mine, theirs = one.arrays(), other.arrays()
+    names = sorted(mine.keys() | theirs.keys())
+    return [
+        name
+        for name in names
+        if name not in mine
+        or name not in theirs
+        or mine[name].shape != theirs[name].shape
+        or mine[name].tobytes() != theirs[name].tobytes()
+    ]

@@ -29,7 +29,7 @@ from interverse.rollouts.policy_card import (
 try:
     import torch
 
-    from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+    from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 

@@ -24,7 +24,7 @@ try:
     import torch
     from torch.nn import functional
 
-    from interverse.core.files.safetensors_file import read_safetensors, write_safetensors
+    from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 

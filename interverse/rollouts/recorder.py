@@ -12,7 +12,7 @@ from typing import Any, final
 import gymnasium as gym
 import h5py
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, check_whole, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.runner import Recorder, world_env
@@ -39,8 +39,7 @@ class EpisodeWriter:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, every: int = 100) -> None:
-        if not isinstance(every, int) or every < 1:
-            raise InvalidValueError(explain(f"every is {every!r}", allowed="a whole number from 1"))
+        check_whole(every, "every", 10**9)
         self.folder, self.every = Path(folder), every
         self.folder.mkdir(parents=True, exist_ok=True)
         self._next = len(EpisodeFolder(self.folder))

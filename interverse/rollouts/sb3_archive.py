@@ -14,14 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import missing_extra
-from interverse.core.files.torch_file import read_torch
+from interverse.core.files.tensor_files import read_torch
 from interverse.rollouts.exported import Activation, Card, ExportedPolicy
-from interverse.rollouts.policy_card import (
-    check_bounds,
-    check_chain,
-    check_seen,
-    printed_numbers,
-)
+from interverse.rollouts.policy_card import check_bounds, check_chain, check_seen, printed_numbers
 
 try:
     import torch

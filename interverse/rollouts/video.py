@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import (
+    InvalidValueError,
+    check_number,
+    check_whole,
+    explain,
+    missing_extra,
+)
 from interverse.core.files.atomic import atomic
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import Episode
@@ -69,8 +75,7 @@ def record_episode(
         fps: pictures a second.
         every: actions between two pictures.
     """
-    if not isinstance(every, int) or every < 1:
-        raise InvalidValueError(explain(f"every is {every!r}", allowed="a whole number from 1"))
+    check_whole(every, "every", 10**9)
     return write_video(episode_frames(episode, every=every), path, fps=fps)
 
 
@@ -106,8 +111,7 @@ def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: f
     target = Path(path)
     if target.suffix.lower() != ".mp4":
         raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
-    if not fps > 0:
-        raise InvalidValueError(explain(f"fps is {fps}", allowed="a number above 0"))
+    check_number(fps, "fps", above=True)
     with atomic(target) as partial:
         _encode(frames, partial, fps)
     return target

@@ -33,7 +33,9 @@ from interverse.rollouts.evidence import (
 )
 from interverse.scm.graph import CausalGraph, Edge
 from interverse.worlds import WORLDS
+from interverse.worlds.world import World
 
+_PICTURE = (120, 160)  # rows and columns that show whether anything moved
 LEAST = 1e-7  # a number that moves by less may be a solver's rounding, not an effect
 
 
@@ -62,6 +64,8 @@ class WitnessBench:
         self.world = self.driver.world
         # Pictures cost the most: steps and interventions go without, `look` takes what it needs.
         self.observe, self.world.observe = self.world.observe, dict  # type: ignore[method-assign]
+        if self.world.render_size == World.render_size:
+            self.world.render_size = _PICTURE  # type: ignore[misc]
         self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)

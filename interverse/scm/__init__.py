@@ -12,16 +12,7 @@ from interverse.scm.intervention import (
     intervention_from_json,
 )
 from interverse.scm.model import SCM, Mechanism
-from interverse.scm.space import (
-    Angle,
-    Box,
-    Choice,
-    Integers,
-    Space,
-    UnitQuaternion,
-    boolean,
-    hull,
-)
+from interverse.scm.space import Angle, Box, Choice, Integers, Space, UnitQuaternion, boolean, hull
 from interverse.scm.variable import Binding, Variable, lookup, refuse_bindings, table, with_defaults
 
 __all__ = [

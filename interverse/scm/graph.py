@@ -100,18 +100,18 @@ class CausalGraph(nx.DiGraph):
 
     def _reached(self, starts: Iterable[str], *, at_once: bool = False) -> set[str]:
         """Returns the ends of all paths from some nodes; `at_once`: within this time slice."""
-        found: set[str] = set()
+        left_out = {node for node in self if node.endswith(NEXT)} if at_once else set()
+        found = set(left_out)
         waiting = list(starts)
         while waiting:
-            for child in self.successors(waiting.pop()):
-                if child not in found and not (at_once and child.endswith(NEXT)):
-                    found.add(child)
-                    waiting.append(child)
-        return found
+            fresh = self._adj[waiting.pop()].keys() - found
+            found |= fresh
+            waiting += fresh
+        return found - left_out
 
     def twins(self, name: str) -> set[str]:
         """Returns the other descriptions of the thing that this variable describes."""
-        return {a for a, _, edge in self.in_edges(name, data=True) if edge.get("constraint")}
+        return {a for a, edge in self._pred[name].items() if edge.get("constraint")}
 
     def equals(self, name: str) -> set[str]:
         """Returns the twins that always have the same value: one quality of two things."""

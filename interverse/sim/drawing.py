@@ -1,4 +1,4 @@
-"""Pictures of a world that another library steps, drawn as fast as the software renderer can.
+"""Pictures of a model, drawn as fast as the software renderer can.
 
 Each `Drawing` holds the textures of one model, in the GL context of one of the threads that draw
 (`sim/threads.py`). That costs tens of milliseconds to set up, so the latest closed drawings are
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from interverse.sim.threads import DrawingThread, drawing_thread
 
 Kind = Literal["rgb", "depth", "segmentation"]
-_MOST_GEOMS = 500
+_SPARE_GEOMS = 64  # for what MuJoCo itself adds to a scene
 _KEPT = 8  # closed drawings kept in all: each holds tens of megabytes of textures and buffers
 _SKYBOX = int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)
 _FLAT = int(mujoco.mjtTexture.mjTEXTURE_2D)
@@ -87,7 +87,7 @@ class Drawing:
         self.loaded: dict[int, Hashable] = {}  # texture -> what the caller last put in it
         self.key, self._thread = owner
         self._context = self._thread.run(_mjr_context, model, size, quality)
-        self._scene = mujoco.MjvScene(model, _MOST_GEOMS)
+        self._scene = mujoco.MjvScene(model, max(500, model.ngeom + _SPARE_GEOMS))
         self._options = mujoco.MjvOption()
         self._view = mujoco.MjvCamera()
         self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED
@@ -126,8 +126,8 @@ class Drawing:
         )
         pixels = self._thread.run(self._draw, kind == "depth")[::-1]
         if kind == "depth":
-            return _metres(pixels, model)
-        return pixels if kind == "rgb" else self._geoms(pixels)
+            return metres(pixels, model)
+        return pixels if kind == "rgb" else geoms_seen(pixels, self._scene)
 
     def _draw(self, depth: bool) -> NDArray[Any]:
         """Returns the drawn scene, or its raw depth, bottom row first."""
@@ -141,16 +141,6 @@ class Drawing:
             pixels = np.empty((*self.size, 3), dtype=np.uint8)
             mujoco.mjr_readPixels(pixels, None, self._viewport, self._context)
         return pixels
-
-    def _geoms(self, pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """Returns the geom that each colour-coded pixel shows."""
-        wide = pixels.astype(np.int64)
-        codes = wide[..., 0] + wide[..., 1] * 2**8 + wide[..., 2] * 2**16
-        names = np.full(self._scene.ngeom + 1, -1, dtype=np.int32)
-        for shape in self._scene.geoms[: self._scene.ngeom]:
-            if shape.segid >= 0 and shape.objtype == _GEOM:
-                names[shape.segid + 1] = shape.objid
-        return names[np.minimum(codes, self._scene.ngeom)]
 
     def close(self) -> None:
         """Gives it back, to be lent again; what is not kept is freed with the last use of it."""
@@ -171,7 +161,18 @@ def _mjr_context(model: Any, size: tuple[int, int], quality: Quality) -> Any:
     return context
 
 
-def _metres(depth: NDArray[np.float32], model: Any) -> NDArray[np.float32]:
+def geoms_seen(pixels: NDArray[np.uint8], scene: mujoco.MjvScene) -> NDArray[np.int32]:
+    """Returns the geom that each colour-coded pixel of a scene shows, -1 where there is none."""
+    wide = pixels.astype(np.int64)
+    codes = wide[..., 0] + wide[..., 1] * 2**8 + wide[..., 2] * 2**16
+    names = np.full(scene.ngeom + 1, -1, dtype=np.int32)
+    for shape in scene.geoms[: scene.ngeom]:
+        if shape.segid >= 0 and shape.objtype == _GEOM:
+            names[shape.segid + 1] = shape.objid
+    return names[np.minimum(codes, scene.ngeom)]
+
+
+def metres(depth: NDArray[np.float32], model: Any) -> NDArray[np.float32]:
     """Returns distances along the view for GL's reversed depth: one at the near plane, 0 far."""
     near = model.vis.map.znear * model.stat.extent
     far = model.vis.map.zfar * model.stat.extent

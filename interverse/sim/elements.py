@@ -141,29 +141,29 @@ def find_rule(model: mujoco.MjModel, rule: Solid | ScaledInertia) -> Rule:
     return Rule(body, (("body_mass", body), ("geom_size", geom)), SOLIDS[kind])
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Bodies:
-    """Some bodies: where their state starts if all are free, which mocap bodies if all are."""
+def find_joints(
+    model: mujoco.MjModel, ids: Columns, names: Sequence[str]
+) -> tuple[Columns, Columns]:
+    """Returns the columns of hinges and slides among positions and among velocities."""
+    many = np.isin(model.jnt_type[ids], (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL))
+    if np.any(many):
+        raise InvalidValueError(
+            explain(
+                f"joint {names[int(np.argmax(many))]!r} has several coordinates",
+                allowed="hinges and slides",
+                fix="Read its body with positions, its state with live",
+            )
+        )
+    return model.jnt_qposadr[ids], model.jnt_dofadr[ids]
 
-    ids: Columns
-    qpos: Columns | None
-    qvel: Columns | None
-    mocap: Columns | None
-    centred: bool  # whether centres of mass and frames' origins coincide
 
-
-def find_bodies(model: mujoco.MjModel, ids: Columns) -> Bodies:
-    """Returns where the state of some bodies lives."""
-    qpos = qvel = None
-    joints = model.body_jntadr[ids]
-    if np.all(model.body_jntnum[ids] == 1) and np.all(
-        model.jnt_type[joints] == int(mujoco.mjtJoint.mjJNT_FREE)
-    ):
-        qpos, qvel = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-    mocap = model.body_mocapid[ids]
-    moved = not np.all(mocap >= 0)
-    return Bodies(ids, qpos, qvel, None if moved else mocap, not np.any(model.body_ipos[ids]))
+def compiled(model: Any) -> mujoco.MjModel:
+    """Returns the model of a scene: given as XML, as a specification, or compiled."""
+    if isinstance(model, mujoco.MjModel):
+        return model
+    if isinstance(model, mujoco.MjSpec):
+        return model.compile()
+    return mujoco.MjModel.from_xml_string(model)
 
 
 def template(model: mujoco.MjModel, field: str) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 Every array has a leading world axis. Readers return every world, writers take `worlds`, an index
 array, and one row per index. Arrays come out in the engine's kind (NumPy, Torch) and go in as
-either. Quaternions are x, y, z, w; velocities are in the world frame; units are SI.
+either; units are SI.
 """
 
 from __future__ import annotations
@@ -96,16 +96,35 @@ class Engine(ABC):
     def _put_state(self, binding: Binding, values: Array, worlds: Index) -> None:
         from interverse.sim.elements import find_slot
 
-        if binding not in self._state_columns:
-            self._state_columns[binding] = find_slot(self.model, binding).columns
-        columns = self._state_columns[binding]
+        if binding not in self._found:
+            self._found[binding] = find_slot(self.model, binding).columns
+        columns = self._found[binding]
         held = self.live(binding.field)
         flat = held.reshape(self.num_worlds, -1)
         flat[worlds[:, None], columns] = self.asarray(values).reshape(len(worlds), -1)
 
     @functools.cached_property
-    def _state_columns(self) -> dict[Binding, NDArray[np.int64]]:
+    def _found(self) -> dict[Any, Any]:
+        """Indices and columns that were looked up before."""
         return {}
+
+    def _named(self, kind: str, names: Names) -> NDArray[np.int64]:
+        """Returns the indices of elements of the model by their names."""
+        from interverse.sim.elements import element_ids
+
+        key = (kind, tuple(names))
+        if key not in self._found:
+            self._found[key] = element_ids(self.model, kind, names)
+        return self._found[key]
+
+    def _joints(self, joints: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns the columns of hinges and slides among positions and among velocities."""
+        from interverse.sim.elements import find_joints
+
+        key = ("columns", tuple(joints))
+        if key not in self._found:
+            self._found[key] = find_joints(self.model, self._named("joint", joints), joints)
+        return self._found[key]
 
     @abstractmethod
     def field(self, binding: Binding) -> Array:
@@ -148,19 +167,6 @@ class Engine(ABC):
         """Returns the places of body frames, (N, bodies, 3)."""
 
     @abstractmethod
-    def orientations(self, bodies: Names) -> Array:
-        """Returns the rotations of body frames, (N, bodies, 4)."""
-
-    @abstractmethod
-    def velocities(
-        self, bodies: Names, at: Literal["frame", "mass"] = "frame"
-    ) -> tuple[Array, Array]:
-        """Returns linear and angular velocities, (N, bodies, 3) each.
-
-        The linear one is that of the body frame's origin, or of the centre of mass.
-        """
-
-    @abstractmethod
     def joint_positions(self, joints: Names) -> Array:
         """Returns positions of hinges and slides, (N, joints)."""
 
@@ -169,36 +175,10 @@ class Engine(ABC):
         """Returns velocities of hinges and slides, (N, joints)."""
 
     @abstractmethod
-    def site_positions(self, sites: Names) -> Array:
-        """Returns the places of sites, (N, sites, 3)."""
-
-    @abstractmethod
     def sensor(self, name: str) -> Array:
         """Returns a sensor's reading at the present state, (N, dim); contacts are sensors too."""
 
     # -------------------------------------------------------------------- writing
-
-    @abstractmethod
-    def set_pose(
-        self,
-        body: str,
-        worlds: Index,
-        *,
-        position: Array | None = None,
-        orientation: Array | None = None,
-    ) -> None:
-        """Moves a free or a mocap body; what is None stays."""
-
-    @abstractmethod
-    def set_velocity(
-        self,
-        body: str,
-        worlds: Index,
-        *,
-        linear: Array | None = None,
-        angular: Array | None = None,
-    ) -> None:
-        """Sets the velocity of a free body; what is None stays."""
 
     @abstractmethod
     def set_joints(
@@ -255,10 +235,6 @@ class Engine(ABC):
     @abstractmethod
     def shapes(self, world: int) -> tuple[Shape, ...]:
         """Returns what can be seen of one world, as solids; needs no GL."""
-
-    @abstractmethod
-    def geom_names(self) -> tuple[str, ...]:
-        """Returns the geoms' names in the order of their segmentation index."""
 
     @abstractmethod
     def close(self) -> None:

@@ -10,25 +10,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NoReturn, final
+from typing import Any, NoReturn, final
 
 import mujoco
 import numpy as np
 from mujoco import batch as mujoco_batch
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, as_rows, batch_ids, cross, giver, inverse, rotate, unit
+from interverse.core.arrays import Array, as_rows, batch_ids, giver
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.elements import (
-    Bodies,
-    Columns,
-    element_id,
-    element_ids,
-    element_names,
-    find_bodies,
-    find_rule,
-)
+from interverse.sim.elements import compiled, element_id, find_rule
 from interverse.sim.engine import Edit, Engine, Index, Names, Picture, Scene, SimulationError, State
 from interverse.sim.fields import Fields
 from interverse.sim.render import Camera
@@ -39,8 +31,6 @@ FloatArray = NDArray[np.float64]
 _VEL, _ACC = int(mujoco.mjtStage.mjSTAGE_VEL), int(mujoco.mjtStage.mjSTAGE_ACC)
 _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
 _PHYSICS, _MODEL = "physics", "model/"  # names in a saved state
-_FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
-_XYZW, _WXYZ = [1, 2, 3, 0], [3, 0, 1, 2]
 _LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
 
 
@@ -51,16 +41,13 @@ class MujocoEngine(Engine):
     def __init__(
         self, scene: Scene, *, num_worlds: int, device: str = "cpu", threads: int = 0
     ) -> None:
-        self.model = _compile(scene.model)
+        self.model = compiled(scene.model)
         self.num_worlds = num_worlds
         self.timestep = float(self.model.opt.timestep)
         self._batch = mujoco_batch.Batch(self.model, num_worlds, threads)
         self._give = giver(device)
         rules = [find_rule(self.model, rule) for rule in scene.inertia]
         self._fields = Fields(self.model, self._batch, rules)
-        self._ids: dict[tuple[str, tuple[str, ...]], Columns] = {}
-        self._known_joints: dict[tuple[str, ...], tuple[Columns, Columns]] = {}
-        self._known_bodies: dict[tuple[str, ...], Bodies] = {}
         self._outputs: dict[str, NDArray[Any]] = {}  # derived fields that somebody reads
         self._stage = _NONE  # up to which they are computed
         self._stale = np.zeros(num_worlds, dtype=bool)  # worlds where they are out of date
@@ -68,7 +55,6 @@ class MujocoEngine(Engine):
         bind = self._batch.bind
         self._qpos, self._qvel, self._ctrl = bind("qpos"), bind("qvel"), bind("ctrl")
         self._forces = bind("xfrc_applied")
-        self._mocap_pos, self._mocap_quat = bind("mocap_pos"), bind("mocap_quat")
         self._camera: Camera | None = None
         self._seen: tuple[Shapes, mujoco.MjModel, mujoco.MjData] | None = None
 
@@ -164,41 +150,7 @@ class MujocoEngine(Engine):
 
     def positions(self, bodies: Names) -> Array:
         """Returns the places of body frames, (N, bodies, 3)."""
-        found = self._bodies(bodies)
-        if found.qpos is not None:
-            return self._give(self._qpos[:, found.qpos[:, None] + np.arange(3)])
-        if found.mocap is not None:
-            return self._give(self._mocap_pos[:, found.mocap])
-        return self._give(self._output("xpos", _VEL)[:, found.ids])
-
-    def orientations(self, bodies: Names) -> Array:
-        """Returns the rotations of body frames, (N, bodies, 4)."""
-        return self._give(self._orientations(bodies))
-
-    def _orientations(self, bodies: Names) -> FloatArray:
-        found = self._bodies(bodies)
-        if found.qpos is not None:
-            return self._qpos[:, found.qpos[:, None] + 3 + np.array(_XYZW)]
-        if found.mocap is not None:
-            return self._mocap_quat[:, found.mocap][..., _XYZW]
-        return self._output("xquat", _VEL)[:, found.ids][..., _XYZW]
-
-    def velocities(
-        self, bodies: Names, at: Literal["frame", "mass"] = "frame"
-    ) -> tuple[Array, Array]:
-        """Returns linear and angular velocities, (N, bodies, 3) each."""
-        found = self._bodies(bodies)
-        ids = found.ids
-        if found.qvel is not None and (at == "frame" or found.centred):
-            start = found.qvel[:, None] + np.arange(3)
-            angular = rotate(self._orientations(bodies), self._qvel[:, start + 3])
-            return self._give(self._qvel[:, start]), self._give(angular)
-        spatial = self._output("cvel", _VEL)[:, ids]
-        centre = self._output("subtree_com", _VEL)[:, self.model.body_rootid[ids]]
-        point = self._output("xpos" if at == "frame" else "xipos", _VEL)[:, ids]
-        angular, linear = spatial[..., :3], spatial[..., 3:]
-        linear = linear + cross(angular, point - centre)
-        return self._give(linear), self._give(np.array(angular))
+        return self._give(self._output("xpos", _VEL)[:, self._named("body", bodies)])
 
     def joint_positions(self, joints: Names) -> Array:
         """Returns positions of hinges and slides, (N, joints)."""
@@ -207,10 +159,6 @@ class MujocoEngine(Engine):
     def joint_velocities(self, joints: Names) -> Array:
         """Returns velocities of hinges and slides, (N, joints)."""
         return self._give(self._qvel[:, self._joints(joints)[1]])
-
-    def site_positions(self, sites: Names) -> Array:
-        """Returns the places of sites, (N, sites, 3)."""
-        return self._give(self._output("site_xpos", _VEL)[:, self._named("site", sites)])
 
     def sensor(self, name: str) -> Array:
         """Returns a sensor's reading at the present state, (N, dim)."""
@@ -231,88 +179,7 @@ class MujocoEngine(Engine):
             self._stale[:] = False
         return self._outputs[field]
 
-    def _named(self, kind: str, names: Names) -> Columns:
-        key = (kind, tuple(names))
-        if key not in self._ids:
-            self._ids[key] = element_ids(self.model, kind, names)
-        return self._ids[key]
-
-    def _bodies(self, bodies: Names) -> Bodies:
-        key = tuple(bodies)
-        if key not in self._known_bodies:
-            self._known_bodies[key] = find_bodies(self.model, self._named("body", key))
-        return self._known_bodies[key]
-
-    def _joints(self, joints: Names) -> tuple[Columns, Columns]:
-        """Returns the columns of hinges and slides among positions and among velocities."""
-        key = tuple(joints)
-        if key not in self._known_joints:
-            ids = self._named("joint", key)
-            many = np.isin(self.model.jnt_type[ids], (_FREE, _BALL))
-            if np.any(many):
-                raise InvalidValueError(
-                    explain(
-                        f"joint {key[int(np.argmax(many))]!r} has several coordinates",
-                        allowed="hinges and slides",
-                        fix="Speak of its body: positions, orientations, velocities, set_pose",
-                    )
-                )
-            self._known_joints[key] = self.model.jnt_qposadr[ids], self.model.jnt_dofadr[ids]
-        return self._known_joints[key]
-
     # -------------------------------------------------------------------- writing
-
-    def set_pose(
-        self,
-        body: str,
-        worlds: Index,
-        *,
-        position: Array | None = None,
-        orientation: Array | None = None,
-    ) -> None:
-        """Moves a free or a mocap body; what is None stays."""
-        found = self._bodies((body,))
-        free, mocap = found.qpos, found.mocap
-        if free is None and mocap is None:
-            raise InvalidValueError(
-                explain(f"body {body!r} cannot be placed", allowed="free and mocap bodies")
-            )
-        if position is not None:
-            rows = as_rows(position, len(worlds), 3, "position")
-            if free is not None:
-                self._qpos[worlds[:, None], free + np.arange(3)] = rows
-            else:
-                self._mocap_pos[worlds, mocap] = rows
-        if orientation is not None:
-            rows = unit(as_rows(orientation, len(worlds), 4, "orientation"))[:, _WXYZ]
-            if free is not None:
-                self._qpos[worlds[:, None], free + 3 + np.arange(4)] = rows
-            else:
-                self._mocap_quat[worlds, mocap] = rows
-        self._out_of_date(worlds, _VEL)
-
-    def set_velocity(
-        self,
-        body: str,
-        worlds: Index,
-        *,
-        linear: Array | None = None,
-        angular: Array | None = None,
-    ) -> None:
-        """Sets the velocity of a free body; what is None stays."""
-        start = self._bodies((body,)).qvel
-        if start is None:
-            raise InvalidValueError(
-                explain(f"the velocity of body {body!r} cannot be set", allowed="free bodies")
-            )
-        if linear is not None:
-            rows = as_rows(linear, len(worlds), 3, "linear velocity")
-            self._qvel[worlds[:, None], start + np.arange(3)] = rows
-        if angular is not None:  # MuJoCo keeps it in the body's frame
-            rows = as_rows(angular, len(worlds), 3, "angular velocity")
-            turn = inverse(self._orientations((body,))[worlds, 0])
-            self._qvel[worlds[:, None], start + 3 + np.arange(3)] = rotate(turn, rows)
-        self._out_of_date(worlds, _VEL)
 
     def set_joints(
         self,
@@ -384,20 +251,8 @@ class MujocoEngine(Engine):
         mujoco.mj_forward(model, data)
         return shapes.read(model, data)
 
-    def geom_names(self) -> tuple[str, ...]:
-        """Returns the geoms' names in the order of their segmentation index."""
-        return element_names(self.model, "geom")
-
     def close(self) -> None:
         """Releases GL contexts."""
         if self._camera is not None:
             self._camera.close()
             self._camera = None
-
-
-def _compile(model: Any) -> mujoco.MjModel:
-    if isinstance(model, mujoco.MjModel):
-        return model
-    if isinstance(model, mujoco.MjSpec):
-        return model.compile()
-    return mujoco.MjModel.from_xml_string(model)

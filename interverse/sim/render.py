@@ -1,73 +1,47 @@
-"""Pictures of one world of a batch: colour, depth, segmentation, drawn off screen.
-
-GL contexts are costly to make, so a `Camera` keeps one per picture size for as long as it lives. A
-context belongs to one thread: all cameras of a process draw in one, and may be used from any.
-"""
+"""Pictures of one world of a batch: colour, depth, segmentation, drawn off screen."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, final
+from typing import Any, final, get_args
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.sim import gl
-from interverse.sim.threads import drawing_thread
-
-_KINDS = ("rgb", "depth", "segmentation")
-_THREAD = -1  # apart from those whose libraries keep a context current
+from interverse.sim.drawing import Drawing, Kind, Quality, open_drawing
+from interverse.sim.elements import element_id
 
 
 @final
 class Camera:
-    """A model and its data, to be filled in with a world, and the contexts that draw them."""
+    """A model and its data, to be filled in with a world, and a drawing for each picture size."""
 
     def __init__(self, model: mujoco.MjModel) -> None:
         gl.backend()
         self.model = copy.copy(model)
         self.data = mujoco.MjData(self.model)
-        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
+        self._drawings: dict[tuple[int, int], Drawing] = {}
 
-    def picture(self, camera: str, size: tuple[int, int], kind: str = "rgb") -> NDArray[Any]:
+    def picture(self, camera: str, size: tuple[int, int], kind: Kind = "rgb") -> NDArray[Any]:
         """Returns what a camera sees now; size is (rows, columns)."""
-        if kind not in _KINDS:
-            raise UnknownNameError(unknown("kind of picture", kind, _KINDS))
-        return drawing_thread(_THREAD).run_apart(self._drawn, camera, size, kind)
-
-    def _drawn(self, camera: str, size: tuple[int, int], kind: str) -> NDArray[Any]:
-        renderer = self._renderer(size)
-        mujoco.mj_forward(self.model, self.data)
-        renderer.disable_depth_rendering()
-        renderer.disable_segmentation_rendering()
-        if kind == "depth":
-            renderer.enable_depth_rendering()
-        elif kind == "segmentation":
-            renderer.enable_segmentation_rendering()
-        renderer.update_scene(self.data, camera=camera)
-        pixels = renderer.render()
-        if kind == "segmentation":
-            seen, what = pixels[..., 0], pixels[..., 1]
-            pixels = np.where(what == int(mujoco.mjtObj.mjOBJ_GEOM), seen, -1).astype(np.int32)
-        return pixels
-
-    def _renderer(self, size: tuple[int, int]) -> mujoco.Renderer:
-        if size not in self._renderers:
-            rows, columns = size
-            if rows < 1 or columns < 1:
+        gl.check_process()
+        check_name("kind of picture", kind, get_args(Kind))
+        if size not in self._drawings:
+            if min(size) < 1:
                 raise InvalidValueError(
-                    explain(f"a picture of {rows} x {columns} pixels", allowed="1 x 1 or more")
+                    explain(f"a picture of {size[0]} x {size[1]} pixels", allowed="1 x 1 or more")
                 )
-            # MuJoCo refuses pictures larger than the model's own off-screen buffer
-            self.model.vis.global_.offheight = max(rows, self.model.vis.global_.offheight)
-            self.model.vis.global_.offwidth = max(columns, self.model.vis.global_.offwidth)
-            self._renderers[size] = mujoco.Renderer(self.model, height=rows, width=columns)
-        return self._renderers[size]
+            own = self.model.vis.quality
+            quality = Quality(own.shadowsize, own.offsamples)
+            self._drawings[size] = open_drawing(self.model, size=size, quality=quality)
+        mujoco.mj_forward(self.model, self.data)
+        seen_by = element_id(self.model, "camera", camera)
+        pixels = self._drawings[size].picture(self.model, self.data, seen_by, kind)
+        return np.ascontiguousarray(pixels)
 
     def close(self) -> None:
-        """Releases the GL contexts."""
-        for renderer in self._renderers.values():
-            renderer.close()
-        self._renderers.clear()
+        """Releases what GL holds."""
+        self._drawings.clear()

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import mujoco
 import numpy as np
-from mujoco.rendering.classic import gl_context
 from numpy.typing import NDArray
 
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.sim import filament, gl
+from interverse.sim.drawing import geoms_seen, metres
+from interverse.sim.threads import drawing_thread
 
 EDITABLE = (
     "body_pos",
@@ -46,6 +41,7 @@ EDITABLE = (
 Part = Literal["rgb", "geoms", "depth"]
 _COLOUR: tuple[Part, ...] = ("rgb",)
 _SPARE_GEOMS = 64  # for what MuJoCo itself adds to a scene
+_THREAD = -1  # of the stages, apart from those of the worlds that draw by themselves
 _SEGMENT = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
 
 
@@ -145,8 +141,7 @@ class DrawingStage:
 
     def _apply(self, edits: Mapping[str, NDArray[Any]], qpos: NDArray[np.float64]) -> None:
         for name in edits:
-            if name not in self._built:
-                raise UnknownNameError(unknown("model field", name, self._built))
+            check_name("model field", name, self._built)
         for name in EDITABLE:
             getattr(self._model, name)[:] = edits.get(name, self._built[name])
         head = self._model.vis.headlight
@@ -194,25 +189,8 @@ class DrawingStage:
         mujoco.mjr_readPixels(pixels, far if depth else None, rect, self._context)
         for flag in _SEGMENT:
             scene.flags[flag] = 0
-        seen = self._decode(pixels[::-1]) if "geoms" in parts else None
-        return seen, self._metres(far[::-1]) if depth else None
-
-    def _decode(self, pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
-        words = pixels.astype(np.int32) @ np.array([1, 1 << 8, 1 << 16], np.int32)
-        what = int(mujoco.mjtObj.mjOBJ_GEOM)
-        table = np.full(self._scene.ngeom + 1, -1, np.int32)
-        for geom in self._scene.geoms[: self._scene.ngeom]:
-            if geom.segid >= 0 and geom.objtype == what:
-                table[geom.segid + 1] = geom.objid
-        return table[words]
-
-    def _metres(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Undoes the projection of OpenGL with MuJoCo's reversed depth (1 near, 0 far)."""
-        near, far = (
-            bound * self._model.stat.extent
-            for bound in (self._model.vis.map.znear, self._model.vis.map.zfar)
-        )
-        return (near * far / (near + raw.astype(np.float64) * (far - near))).astype(np.float32)
+        seen = geoms_seen(pixels[::-1], scene) if "geoms" in parts else None
+        return seen, metres(far[::-1], self._model) if depth else None
 
     def close(self) -> None:
         """Takes the model off the graphics card; the next picture puts it back."""
@@ -223,21 +201,15 @@ class DrawingStage:
 
 @final
 class Studio:
-    """The thread that draws, its GL context, and the stages on the card, the last used kept."""
+    """The stages on the card, the last used kept, and the thread that draws them."""
 
     def __init__(self, capacity: int) -> None:
         self._stages: dict[DrawingStage, None] = {}
         self._capacity = capacity
-        self._thread = ThreadPoolExecutor(1, "interverse-studio", self._start)
-
-    def _start(self) -> None:
-        self._gl = gl_context.GLContext(8, 8)
-        self._gl.make_current()
 
     def run(self, stage: DrawingStage, call: Callable[[], Picture]) -> Picture:
         """Returns what a call gives in the thread that draws, with a stage as the last used."""
-        gl.backend()  # raises here, with its own text, where nothing can draw
-        return self._thread.submit(self._drawn, stage, call).result()
+        return drawing_thread(_THREAD).run(self._drawn, stage, call)
 
     def _drawn(self, stage: DrawingStage, call: Callable[[], Picture]) -> Picture:
         self._stages.pop(stage, None)

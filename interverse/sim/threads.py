@@ -49,20 +49,6 @@ class DrawingThread:
         gl.backend()  # raises here, with its own text, where nothing can draw
         return self._pool.submit(call, *arguments)
 
-    def run_apart(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Returns what a call gives that makes contexts of its own; none of them stays current.
-
-        A context that is current here could not be freed by another thread.
-        """
-
-        def apart() -> T:
-            try:
-                return call(*arguments)
-            finally:
-                self._context.make_current()
-
-        return self.run(apart)
-
     def later(self, call: Callable[[], object]) -> None:
         """Leaves a call to this thread; nobody waits, for the thread itself may be asking."""
         with contextlib.suppress(RuntimeError):  # the interpreter is about to end

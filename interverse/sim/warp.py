@@ -15,23 +15,17 @@ one simulator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, final
+from typing import Any, final
 
 import mujoco
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, cross, inverse, rotate, unit
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.elements import (
-    Bodies,
-    element_ids,
-    element_names,
-    find_bodies,
-    find_rule,
-)
+from interverse.sim.elements import compiled, find_rule
 from interverse.sim.engine import CapacityError, Edit, Engine, Index, Names, Picture, Scene, State
 from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes
@@ -43,7 +37,6 @@ Tensor = torch.Tensor
 
 _CHECK_EVERY = 256  # steps between looks at the overflow flags, which cost a host round trip
 _PHYSICS, _MODEL = "physics", "model/"  # names in a saved state, as the CPU engine has them
-_XYZW, _WXYZ = [1, 2, 3, 0], [3, 0, 1, 2]
 _SIGNATURE = mujoco.mjtState.mjSTATE_INTEGRATION
 # The parts of a saved row, in MuJoCo's order.
 _PARTS = (
@@ -72,7 +65,7 @@ class WarpEngine(Engine):
         self, scene: Scene, *, num_worlds: int, device: str = "cuda", threads: int = 0
     ) -> None:
         self._device = find_device(device)
-        self.model = _compile(scene.model)
+        self.model = compiled(scene.model)
         self.num_worlds = num_worlds
         self.timestep = float(self.model.opt.timestep)
         self._put(scene)
@@ -88,8 +81,6 @@ class WarpEngine(Engine):
         self._overflow = wp_to_torch(self._data.overflow)
         self._overflowed = torch.zeros_like(self._overflow)
         self._start = {name: part[:1].clone() for name, part in self._state.items()}
-        self._ids: dict[tuple[str, tuple[str, ...]], NDArray[np.int64]] = {}
-        self._known_bodies: dict[tuple[str, ...], Bodies] = {}
         self._columns: dict[Any, Tensor] = {}
         self._camera: Camera | None = None
         self._renderers: dict[Any, WarpRenderer] = {}
@@ -267,39 +258,7 @@ class WarpEngine(Engine):
 
     def positions(self, bodies: Names) -> Array:
         """Returns the places of body frames, (N, bodies, 3)."""
-        found = self._bodies(bodies)
-        if found.qpos is not None:
-            return self._state["qpos"][:, self._spread(found.qpos, 0, 3)]
-        if found.mocap is not None:
-            return self._state["mocap_pos"][:, self._column(found.mocap)]
-        return self._output("xpos")[:, self._column(found.ids)]
-
-    def orientations(self, bodies: Names) -> Array:
-        """Returns the rotations of body frames, (N, bodies, 4)."""
-        found = self._bodies(bodies)
-        if found.qpos is not None:
-            turns = self._state["qpos"][:, self._spread(found.qpos, 3, 4)]
-        elif found.mocap is not None:
-            turns = self._state["mocap_quat"][:, self._column(found.mocap)]
-        else:
-            turns = self._output("xquat")[:, self._column(found.ids)]
-        return turns[..., _XYZW]
-
-    def velocities(
-        self, bodies: Names, at: Literal["frame", "mass"] = "frame"
-    ) -> tuple[Array, Array]:
-        """Returns linear and angular velocities, (N, bodies, 3) each."""
-        found = self._bodies(bodies)
-        if found.qvel is not None and (at == "frame" or found.centred):
-            spin = self._state["qvel"][:, self._spread(found.qvel, 3, 3)]
-            linear = self._state["qvel"][:, self._spread(found.qvel, 0, 3)]
-            return linear, rotate(self.orientations(bodies), spin)
-        ids = self._column(found.ids)
-        roots = self._column(self.model.body_rootid[found.ids])
-        spatial, centre = self._output("cvel")[:, ids], self._output("subtree_com")[:, roots]
-        point = self._output("xpos" if at == "frame" else "xipos")[:, ids]
-        angular, linear = spatial[..., :3], spatial[..., 3:]
-        return linear + cross(angular, point - centre), angular.clone()
+        return self._output("xpos")[:, self._column(self._named("body", bodies))]
 
     def joint_positions(self, joints: Names) -> Array:
         """Returns positions of hinges and slides, (N, joints)."""
@@ -308,10 +267,6 @@ class WarpEngine(Engine):
     def joint_velocities(self, joints: Names) -> Array:
         """Returns velocities of hinges and slides, (N, joints)."""
         return self._state["qvel"][:, self._column(self._joints(joints)[1])]
-
-    def site_positions(self, sites: Names) -> Array:
-        """Returns the places of sites, (N, sites, 3)."""
-        return self._output("site_xpos")[:, self._column(self._named("site", sites))]
 
     def sensor(self, name: str) -> Array:
         """Returns a sensor's reading at the present state, (N, dim)."""
@@ -330,93 +285,13 @@ class WarpEngine(Engine):
             self._stale = False
         return wp_to_torch(getattr(self._data, field))
 
-    def _named(self, kind: str, names: Names) -> NDArray[np.int64]:
-        key = (kind, tuple(names))
-        if key not in self._ids:
-            self._ids[key] = element_ids(self.model, kind, names)
-        return self._ids[key]
-
-    def _bodies(self, bodies: Names) -> Bodies:
-        key = tuple(bodies)
-        if key not in self._known_bodies:
-            self._known_bodies[key] = find_bodies(self.model, self._named("body", key))
-        return self._known_bodies[key]
-
-    def _joints(self, joints: Names) -> tuple[Any, Any]:
-        """Returns the columns of hinges and slides among positions and among velocities."""
-        ids = self._named("joint", joints)
-        return find_joints(self.model, ids, joints)
-
     def _column(self, ids: Any) -> Tensor:
         key = tuple(np.asarray(ids).tolist())
         if key not in self._columns:
             self._columns[key] = torch.as_tensor(np.asarray(ids, np.int64), device=self._where)
         return self._columns[key]
 
-    def _spread(self, starts: Any, offset: int, width: int) -> Tensor:
-        """Returns the columns start + offset .. + width of each start, (starts, width)."""
-        key = (tuple(np.asarray(starts).tolist()), offset, width)
-        if key not in self._columns:
-            columns = np.asarray(starts, np.int64)[:, None] + offset + np.arange(width)
-            self._columns[key] = torch.as_tensor(columns, device=self._where)
-        return self._columns[key]
-
     # -------------------------------------------------------------------- writing
-
-    def set_pose(
-        self,
-        body: str,
-        worlds: Index,
-        *,
-        position: Array | None = None,
-        orientation: Array | None = None,
-    ) -> None:
-        """Moves a free or a mocap body; what is None stays."""
-        found, n = self._bodies((body,)), len(worlds)
-        if found.qpos is None and found.mocap is None:
-            raise InvalidValueError(
-                explain(f"body {body!r} cannot be placed", allowed="free and mocap bodies")
-            )
-        rows = self._rows(worlds)
-        if position is not None:
-            place = as_tensor_rows(position, (n, 3), "position", self._where)
-            self._write_pose(found, rows, ("mocap_pos", 0), place)
-        if orientation is not None:
-            turn = as_tensor_rows(orientation, (n, 4), "orientation", self._where)
-            self._write_pose(found, rows, ("mocap_quat", 3), unit(turn)[:, _WXYZ])
-        self._stale = True
-
-    def _write_pose(self, body: Bodies, rows: Any, part: tuple[str, int], values: Tensor) -> None:
-        name, offset = part
-        if body.qpos is not None:
-            start = int(body.qpos[0]) + offset
-            self._state["qpos"][rows, start : start + values.shape[1]] = values
-        elif body.mocap is not None:
-            self._state[name][rows, int(body.mocap[0])] = values
-
-    def set_velocity(
-        self,
-        body: str,
-        worlds: Index,
-        *,
-        linear: Array | None = None,
-        angular: Array | None = None,
-    ) -> None:
-        """Sets the velocity of a free body; what is None stays."""
-        found = self._bodies((body,)).qvel
-        if found is None:
-            raise InvalidValueError(
-                explain(f"the velocity of body {body!r} cannot be set", allowed="free bodies")
-            )
-        start, rows, n = int(found[0]), self._rows(worlds), len(worlds)
-        if linear is not None:
-            given = as_tensor_rows(linear, (n, 3), "linear velocity", self._where)
-            self._state["qvel"][rows, start : start + 3] = given
-        if angular is not None:  # MuJoCo keeps it in the body's frame
-            given = as_tensor_rows(angular, (n, 3), "angular velocity", self._where)
-            turn = inverse(self.orientations((body,))[rows, 0])
-            self._state["qvel"][rows, start + 3 : start + 6] = rotate(turn, given)
-        self._stale = True
 
     def set_joints(
         self,
@@ -507,10 +382,6 @@ class WarpEngine(Engine):
         mujoco.mj_setState(model, data, row, _SIGNATURE)
         mujoco.mj_forward(model, data)
 
-    def geom_names(self) -> tuple[str, ...]:
-        """Returns the geoms' names in the order of their segmentation index."""
-        return element_names(self.model, "geom")
-
     def close(self) -> None:
         """Releases GL contexts and the recorded graph."""
         self._graph = None
@@ -519,32 +390,9 @@ class WarpEngine(Engine):
             self._camera = None
 
 
-def find_joints(model: mujoco.MjModel, ids: NDArray[np.int64], names: Names) -> tuple[Any, Any]:
-    """Returns the columns of hinges and slides among positions and among velocities."""
-    several = (int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL))
-    many = np.isin(model.jnt_type[ids], several)
-    if np.any(many):
-        raise InvalidValueError(
-            explain(
-                f"joint {names[int(np.argmax(many))]!r} has several coordinates",
-                allowed="hinges and slides",
-                fix="Speak of its body: positions, orientations, velocities, set_pose",
-            )
-        )
-    return model.jnt_qposadr[ids], model.jnt_dofadr[ids]
-
-
 def _room(model: mujoco.MjModel, scene: Scene) -> tuple[int, int]:
     """Returns how many contacts and constraint rows a world gets room for."""
     free = int(np.sum(model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)))
     contacts = scene.contacts if scene.contacts is not None else 16 + 16 * free
     constraints = scene.constraints if scene.constraints is not None else 4 * contacts
     return contacts, constraints
-
-
-def _compile(model: Any) -> mujoco.MjModel:
-    if isinstance(model, mujoco.MjModel):
-        return model
-    if isinstance(model, mujoco.MjSpec):
-        return model.compile()
-    return mujoco.MjModel.from_xml_string(model)

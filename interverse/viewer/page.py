@@ -8,11 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from interverse.viewer.cause_panel import CausePanel
-from interverse.viewer.desk import PAD, PLAIN, Desk
+from interverse.viewer.desk import PAD, PLAIN, Desk, Orders
 from interverse.viewer.episode_panel import EpisodePanel
 from interverse.viewer.export import as_json, as_python
 from interverse.viewer.ghost_panel import GhostPanel
-from interverse.viewer.orders import Orders
 from interverse.viewer.scene import ViewerScene
 from interverse.viewer.session import Session
 from interverse.viewer.variable_panel import VariablePanel

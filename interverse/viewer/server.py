@@ -12,8 +12,14 @@ import time
 from contextlib import AbstractContextManager
 from typing import Any, final
 
-from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
-from interverse.viewer.orders import Order, Orders
+from interverse.core.errors import (
+    InterverseError,
+    InvalidValueError,
+    check_whole,
+    explain,
+    missing_extra,
+)
+from interverse.viewer.desk import Order, Orders
 from interverse.viewer.session import Session
 
 try:
@@ -143,8 +149,7 @@ def free_port(host: str) -> int:
 
 def check_port(host: str, port: int) -> None:
     """Raises unless this address can be listened on: viser would quietly take another port."""
-    if not 1 <= port <= 65535:
-        raise InvalidValueError(explain(f"port is {port}", allowed="1 to 65535"))
+    check_whole(port, "port", 65535)
     try:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

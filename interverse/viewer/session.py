@@ -18,9 +18,8 @@ from interverse.core.errors import (
     InterventionError,
     InterverseError,
     InvalidValueError,
-    UnknownNameError,
+    check_name,
     explain,
-    unknown,
 )
 from interverse.core.rng import check_seed
 from interverse.envs import Snapshot, WorldEnv, make
@@ -224,8 +223,7 @@ class Session:
 
     def draw(self, name: str) -> Event:
         """Intervenes as a protocol would in this episode; each further call draws anew."""
-        if name not in self.protocols:
-            raise UnknownNameError(unknown("protocol", name, self.protocols))
+        check_name("protocol", name, self.protocols)
         protocol = self.protocols[name]
         if protocol.options:
             raise InvalidValueError(

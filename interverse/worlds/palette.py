@@ -9,7 +9,7 @@ from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 
 Colors = NDArray[np.float64]  # (entries, 3), rgb in 0..1
 
@@ -76,8 +76,7 @@ def shade(intensities: Array, name: str) -> Array:
     >>> shade(np.array([0.0, 1.0]), "Blues").round(2).tolist()
     [[0.97, 0.98, 1.0], [0.03, 0.19, 0.42]]
     """
-    if name not in SEQUENTIAL:
-        raise UnknownNameError(unknown("sequential colormap", name, SEQUENTIAL))
+    check_name("sequential colormap", name, SEQUENTIAL)
     xp = array_namespace(intensities)
     table = xp.asarray(SEQUENTIAL[name].copy(), device=device(intensities))
     entry = xp.astype(xp.floor(intensities * _ENTRIES), xp.int64)
@@ -143,8 +142,7 @@ def spread_entries(size: int, count: int) -> NDArray[np.int64]:
 def named(name: str) -> Colors:
     """Returns a whole colormap by name, or raises with a suggestion."""
     tables = {**QUALITATIVE, **SWATCHES, **SEQUENTIAL}
-    if name not in tables:
-        raise UnknownNameError(unknown("cmap", name, tables))
+    check_name("cmap", name, tables)
     return tables[name]
 
 

@@ -21,6 +21,7 @@ from interverse.core.arrays import Array
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
+    check_name,
     check_whole,
     explain,
     unknown,
@@ -63,8 +64,7 @@ class WorldOptions:
     """Steps until truncation; None takes the world's own length."""
 
     def __post_init__(self) -> None:
-        if self.space not in SPACE_NAMES:
-            raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
+        check_name("space", self.space, SPACE_NAMES)
         if self.device.partition(":")[0] not in DEVICES:
             raise UnknownNameError(unknown("device", self.device, DEVICES))
         if self.max_steps is not None:
@@ -79,8 +79,7 @@ def parse_options(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     """Returns the options, or raises naming an unknown one and its nearest neighbour."""
     names = {f.name for f in fields(kind)}
     for name in given:
-        if name not in names:
-            raise UnknownNameError(unknown("option", name, names))
+        check_name("option", name, names)
     return kind(**given)
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3")
 
 from interverse.agents.train import Train, train
 from interverse.core.errors import FileFormatError, InvalidValueError
-from interverse.core.files.lock import alone_in
+from interverse.core.files.atomic import alone_in
 
 
 def config(out, **other):

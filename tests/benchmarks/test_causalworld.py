@@ -57,10 +57,12 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
     kept = {"P0": {"last_fractional_success": 0.5, "last_fractional_success_error": 0.1}}
     kept["P0"]["episodes"] = 4
     older = {**runs[0], "task": "trifinger/picking-v1", "scores": {}, "protocols": kept}
-    file.write_text(json.dumps({"runs": [*runs, older]}))
+    other = {**runs[0], "variant": "TD3", "scores": {"P0": [0.0, 0.0]}}
+    file.write_text(json.dumps({"runs": [*runs, other, older]}))
     found = reproduce(CausalWorldSettings(out=tmp_path / "out", stored=(file,)))
     assert [(run["task"], run["curriculum"]) for run in found["runs"]] == [
         ("picking", 1),
+        ("pushing", 1),
         ("pushing", 1),
         ("pushing", 2),
     ]
@@ -69,6 +71,7 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
     assert "| 1 | 0.50 ± 0.20 |" in text
     assert "curriculum 2 seed 0: 2,345,678 steps." in text
     assert "mujoco_warp with convex contacts" in text
+    assert "| 1, TD3 | 0.00 ± 0.00 |" in text
     assert "| pushing | 1, 2 (0.90) | 1, 2 (0.60) |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
     assert not (tmp_path / "out" / "picking_bars.png").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from interverse.cli import VERBS, _load, main
@@ -82,7 +84,7 @@ def test_every_verb_that_writes_a_folder_is_tried_here():
     writing = set()
     for verb, row in VERBS.items():
         try:
-            module = __import__(row[0], fromlist=["x"])
+            module = importlib.import_module(f"interverse.cli.{row[0]}")
         except InterverseError:
             continue  # an extra is not installed
         if "out" in getattr(module, row[1]).__dataclass_fields__:

@@ -172,7 +172,7 @@ def test_other_workers_write_the_same_bytes(tmp_path, monkeypatch, how):
 
 
 def test_one_sweep_at_a_time_is_in_a_folder(tmp_path):
-    from interverse.core.files.lock import alone_in
+    from interverse.core.files.atomic import alone_in
 
     with alone_in(tmp_path / "o"), pytest.raises(InvalidValueError, match="another process"):
         sweep(written(tmp_path), tmp_path / "o")

@@ -119,8 +119,8 @@ def writable(env: Any) -> list[str]:
     return [name for name, v in env.unwrapped.variables.items() if not v.read_only]
 
 
-def chosen(names: list[str], *, most: int = 100) -> list[str]:
-    """Returns all names; of very many, two of each kind (block_0/mass and block_17/mass)."""
+def chosen(names: list[str], *, most: int = 20) -> list[str]:
+    """Returns all names; of many, two of each kind (block_0/mass and block_17/mass)."""
     if len(names) <= most:
         return names
     kinds: dict[str, list[str]] = {}

@@ -205,7 +205,7 @@ def test_edited_equals_rebuilt(worlds, case):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("case", [c for c in CASES if "stacked" in c.id], ids=str)
+@every_world
 def test_edited_equals_rebuilt_for_every_single_variable(worlds, case):
     env = worlds(case)
     assert edited_equals_rebuilt(env, case, writable(env)) > 0
@@ -338,11 +338,11 @@ def test_gymnasium_and_sb3_accept_it(case):
 def test_every_variable_is_a_node_and_every_node_a_variable(worlds, case):
     env = worlds(case)
     env.reset(seed=0)
-    graph = env.unwrapped.graph
+    graph, variables = env.unwrapped.graph, env.unwrapped.variables
     names = {n.removesuffix("'") for n in graph.nodes}
-    assert names == set(env.unwrapped.variables)
+    assert names == set(variables)
     for name, value in env.unwrapped.values.items():
-        variable = env.unwrapped.variables[name]
+        variable = variables[name]
         assert value.shape == variable.shape
         assert value.dtype == variable.dtype
 

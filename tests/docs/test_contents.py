@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import runpy
 import sys
@@ -33,6 +34,15 @@ def test_the_command_line_page_has_a_section_per_verb():
     text = (ROOT / "docs" / "cli.md").read_text()
     shown = set(re.findall(r"^## `interverse (\w+)", text, flags=re.MULTILINE))
     assert shown == set(VERBS), "docs/cli.md: one section per verb"
+
+
+def test_the_glossary_names_what_exists():
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    cells = [line.split("|")[3] for line in text.splitlines() if line.startswith("| **")]
+    names = [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)]
+    assert len(names) > 20
+    for name in names:
+        pkgutil.resolve_name(f"interverse.{name}")  # raises for one that is gone
 
 
 @pytest.mark.parametrize("name", NAMES)

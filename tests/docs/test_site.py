@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import subprocess
 import sys
 
@@ -11,7 +13,13 @@ import pytest
 from interverse.worlds import WORLDS
 from tests.docs.test_pages import ROOT
 
+sys.path.insert(0, str(ROOT / "tools"))
+import site_pages
 
+_MADE = {"gallery.md"} | {f"tutorials/{p.stem}.md" for p in ROOT.glob("docs/tutorials/*.ipynb")}
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_site_builds_in_strict_mode(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
@@ -25,3 +33,27 @@ def test_the_site_builds_in_strict_mode(tmp_path):
     assert len(list((tmp_path / "gallery").glob("*.png"))) >= len(own)
     api = (tmp_path / "api.html").read_text()
     assert all(f"interverse.{name}" in api for name in ("envs.make.make", "scm.Variable"))
+
+
+def test_every_page_of_the_navigation_is_written_or_made():
+    pages = re.findall(r"^ +- .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert len(pages) > 30
+    missing = {p for p in pages if not ((ROOT / "docs" / p).exists() or (ROOT / p).exists())}
+    assert missing <= _MADE
+
+
+def test_the_api_page_names_what_exists():
+    text = (ROOT / "docs" / "api.md").read_text()
+    entries = re.findall(r"^::: (\S+)\n +options: \{members: \[(.*)\]\}", text, re.M)
+    assert len(entries) == text.count(":::") > 5
+    for module, members in entries:
+        assert set(members.split(", ")) <= vars(importlib.import_module(module)).keys(), module
+
+
+def test_the_gallery_shows_each_world_with_its_picture(monkeypatch):
+    few = [name for name in WORLDS if name.startswith(("tutorial/", "chemistry/custom"))]
+    monkeypatch.setattr(site_pages, "WORLDS", few)
+    page, pictures = site_pages.gallery()
+    assert all(f"### {name}" in page for name in few)
+    assert len(pictures) == len(few) > 1
+    assert all(name in page and data.startswith(b"\x89PNG") for name, data in pictures.items())

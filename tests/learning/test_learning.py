@@ -13,7 +13,7 @@ import pytest
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.core.files.safetensors_file import read_safetensors
+from interverse.core.files.tensor_files import read_safetensors
 from interverse.protocols.select import select_protocols
 
 torch = pytest.importorskip("torch")
@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
-from interverse.learning.train import DeviceTrain, train_on_device  # noqa: E402
+from interverse.learning.train import DeviceTrain, demonstrations_of, train_on_device  # noqa: E402
 
 event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
@@ -195,6 +195,40 @@ def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
     assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
+
+
+def test_a_run_begins_with_what_the_baseline_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interverse.learning.ppo._CLONE_STEPS", 500)
+    options = {"skip_frame": 10}  # fewer steps to the end
+    config = DeviceTrain(
+        task="trifinger/pushing-v1",
+        out=tmp_path / "run",
+        device="torch",
+        steps=64,
+        num_worlds=8,
+        starts=8,
+        shown=0.5,
+        demonstrations=3,
+        options=options,
+        settings=PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(32,), imitation=1.0),
+    )
+    shown = demonstrations_of(config)
+    assert len(shown.observations) == len(shown.actions) > 0
+    places = shown.starts.rows["store/block/position"][:, 0]
+    goals = shown.starts.rows["store/goal/position"][:, 0]
+    gaps = np.linalg.norm(places - goals, axis=1)
+    assert gaps.min() < 0.01 < gaps.max(), "starts lie along the way, its end too"
+    policy = ExportedPolicy.load(train_on_device(config, shown=shown))
+    miss = np.abs(policy(shown.observations).clip(-1, 1) - shown.actions).mean()
+    untaught = ExportedPolicy.load(run(tmp_path / "other", 64, options=options))
+    assert miss < 0.5 * np.abs(untaught(shown.observations).clip(-1, 1) - shown.actions).mean()
+
+
+def test_a_baseline_that_solves_nothing_shows_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="solved none of 1 episodes"):
+        run(tmp_path, 8, shown=0.5, demonstrations=1, options={**OPTIONS, "max_steps": 4})
 
 
 def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.record import describe, protocol_from
 from interverse.protocols.select import select_protocols
-from interverse.reports.grid import protocol_grid
+from interverse.reports.plots.bars import protocol_grid
 from interverse.results import tables
 
 SLIDER = "tutorial/slider-v1"

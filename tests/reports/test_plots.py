@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from interverse.core.errors import UnknownNameError
 from interverse.reports import PLOTS
-from interverse.reports.grid import VARIED, protocol_grid
 from interverse.reports.plots import style
+from interverse.reports.plots.bars import VARIED, protocol_grid
 from interverse.results import Results
 from tests.results import synthetic
 

@@ -22,7 +22,7 @@ from tests.data.pairs.factory import Source
 from tests.rollouts import labour
 
 pytestmark = pytest.mark.ray
-SLIDER = {"task": "tutorial/slider-v1", "protocols": "P0-P3", "episodes": 60, "max_steps": 30}
+SLIDER = {"task": "tutorial/slider-v1", "protocols": "P0,P3", "episodes": 60, "max_steps": 10}
 TWO = {"workers": 2, "cluster": "auto"}
 RESULTS = "results.parquet"
 
@@ -76,8 +76,9 @@ iv.evaluate("random", out=sys.argv[1], workers=2, cluster=sys.argv[2], **{settin
 """
 
 
-def test_a_killed_driver_goes_on_where_it_was(cluster, serial, tmp_path, capsys):
-    script = _SCRIPT.format(settings=SLIDER | {"max_steps": 120})
+@pytest.mark.slow
+def test_a_killed_driver_goes_on_where_it_was(cluster, tmp_path, capsys):
+    script = _SCRIPT.format(settings=SLIDER | {"protocols": "P0-P3", "max_steps": 120})
     command = [sys.executable, "-c", script, str(tmp_path / "a"), cluster.address]
     process = subprocess.Popen(command)
     units = tmp_path / "a" / "units"

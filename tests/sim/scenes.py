@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from interverse.scm import Binding
-from interverse.sim import Edit, ScaledInertia, Scene, Solid
+from interverse.sim import Edit, Engine, ScaledInertia, Scene, Solid
 
 LINK = ScaledInertia(body="arm", mass=0.2, inertia=(0.001, 0.002, 0.0025))
 
@@ -114,3 +115,23 @@ BINDINGS = {
 def edit(name: str, rows: object) -> Edit:
     """Returns the edit that gives one value of `Values` in some worlds."""
     return BINDINGS[name], rows
+
+
+def place(engine: Engine, body: str, worlds: Any, position: Any) -> None:
+    """Moves a free or a mocap body."""
+    at = engine.model.body(body)
+    if at.mocapid[0] >= 0:
+        engine.live("mocap_pos")[worlds, int(at.mocapid[0])] = engine.asarray(position)
+    else:
+        start = int(engine.model.jnt_qposadr[at.jntadr[0]])
+        engine.live("qpos")[worlds, start : start + 3] = engine.asarray(position)
+    engine.wrote(worlds)
+
+
+def push(engine: Engine, body: str, worlds: Any, linear: Any, spin: Any = None) -> None:
+    """Gives a free body a velocity; its spin is in the body's own frame."""
+    start = int(engine.model.jnt_dofadr[engine.model.body(body).jntadr[0]])
+    engine.live("qvel")[worlds, start : start + 3] = engine.asarray(linear)
+    if spin is not None:
+        engine.live("qvel")[worlds, start + 3 : start + 6] = engine.asarray(spin)
+    engine.wrote(worlds)

@@ -18,7 +18,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.scm import Binding
 from interverse.sim import Scene, SimulationError, Solid, make_engine
 from interverse.sim.mujoco import MujocoEngine
-from tests.sim.scenes import BINDINGS, Values, build, edit
+from tests.sim.scenes import BINDINGS, Values, build, edit, place, push
 
 FREE = ("box", "ball", "rod", "drum")
 MASSES = st.floats(0.05, 5.0)
@@ -46,7 +46,7 @@ def throw(engine: MujocoEngine) -> None:
     worlds = everyone(engine)
     for k, body in enumerate(FREE):
         spin = np.tile([1.0 + k, -2.0, 0.5], (len(worlds), 1))
-        engine.set_velocity(body, worlds, linear=-spin[:, ::-1] / 2, angular=spin)
+        push(engine, body, worlds, -spin[:, ::-1] / 2, spin)
     engine.set_joints(
         ("shoulder", "wrist"), worlds, velocity=np.tile([2.0, -1.0], (len(worlds), 1))
     )
@@ -98,9 +98,7 @@ def check_edited_equals_rebuilt(values: dict[str, Any]) -> None:
     assert model_differences(world_model(edited, 1), edited.model) == set()
     rebuilt.reset(everyone(rebuilt))
     for engine in (edited, rebuilt):
-        engine.set_pose(
-            "box", everyone(engine), position=np.tile([0, 0, 0.4], (len(physics(engine)), 1))
-        )
+        place(engine, "box", everyone(engine), np.tile([0, 0, 0.4], (len(physics(engine)), 1)))
         throw(engine)
         engine.step(everyone(engine), 200)
     np.testing.assert_array_equal(physics(edited)[0], physics(rebuilt)[0])
@@ -239,11 +237,11 @@ def test_a_saved_moment_continues_to_the_same_bits_anywhere() -> None:
 
 def test_load_restores_what_was_read_before() -> None:
     engine = lively()
-    before = [engine.positions(("hand",)), engine.sensor("touch"), *engine.velocities(("hand",))]
+    before = [engine.positions(("hand",)), engine.sensor("touch")]
     saved = engine.save(everyone(engine))
     engine.step(everyone(engine), 3)
     engine.load(saved, everyone(engine))
-    after = [engine.positions(("hand",)), engine.sensor("touch"), *engine.velocities(("hand",))]
+    after = [engine.positions(("hand",)), engine.sensor("touch")]
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -272,49 +270,17 @@ def test_a_saved_moment_continues_in_another_process(tmp_path: Path, repository:
 # ------------------------------------------------------------------------- reading, writing
 
 
-def mujoco_velocity(engine: MujocoEngine, world: int, body: str, kind: Any) -> np.ndarray:
-    """Returns angular, linear velocity by MuJoCo's own function on one world."""
-    model, data = world_model(engine, world), engine._batch.get_data(world)
-    mujoco.mj_forward(model, data)
-    out = np.zeros(6)
-    mujoco.mj_objectVelocity(model, data, kind, model.body(body).id, out, 0)
-    return out
-
-
-@pytest.mark.parametrize("at", ["frame", "mass"])
-@pytest.mark.parametrize("bodies", [("arm", "hand"), ("box", "rod"), ("hand", "box")])
-def test_velocities_are_mujocos(bodies: tuple[str, ...], at: Any) -> None:
-    engine = lively()
-    kind = mujoco.mjtObj.mjOBJ_XBODY if at == "frame" else mujoco.mjtObj.mjOBJ_BODY
-    for _ in range(2):  # the first reading binds the fields, the second follows a step
-        linear, angular = engine.velocities(bodies, at=at)
-        for world in range(3):
-            for k, body in enumerate(bodies):
-                theirs = mujoco_velocity(engine, world, body, kind)
-                np.testing.assert_allclose(angular[world, k], theirs[:3], atol=1e-12)
-                np.testing.assert_allclose(linear[world, k], theirs[3:], atol=1e-12)
-        engine.step(everyone(engine), 3)
-
-
 def test_places_and_sensors_are_those_of_the_present_state() -> None:
     engine = lively()
     places = {}
     for _ in range(2):
         places = {b: engine.positions((b,))[:, 0] for b in ("arm", "hand", "box", "mark")}
-        turns = {b: engine.orientations((b,))[:, 0] for b in places}
-        tip, touch, swing = (
-            engine.site_positions(("tip",))[:, 0],
-            engine.sensor("touch"),
-            engine.sensor("swing"),
-        )
+        touch, swing = engine.sensor("touch"), engine.sensor("swing")
         for world in range(3):
             data = engine._batch.get_data(world)
             mujoco.mj_forward(world_model(engine, world), data)
             for body in places:
                 np.testing.assert_array_equal(places[body][world], data.body(body).xpos)
-                xyzw = data.body(body).xquat[[1, 2, 3, 0]]
-                np.testing.assert_allclose(turns[body][world], xyzw, atol=1e-15)
-            np.testing.assert_array_equal(tip[world], data.site("tip").xpos)
             np.testing.assert_array_equal(touch[world], data.sensor("touch").data)
             np.testing.assert_array_equal(swing[world], data.sensor("swing").data)
         engine.step(everyone(engine), 1)
@@ -343,20 +309,13 @@ def test_what_is_written_is_read() -> None:
     engine = engine_of(Values(), 4)
     rng = np.random.default_rng(0)
     chosen = np.array([3, 1])
-    quaternions = rng.normal(size=(2, 4))
-    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
-    place, linear, angular = rng.normal(size=(3, 2, 3))
+    there, linear = rng.normal(size=(2, 2, 3))
     for body in ("box", "mark"):
-        engine.set_pose(body, chosen, position=place, orientation=quaternions)
-        np.testing.assert_array_equal(engine.positions((body,))[chosen, 0], place)
-        np.testing.assert_array_equal(engine.orientations((body,))[chosen, 0], quaternions)
-    engine.set_velocity("box", chosen, linear=linear, angular=angular)
-    seen = engine.velocities(("box",))
-    np.testing.assert_array_equal(seen[0][chosen, 0], linear)
-    np.testing.assert_allclose(seen[1][chosen, 0], angular, atol=1e-14)
-    engine.set_joints(("wrist", "shoulder"), chosen, position=place[:, :2], velocity=linear[:, :2])
+        place(engine, body, chosen, there)
+        np.testing.assert_array_equal(engine.positions((body,))[chosen, 0], there)
+    engine.set_joints(("wrist", "shoulder"), chosen, position=there[:, :2], velocity=linear[:, :2])
     np.testing.assert_array_equal(
-        engine.joint_positions(("shoulder", "wrist"))[chosen], place[:, 1::-1]
+        engine.joint_positions(("shoulder", "wrist"))[chosen], there[:, 1::-1]
     )
     np.testing.assert_array_equal(engine.joint_velocities(("wrist",))[chosen, 0], linear[:, 0])
     untouched = np.array([0, 2])
@@ -369,24 +328,23 @@ def test_a_force_before_each_substep_gives_the_drag_recursion() -> None:
         <freejoint/><geom size="0.1" mass="2"/></body></worldbody></mujoco>"""
     engine = make_engine(Scene(model=model), num_worlds=2)
     worlds, speed = np.arange(2), np.array([1.0, 3.0])
-    engine.set_velocity("ball", worlds, linear=np.stack([speed, 0 * speed, 0 * speed], axis=1))
+    push(engine, "ball", worlds, np.stack([speed, 0 * speed, 0 * speed], axis=1))
 
     def drag() -> None:
-        linear, _ = engine.velocities(("ball",))
+        linear = engine.live("qvel")[:, None, :3]
         engine.set_forces(("ball",), worlds, force=-5.0 * linear)
 
     engine.step(worlds, 50, before=drag)
     # semi-implicit Euler: v <- v - dt c v / m
     expected = speed * (1 - 0.004 * 5.0 / 2.0) ** 50
-    np.testing.assert_allclose(engine.velocities(("ball",))[0][:, 0, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(engine.live("qvel")[:, 0], expected, rtol=1e-12)
 
 
 def test_torch_arrays_in_and_out_give_the_same_bits() -> None:
     torch = pytest.importorskip("torch")
     engine, reference = engine_of(Values(), 2, device="torch"), engine_of(Values(), 2)
     for each in (engine, reference):
-        place = each.asarray(np.array([[0.0, 0.1, 0.5], [0.2, 0.0, 0.6]]))
-        each.set_pose("box", np.arange(2), position=place)
+        place(each, "box", np.arange(2), np.array([[0.0, 0.1, 0.5], [0.2, 0.0, 0.6]]))
         each.write([edit("box_mass", each.asarray(np.array([2.0, 3.0])))], np.arange(2))
         each.step(np.arange(2), 60)
     assert isinstance(engine.positions(("box",)), torch.Tensor)
@@ -403,13 +361,13 @@ def test_broken_physics_names_the_worlds_and_changes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # MuJoCo writes a log of its own beside the program
     engine = lively(4)
-    engine.set_velocity("box", np.array([1, 3]), linear=np.full((2, 3), velocity))
+    push(engine, "box", np.array([1, 3]), np.full((2, 3), velocity))
     before = physics(engine)
     with pytest.raises(SimulationError, match="world 1, 3 broke down") as caught:
         engine.step(everyone(engine), 4)
     assert caught.value.worlds == (1, 3)
     np.testing.assert_array_equal(physics(engine), before)
-    engine.set_velocity("box", np.array([1, 3]), linear=np.zeros((2, 3)))
+    push(engine, "box", np.array([1, 3]), np.zeros((2, 3)))
     engine.step(everyone(engine), 4)  # mended, it runs on
     assert np.all(np.isfinite(physics(engine)))
 
@@ -437,10 +395,6 @@ def test_wrong_arguments_are_named() -> None:
         engine.write([(BINDINGS["box_size"], np.ones((2, 2)))], worlds)
     with pytest.raises(InvalidValueError, match="joint 'box' has several coordinates"):
         engine.joint_positions(("box",))
-    with pytest.raises(InvalidValueError, match="body 'arm' cannot be placed"):
-        engine.set_pose("arm", worlds, position=np.zeros((2, 3)))
-    with pytest.raises(InvalidValueError, match="velocity of body 'mark' cannot be set"):
-        engine.set_velocity("mark", worlds, linear=np.zeros((2, 3)))
     with pytest.raises(UnknownNameError, match="unknown sensor 'toch'"):
         engine.sensor("toch")
     with pytest.raises(InvalidValueError, match="saved physics has shape"):
@@ -456,7 +410,7 @@ def test_no_worlds_is_no_work() -> None:
     before, nobody = physics(engine), np.array([], dtype=np.int64)
     engine.reset(nobody)
     engine.write([edit("box_mass", np.empty(0))], nobody)
-    engine.set_pose("box", nobody, position=np.empty((0, 3)))
+    engine.set_joints(("wrist",), nobody, position=np.empty((0, 1)))
     engine.step(nobody, 3)
     np.testing.assert_array_equal(physics(engine), before)
 
@@ -465,10 +419,10 @@ def test_live_fields_are_the_state_itself():
     engine = engine_of(Values(), num_worlds=2)
     worlds = everyone(engine)
     qpos = engine.live("qpos")
-    before = engine.site_positions(("tip",)).copy()
+    before = engine.positions(("hand",)).copy()
     qpos[1, engine.model.joint("shoulder").qposadr[0]] += 0.5
     engine.wrote(worlds[1:])
-    after = engine.site_positions(("tip",))
+    after = engine.positions(("hand",))
     assert np.array_equal(after[0], before[0])
     assert np.abs(after[1] - before[1]).max() > 0.01
     engine.step(worlds)

@@ -13,8 +13,9 @@ import pytest
 
 from interverse.core.errors import InvalidValueError, RenderError, UnknownNameError
 from interverse.sim import gl, make_engine
+from interverse.sim.elements import element_names
 from interverse.sim.mujoco import MujocoEngine
-from tests.sim.scenes import Values, build, edit
+from tests.sim.scenes import Values, build, edit, place
 
 try:
     gl.backend()
@@ -32,7 +33,7 @@ def engine() -> MujocoEngine:
     engine.reset(np.arange(2))
     aside = np.tile([5.0, 5.0, 1.0], (2, 1))
     for body in ("ball", "rod", "drum", "mark"):
-        engine.set_pose(body, np.arange(2), position=aside)
+        place(engine, body, np.arange(2), aside)
     return engine
 
 
@@ -50,7 +51,7 @@ def test_segmentation_names_what_is_seen(engine: MujocoEngine) -> None:
     seen = engine.picture(0, camera="above", size=SIZE, kind="segmentation")
     assert seen.shape == SIZE
     assert seen.dtype == np.int32
-    names = engine.geom_names()
+    names = element_names(engine.model, "geom")
     assert names[seen[24, 32]] == "box"
     assert names[seen[2, 2]] == "floor"
 
@@ -64,7 +65,7 @@ def test_a_picture_shows_its_own_worlds_edits(engine: MujocoEngine) -> None:
     np.testing.assert_array_equal(after[0], before[0])
     assert int(after[1][24, 32, 0]) < int(before[1][24, 32, 0]) - 40
     seen = [engine.picture(i, camera="above", size=SIZE, kind="segmentation") for i in range(2)]
-    box = engine.geom_names().index("box")
+    box = element_names(engine.model, "geom").index("box")
     areas = [int(np.sum(s == box)) for s in seen]
     # the top faces: 0.2 x 0.2 m against 0.6 x 0.4 m
     np.testing.assert_allclose(areas[1] / areas[0], 6.0, rtol=0.2)
@@ -88,10 +89,10 @@ def test_any_size_is_drawn_and_contexts_are_kept(engine: MujocoEngine) -> None:
     assert large.shape == (90, 120, 3)
     camera = engine._camera
     assert camera is not None
-    kept = dict(camera._renderers)
+    kept = dict(camera._drawings)
     engine.picture(1, camera="above", size=(90, 120), kind="depth")
     engine.picture(1, camera="above", size=SIZE)
-    assert camera._renderers[90, 120] is kept[90, 120]
+    assert camera._drawings[90, 120] is kept[90, 120]
     engine.close()
     assert engine.picture(0, camera="above", size=SIZE).shape == (*SIZE, 3)  # opens anew
 

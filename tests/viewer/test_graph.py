@@ -11,7 +11,7 @@ import pytest
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Variable, table
 from interverse.scm.graph import now
-from interverse.viewer.curve import curve_svg
+from interverse.viewer.cause_panel import curve_svg
 from interverse.viewer.graph import GraphMarks, graph_svg, lights_of
 
 WORLDS = ("blocks/unobserved-3-v1", "chemistry/full-v1", "rooms/multi-v1", "trifinger/pushing-v1")

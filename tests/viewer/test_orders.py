@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from interverse.viewer.orders import Orders
+from interverse.viewer.desk import Orders
 
 
 def drained(orders):

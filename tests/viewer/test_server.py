@@ -244,7 +244,7 @@ def test_a_taken_port_is_told():
         (["chemistry/chan-v1"], "chemistry/chain-v1"),
         (["tutorial/slider-v1", "--policy", "nobody"], "unknown policy 'nobody'"),
         (["tutorial/slider-v1", "--option", "depth"], "NAME=VALUE"),
-        (["tutorial/slider-v1", "--port", "70000"], "1 to 65535"),
+        (["tutorial/slider-v1", "--port", "70000"], "1 to 65,535"),
         (["tutorial/slider-v1", "--seed", "-1"], "seed"),
     ],
     ids=["id", "policy", "option", "port", "seed"],

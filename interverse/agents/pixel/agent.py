@@ -1,6 +1,6 @@
 """The base of every pixel agent: networks, optimisers, acting, the policy's step, its state.
 
-An agent's own file holds its whole `update`, which ends with `follow`.
+An agent's own file holds its `update`, which ends with `learn` or `follow`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from interverse.agents.pixel.geometry import centre_crop
+from interverse.agents.pixel.geometry import centre_crop, random_crop
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
-from interverse.agents.pixel.soft import SoftNetworks, actor_loss, temperature_loss
+from interverse.agents.pixel.soft import SoftNetworks, actor_loss, critic_loss, temperature_loss
 from interverse.core.errors import FileFormatError, explain
 
 
@@ -39,13 +39,14 @@ class PixelBatch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentOptions:
-    """What only one kind of agent has; most have nothing."""
+    """Settings that only one kind of agent has; some have none."""
 
 
 class Agent(ABC):
     """A soft actor-critic on pictures. Subclasses are final and write their update out.
 
     Attributes:
+        options: the settings of this kind of agent, of its `options_type`.
         networks: encoder, critics, actor, targets, temperature.
         extra: modules that only this kind of agent has, by name.
         optimisers: by what they train; `critic` trains the encoder too.
@@ -53,13 +54,20 @@ class Agent(ABC):
         returns: steps whose rewards a transition adds up, discounted, before its successor.
     """
 
+    options: AgentOptions
     options_type: ClassVar[type[AgentOptions]] = AgentOptions
     own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
 
     def __init__(
-        self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
+        self,
+        hyper: PixelHyper,
+        sizes: PixelSizes,
+        seed: int,
+        device: str = "cpu",
+        options: AgentOptions | None = None,
     ) -> None:
         self.hyper, self.sizes, self.updates, self.returns = hyper, sizes, 0, 1
+        self.options = self.options_type() if options is None else options
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         networks = SoftNetworks(sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
@@ -78,6 +86,10 @@ class Agent(ABC):
         }
         encoder = {"params": list(networks.encoder.parameters()), "lr": hyper.encoder_rate}
         self.optimisers["critic"].add_param_group(encoder)
+        self._build(torch.Generator().manual_seed(seed))
+
+    def _build(self, generator: torch.Generator) -> None:  # noqa: B027 (optional)
+        """Adds what only this kind of agent has: modules drawn from `generator`, optimisers."""
 
     @abstractmethod
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
@@ -102,6 +114,14 @@ class Agent(ABC):
         """Returns reward plus discounted soft value; a time limit is no end."""
         value = self.networks.soft_value(self.noise(len(batch.rewards)), *successors)
         return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
+
+    def learn(self, pictures: Tensor, actions: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Moves critics and encoder towards the target, then `follow`."""
+        flat = self.networks.encoder.convolve(pictures)
+        features = self.networks.encoder.trunk(flat)
+        loss = critic_loss(self.networks.critics(features, actions), target)
+        descend(self.optimisers["critic"], loss)
+        return {"critic": loss.detach()} | self.follow(flat, features)
 
     def follow(self, maps: Tensor, features: Tensor) -> dict[str, Tensor]:
         """Counts the update; at every second one moves actor, temperature and targets.
@@ -149,6 +169,10 @@ class Agent(ABC):
                 part.compile(dynamic=False)
         for encoder in (nets.encoder, nets.target_encoder):
             encoder.last_maps = torch.compile(encoder.last_maps, dynamic=False)  # type: ignore[method-assign]
+
+    def crop(self, pictures: Tensor) -> Tensor:
+        """Returns a random part of each picture, of the size that the encoder reads."""
+        return random_crop(pictures, self.sizes.pictures[1], self.generator)
 
     def noise(self, count: int) -> Tensor:
         """Returns standard normal numbers for `count` actions."""

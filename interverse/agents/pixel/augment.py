@@ -17,13 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    missing_extra,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
 
 try:
     import torch
@@ -49,8 +43,7 @@ class Augmentation(ABC):
     rule: Rule = "paper"
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise UnknownNameError(unknown("rule", self.rule, RULES))
+        check_name("rule", self.rule, RULES)
 
     @property
     def noisy(self) -> bool:

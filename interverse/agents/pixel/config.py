@@ -20,11 +20,7 @@ from interverse.agents.pixel.presets import (
     preset,
     schedule,
 )
-from interverse.core.errors import (
-    UnknownNameError,
-    check_whole,
-    unknown,
-)
+from interverse.core.errors import check_name, check_whole
 from interverse.core.rng import check_seed
 from interverse.models.steps import Precision, check_device
 
@@ -111,9 +107,7 @@ class PixelPlan:
 
     def agent(self, sizes: PixelSizes, seed: int, device: str) -> Agent:
         """Returns a new agent."""
-        if self.kind.options_type is AgentOptions:
-            return self.kind(self.hyper, sizes, seed, device)
-        return self.kind(self.hyper, sizes, seed, device, self.agent_options)  # type: ignore[call-arg]
+        return self.kind(self.hyper, sizes, seed, device, self.agent_options)
 
 
 def plan(config: PixelTrain) -> PixelPlan:
@@ -123,8 +117,7 @@ def plan(config: PixelTrain) -> PixelPlan:
     shared = {item.name for item in fields(PixelHyper)}
     own = {item.name for item in fields(kind.options_type)}
     for name in config.hyper:
-        if name not in shared | own:
-            raise UnknownNameError(unknown("hyper-parameter", name, shared | own))
+        check_name("hyper-parameter", name, shared | own)
     hyper = preset(config.algorithm, config.preset, config.task)
     hyper = replace(hyper, **{n: v for n, v in config.hyper.items() if n in shared})
     length = schedule(config.task, config.preset)

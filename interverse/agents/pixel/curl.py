@@ -9,10 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.agents.pixel.agent import Agent, PixelBatch, descend
-from interverse.agents.pixel.geometry import random_crop
-from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
-from interverse.agents.pixel.soft import critic_loss
 
 
 @final
@@ -21,33 +17,23 @@ class Curl(Agent):
 
     own_trunk = True
 
-    def __init__(
-        self, hyper: PixelHyper, sizes: PixelSizes, seed: int, device: str = "cpu"
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.extra["contrast"] = Bilinear(sizes.features, self.generator).to(self.device)
+    def _build(self, generator: torch.Generator) -> None:
+        self.extra["contrast"] = Bilinear(self.sizes.features, self.generator).to(self.device)
         self.optimisers["contrast"] = self.adam(
-            self.networks.encoder, self.extra["contrast"], rate=hyper.encoder_rate
+            self.networks.encoder, self.extra["contrast"], rate=self.hyper.encoder_rate
         )
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; o, o' and the key are cropped apart."""
         nets = self.networks
-        anchors = self._crop(batch.observations)
-        target = self.target(batch, self._crop(batch.successors))
-        flat = nets.encoder.convolve(anchors)
-        features = nets.encoder.trunk(flat)
-        loss = critic_loss(nets.critics(features, batch.actions), target)
-        descend(self.optimisers["critic"], loss)
-        losses = {"critic": loss.detach()} | self.follow(flat, features)
+        anchors = self.crop(batch.observations)
+        target = self.target(batch, self.crop(batch.successors))
+        losses = self.learn(anchors, batch.actions, target)
         with torch.no_grad():
-            keys = nets.target_encoder(self._crop(batch.observations))
+            keys = nets.target_encoder(self.crop(batch.observations))
         apart = contrastive_loss(self.extra["contrast"](nets.encoder(anchors), keys))
         descend(self.optimisers["contrast"], apart)
         return losses | {"contrast": apart.detach()}
-
-    def _crop(self, pictures: Tensor) -> Tensor:
-        return random_crop(pictures, self.sizes.pictures[1], self.generator)
 
 
 @final

@@ -11,8 +11,6 @@ from torch.nn import functional
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.networks import PixelSizes, perceptron
-from interverse.agents.pixel.presets import PixelHyper
-from interverse.agents.pixel.soft import critic_loss
 
 _LOG_SPREAD = (-5.0, 2.0)
 
@@ -30,32 +28,19 @@ class DbcOptions(AgentOptions):
 class Dbc(Agent):
     """After each step of the critics: a latent model's loss, and the bisimulation metric's."""
 
+    options: DbcOptions
     options_type = DbcOptions
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: DbcOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = DbcOptions() if options is None else options
-        generator = torch.Generator().manual_seed(seed)
-        self.extra["model"] = LatentModel(sizes, generator).to(self.device)
-        self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=hyper.encoder_rate)
-        self.optimisers["model"] = self.adam(self.extra["model"], rate=hyper.critic_rate)
+    def _build(self, generator: torch.Generator) -> None:
+        self.extra["model"] = LatentModel(self.sizes, generator).to(self.device)
+        self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=self.hyper.encoder_rate)
+        self.optimisers["model"] = self.adam(self.extra["model"], rate=self.hyper.critic_rate)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
         nets, model = self.networks, self.extra["model"]
         target = self.target(batch, batch.successors)
-        flat = nets.encoder.convolve(batch.observations)
-        features = nets.encoder.trunk(flat)
-        loss = critic_loss(nets.critics(features, batch.actions), target)
-        descend(self.optimisers["critic"], loss)
-        losses = {"critic": loss.detach()} | self.follow(flat, features)
+        losses = self.learn(batch.observations, batch.actions, target)
         features = nets.encoder(batch.observations)
         with torch.no_grad():
             successors = nets.encoder(batch.successors)

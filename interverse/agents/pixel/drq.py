@@ -10,10 +10,8 @@ from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import augmentation
-from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_whole
 
 
 @final
@@ -28,28 +26,18 @@ class DrqOptions(AgentOptions):
 
     def __post_init__(self) -> None:
         for name in ("targets", "values"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InvalidValueError(explain(f"{name} is {value!r}", allowed="1 or more, whole"))
+            check_whole(getattr(self, name), name, 10**6)
 
 
 @final
 class Drq(Agent):
     """Shifts by up to four pixels, the border repeated, without noise."""
 
+    options: DrqOptions
     options_type = DrqOptions
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: DrqOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = DrqOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._shift = augmentation("drq_no_noise")
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:

@@ -18,9 +18,8 @@ from torch.nn import functional
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend, track
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.geometry import centre_crop
-from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 
 
 @final
@@ -41,9 +40,7 @@ class DrqV2Options(AgentOptions):
 
     def __post_init__(self) -> None:
         for name in ("returns", "fading"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InvalidValueError(explain(f"{name} is {value!r}", allowed="1 or more, whole"))
+            check_whole(getattr(self, name), name, 10**12)
         if not 0.0 <= self.last_spread <= self.spread or not self.spread_limit > 0.0:
             given = f"spread {self.spread}, last_spread {self.last_spread}"
             raise InvalidValueError(
@@ -58,22 +55,14 @@ class DrqV2Options(AgentOptions):
 class DrqV2(Agent):
     """Clipped double Q-learning on shifted pictures; both networks learn at every update."""
 
+    options: DrqV2Options
     options_type = DrqV2Options
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: DrqV2Options | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = DrqV2Options() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self.returns = self.options.returns
         self._shift = augmentation("drq_no_noise")
-        self._fading = Fading(self.options, hyper).to(self.device)
+        self._fading = Fading(self.options, self.hyper).to(self.device)
         self.extra["fading"] = self._fading
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:

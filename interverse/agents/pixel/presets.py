@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final, get_args
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_number, check_whole, explain
 
 PixelAlgorithm = Literal[
     "curl",
@@ -68,12 +68,9 @@ class PixelHyper:
     def __post_init__(self) -> None:
         whole = ("image_size", "frame_stack", "filters", "layers", "features", "hidden", "batch")
         for name in (*whole, "capacity", "warm_up", "actor_every"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidValueError(explain(f"{name} is {value!r}", allowed="1 or more, whole"))
+            check_whole(getattr(self, name), name, 10**12)
         for name in ("update_rate", "discount", "alpha", "alpha_rate", "critic_tau", "encoder_tau"):
-            if not getattr(self, name) > 0:
-                raise InvalidValueError(explain(f"{name} is {getattr(self, name)}", allowed="> 0"))
+            check_number(getattr(self, name), name, above=True)
         if self.render_size < self.image_size:
             raise InvalidValueError(
                 explain(f"render_size is {self.render_size}", allowed=f"from {self.image_size}")
@@ -140,10 +137,8 @@ _DRQ_V2: Mapping[str, Any] = {
 
 def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
     """Returns the hyper-parameters of a pixel agent under a preset's name, for a task."""
-    if algorithm not in get_args(PixelAlgorithm):
-        raise UnknownNameError(unknown("pixel agent", algorithm, get_args(PixelAlgorithm)))
-    if name not in get_args(PixelPreset):
-        raise UnknownNameError(unknown("preset", name, get_args(PixelPreset)))
+    check_name("pixel agent", algorithm, get_args(PixelAlgorithm))
+    check_name("preset", name, get_args(PixelPreset))
     hyper = _PAPER if name == "paper" else _SMALL
     if algorithm in CROPPED:
         hyper = replace(hyper, render_size=round(hyper.image_size * 100 / 84))

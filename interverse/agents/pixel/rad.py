@@ -6,9 +6,7 @@ from typing import final
 
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, PixelBatch, descend
-from interverse.agents.pixel.geometry import random_crop
-from interverse.agents.pixel.soft import critic_loss
+from interverse.agents.pixel.agent import Agent, PixelBatch
 
 
 @final
@@ -19,13 +17,5 @@ class Rad(Agent):
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
-        nets = self.networks
-        target = self.target(batch, self._crop(batch.successors))
-        flat = nets.encoder.convolve(self._crop(batch.observations))
-        features = nets.encoder.trunk(flat)
-        loss = critic_loss(nets.critics(features, batch.actions), target)
-        descend(self.optimisers["critic"], loss)
-        return {"critic": loss.detach()} | self.follow(flat, features)
-
-    def _crop(self, pictures: Tensor) -> Tensor:
-        return random_crop(pictures, self.sizes.pictures[1], self.generator)
+        target = self.target(batch, self.crop(batch.successors))
+        return self.learn(self.crop(batch.observations), batch.actions, target)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from interverse.agents.pixel.agent import PixelBatch
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import atomic
-from interverse.core.files.npz import read_npz
+from interverse.core.files.zip_archive import read_npz
 
 _PATIENCE = 1000  # rounds of drawing until a buffer counts as empty
 _TORN = (OSError, ValueError, KeyError, EOFError, RuntimeError)

@@ -6,8 +6,7 @@ from typing import final
 
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, PixelBatch, descend
-from interverse.agents.pixel.soft import critic_loss
+from interverse.agents.pixel.agent import Agent, PixelBatch
 
 
 @final
@@ -16,10 +15,5 @@ class PixelSac(Agent):
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
-        nets = self.networks
         target = self.target(batch, batch.successors)
-        flat = nets.encoder.convolve(batch.observations)
-        features = nets.encoder.trunk(flat)
-        loss = critic_loss(nets.critics(features, batch.actions), target)
-        descend(self.optimisers["critic"], loss)
-        return {"critic": loss.detach()} | self.follow(flat, features)
+        return self.learn(batch.observations, batch.actions, target)

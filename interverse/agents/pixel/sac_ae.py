@@ -13,8 +13,6 @@ from torch.nn.utils import skip_init
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.half import in_half
 from interverse.agents.pixel.networks import PixelSizes, linear
-from interverse.agents.pixel.presets import PixelHyper
-from interverse.agents.pixel.soft import critic_loss
 
 _BINS = 2**5  # grey levels of the picture that is to be given back
 
@@ -34,37 +32,23 @@ class SacAeOptions(AgentOptions):
 class SacAe(Agent):
     """A reconstruction loss after every step of the critics."""
 
+    options: SacAeOptions
     options_type = SacAeOptions
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SacAeOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SacAeOptions() if options is None else options
-        generator = torch.Generator().manual_seed(seed)
-        decoder = PixelDecoder(sizes, generator).to(self.device)
+    def _build(self, generator: torch.Generator) -> None:
+        decoder = PixelDecoder(self.sizes, generator).to(self.device)
         self.extra["decoder"] = decoder
-        self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=hyper.encoder_rate)
+        self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=self.hyper.encoder_rate)
         self.optimisers["decoder"] = self.adam(
-            decoder, rate=hyper.encoder_rate, weight_decay=self.options.decoder_decay
+            decoder, rate=self.hyper.encoder_rate, weight_decay=self.options.decoder_decay
         )
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""
-        nets = self.networks
         target = self.target(batch, batch.successors)
-        flat = nets.encoder.convolve(batch.observations)
-        features = nets.encoder.trunk(flat)
-        loss = critic_loss(nets.critics(features, batch.actions), target)
-        descend(self.optimisers["critic"], loss)
-        losses = {"critic": loss.detach()} | self.follow(flat, features)
-        features = nets.encoder(batch.observations)
+        losses = self.learn(batch.observations, batch.actions, target)
+        features = self.networks.encoder(batch.observations)
         given_back = self.extra["decoder"](features)
         wanted = coarse(batch.observations, self._uniform(batch.observations.shape))
         cost = 0.5 * features.pow(2).sum(1).mean()

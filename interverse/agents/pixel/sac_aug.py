@@ -10,10 +10,8 @@ from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import Rule, augmentation
-from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_number
 
 
 @final
@@ -31,10 +29,8 @@ class SacAugOptions(AgentOptions):
     """Whether augmentation and norm follow the paper's text or its released code."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.beta <= 1.0:
-            raise InvalidValueError(explain(f"beta is {self.beta}", allowed="0 to 1"))
-        if not self.invariance >= 0.0:
-            raise InvalidValueError(explain(f"invariance is {self.invariance}", allowed=">= 0"))
+        check_number(self.beta, "beta", most=1.0)
+        check_number(self.invariance, "invariance")
         augmentation(self.augmentation, self.rule)  # raises for a name that no table holds
 
 
@@ -42,18 +38,10 @@ class SacAugOptions(AgentOptions):
 class SacAug(Agent):
     """SAC on batches of which a share is augmented."""
 
+    options: SacAugOptions
     options_type = SacAugOptions
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SacAugOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SacAugOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._augment = augmentation(self.options.augmentation, self.options.rule)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:

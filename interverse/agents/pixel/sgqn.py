@@ -17,9 +17,8 @@ from torch.nn import functional
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.networks import Critics, PixelEncoder, PixelSizes, linear, ready
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_number
 
 _WIDTHS = (32, 128, 64)  # of the head's maps, at a quarter, a half and the whole of the picture
 
@@ -39,12 +38,9 @@ class SgqnOptions(AgentOptions):
     """What changes the pictures that the head sees; the authors lay photographs over them."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.quantile < 1.0:
-            raise InvalidValueError(explain(f"quantile is {self.quantile}", allowed="0 to 1"))
+        check_number(self.quantile, "quantile", most=1.0, above=True, below=True)
         for name in ("consistency", "mask_rate"):
-            value = getattr(self, name)
-            if not value > 0.0:
-                raise InvalidValueError(explain(f"{name} is {value}", allowed="> 0"))
+            check_number(getattr(self, name), name, above=True)
         augmentation(self.strong)  # raises for a name that no table holds
 
 
@@ -52,21 +48,13 @@ class SgqnOptions(AgentOptions):
 class Sgqn(Agent):
     """SAC on shifted pictures, with two losses about their salient pixels."""
 
+    options: SgqnOptions
     options_type = SgqnOptions
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SgqnOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SgqnOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._shift, self._strong = augmentation("drq_no_noise"), augmentation(self.options.strong)
-        head = SalienceHead(sizes, torch.Generator().manual_seed(seed)).to(self.device)
+        head = SalienceHead(self.sizes, generator).to(self.device)
         self.extra["salience"] = head
         self.optimisers["salience"] = self.adam(
             self.networks.encoder, head, rate=self.options.mask_rate

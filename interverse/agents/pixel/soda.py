@@ -16,11 +16,8 @@ from torch.nn import functional
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend, track
 from interverse.agents.pixel.augment import augmentation
-from interverse.agents.pixel.geometry import random_crop
-from interverse.agents.pixel.networks import PixelSizes, linear
-from interverse.agents.pixel.presets import PixelHyper
-from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.agents.pixel.networks import linear
+from interverse.core.errors import check_number, check_whole
 
 
 @final
@@ -36,14 +33,8 @@ class SodaOptions(AgentOptions):
     """How far the slow encoder and projection move at a step."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.projection, int) or self.projection < 1:
-            raise InvalidValueError(
-                explain(f"projection is {self.projection!r}", allowed="1 or more, whole")
-            )
-        if not 0.0 < self.projection_tau <= 1.0:
-            raise InvalidValueError(
-                explain(f"projection_tau is {self.projection_tau}", allowed="above 0, up to 1")
-            )
+        check_whole(self.projection, "projection", 10**6)
+        check_number(self.projection_tau, "projection_tau", most=1.0, above=True)
         augmentation(self.strong)  # raises for a name that no table holds
 
 
@@ -51,23 +42,15 @@ class SodaOptions(AgentOptions):
 class Soda(Agent):
     """At every second update the convolutions learn from a pair of crops of one picture."""
 
+    options: SodaOptions
     options_type = SodaOptions
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SodaOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SodaOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._strong = augmentation(self.options.strong)
-        generator, width = torch.Generator().manual_seed(seed), self.options.projection
+        width = self.options.projection
         parts = {
-            "projection": Projection(sizes.flat, width, generator),
+            "projection": Projection(self.sizes.flat, width, generator),
             "predictor": Projection(width, width, generator),
         }
         parts["slow_projection"] = copy.deepcopy(parts["projection"]).requires_grad_(False)
@@ -75,22 +58,18 @@ class Soda(Agent):
         slow = copy.deepcopy(self.networks.encoder.convolutions).requires_grad_(False)
         self.extra["slow_convolutions"] = slow
         learned = (self.networks.encoder.convolutions, parts["projection"], parts["predictor"])
-        self.optimisers["projection"] = self.adam(*learned, rate=hyper.encoder_rate)
+        self.optimisers["projection"] = self.adam(*learned, rate=self.hyper.encoder_rate)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; every crop is drawn apart."""
-        nets, turn = self.networks, self.updates % self.hyper.actor_every
-        target = self.target(batch, self._crop(batch.successors))
-        flat = nets.encoder.convolve(self._crop(batch.observations))
-        features = nets.encoder.trunk(flat)
-        loss = critic_loss(nets.critics(features, batch.actions), target)
-        descend(self.optimisers["critic"], loss)
-        losses = {"critic": loss.detach()} | self.follow(flat, features)
+        turn = self.updates % self.hyper.actor_every
+        target = self.target(batch, self.crop(batch.successors))
+        losses = self.learn(self.crop(batch.observations), batch.actions, target)
         return losses if turn else losses | self._consistent(batch.observations)
 
     def _consistent(self, pictures: Tensor) -> dict[str, Tensor]:
         """Makes one step towards projections that a strong change does not move."""
-        plain, changed = self._crop(pictures), self._crop(pictures)
+        plain, changed = self.crop(pictures), self.crop(pictures)
         (changed,) = self._strong(changed, generator=self.generator)
         encoder, extra, tau = self.networks.encoder, self.extra, self.options.projection_tau
         with torch.no_grad():
@@ -103,9 +82,6 @@ class Soda(Agent):
         track(extra["slow_projection"], extra["projection"], tau)
         track(extra["slow_convolutions"], encoder.convolutions, tau)
         return {"consistency": loss.detach()}
-
-    def _crop(self, pictures: Tensor) -> Tensor:
-        return random_crop(pictures, self.sizes.pictures[1], self.generator)
 
 
 @final

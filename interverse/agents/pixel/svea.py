@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+import torch
 from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import augmentation
-from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import critic_loss
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_number
 
 
 @final
@@ -30,10 +29,7 @@ class SveaOptions(AgentOptions):
     """The paper's beta: the share of the strong view in the critics' loss."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.strong_weight <= 1.0:
-            raise InvalidValueError(
-                explain(f"strong_weight is {self.strong_weight}", allowed="0 to 1")
-            )
+        check_number(self.strong_weight, "strong_weight", most=1.0)
         augmentation(self.strong)  # raises for a name that no table holds
 
 
@@ -41,19 +37,11 @@ class SveaOptions(AgentOptions):
 class Svea(Agent):
     """SAC on shifted pictures whose critics also see them strongly changed."""
 
+    options: SveaOptions
     options_type = SveaOptions
     own_trunk = True
 
-    def __init__(
-        self,
-        hyper: PixelHyper,
-        sizes: PixelSizes,
-        seed: int,
-        device: str = "cpu",
-        options: SveaOptions | None = None,
-    ) -> None:
-        super().__init__(hyper, sizes, seed, device)
-        self.options = SveaOptions() if options is None else options
+    def _build(self, generator: torch.Generator) -> None:
         self._shift, self._strong = augmentation("drq_no_noise"), augmentation(self.options.strong)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:

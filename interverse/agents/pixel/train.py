@@ -16,8 +16,7 @@ from interverse.agents.pixel.run import PixelRun
 from interverse.agents.presets import tracked
 from interverse.core.code import claim_run
 from interverse.core.errors import missing_extra
-from interverse.core.files.atomic import quiet_threads, storage
-from interverse.core.files.lock import alone_in
+from interverse.core.files.atomic import alone_in, quiet_threads, storage
 from interverse.envs import make
 from interverse.models.steps import matmul_precision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 TRAINED = ("pick_and_place_2", "picking_1", "picking_2", "pushing_1", "pushing_2")
 """A task and CausalWorld's curriculum it was trained under; they act with skip_frame=3."""
@@ -20,6 +20,5 @@ def trained_policy(name: str) -> Path:
     'pushing_2'
     """
     known = (*TRAINED, *TRAINED_PIXELS)
-    if name not in known:
-        raise UnknownNameError(unknown("trained policy", name, known))
+    check_name("trained policy", name, known)
     return Path(str(files("interverse.agents.policies"))) / name

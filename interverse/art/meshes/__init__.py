@@ -1,9 +1,15 @@
 """Triangle meshes with normals and texture coordinates, made from a few numbers."""
 
 from interverse.art.meshes.mesh import Mesh, lifted, merge, moved, painted, rotated, scaled, tiled
-from interverse.art.meshes.outline import rounded_rectangle, superellipse
 from interverse.art.meshes.shards import parted, shards
-from interverse.art.meshes.solids import bevelled_box, extrude, frame, soft_box
+from interverse.art.meshes.solids import (
+    bevelled_box,
+    extrude,
+    frame,
+    rounded_rectangle,
+    soft_box,
+    superellipse,
+)
 from interverse.art.meshes.sweeps import grid, lathe, loft, sheet, tube
 
 __all__ = [

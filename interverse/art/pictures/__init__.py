@@ -11,11 +11,7 @@ from interverse.art.pictures.difficulty import (
 )
 from interverse.art.pictures.folder import Folder, folder, folder_state, images
 from interverse.art.pictures.held_out import HELD_OUT_KINDS, Shelf, shelf
-from interverse.art.pictures.procedural import (
-    Procedural,
-    procedural_backgrounds,
-    procedural_floors,
-)
+from interverse.art.pictures.procedural import Procedural, procedural_backgrounds, procedural_floors
 from interverse.art.pictures.sets import Picture, PictureSet, Videos
 from interverse.art.pictures.video import (
     Drifting,

@@ -11,17 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.pictures import (
-    built,
-    earth,
-    land,
-    plants,
-    skies,
-    targets,
-    town,
-    water,
-    woods,
-)
+from interverse.art.pictures import built, earth, land, plants, skies, targets, town, water, woods
 from interverse.art.pictures.targets import Target
 from interverse.art.textures.fields import FloatArray
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +104,7 @@ def difficulty(given: str | float) -> Difficulty:
     """
     if isinstance(given, str):
         named = LEVELS | VIDEO_MODES | {mode: NOTHING_PLAYS for mode in COLOR_MODES}
-        if given not in named:
-            raise UnknownNameError(unknown("difficulty", given, named))
+        check_name("difficulty", given, named)
         return named[given]
     number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     if not number or not 0.0 < given <= 1.0:

@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.art.pictures import earth, plants
-from interverse.art.pictures.canvas import (
-    below,
-    blend,
-    ground,
-    hazed,
-    lay,
-    over,
-    places,
-    ridge,
-)
+from interverse.art.pictures.canvas import below, blend, ground, hazed, lay, over, places, ridge
 from interverse.art.pictures.skies import (
     DAWN,
     DAY,

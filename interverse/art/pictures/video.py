@@ -11,12 +11,7 @@ from typing import final
 import numpy as np
 
 from interverse.art.pictures.folder import ImageFile, image_file, images_in, joined
-from interverse.art.pictures.procedural import (
-    PAINTED,
-    VERSION,
-    Procedural,
-    procedural_backgrounds,
-)
+from interverse.art.pictures.procedural import PAINTED, VERSION, Procedural, procedural_backgrounds
 from interverse.art.pictures.sets import Picture, Videos, check_index, check_size
 from interverse.art.textures import quantise, smoothstep, spectral
 from interverse.art.textures.resize import resize

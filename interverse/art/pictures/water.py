@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interverse.art.pictures import earth
-from interverse.art.pictures.canvas import (
-    below,
-    ground,
-    lay,
-    mirror,
-    over,
-    places,
-    ridge,
-)
+from interverse.art.pictures.canvas import below, ground, lay, mirror, over, places, ridge
 from interverse.art.pictures.land import ranges
 from interverse.art.pictures.skies import SkyColors, random_sky_colors, sky
 from interverse.art.pictures.woods import trees

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.meshes import (
-    Mesh,
-    merge,
-    tiled,
-    tube,
-)
+from interverse.art.meshes import Mesh, merge, tiled, tube
 from interverse.art.rooms.item import Surface
 from interverse.art.rooms.prop import (
     RIM,

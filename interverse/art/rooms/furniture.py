@@ -10,12 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from interverse.art.meshes import (
-    Mesh,
-    lathe,
-    merge,
-    tiled,
-)
+from interverse.art.meshes import Mesh, lathe, merge, tiled
 from interverse.art.rooms.cupboards import console, counter, nightstand, sideboard, wardrobe
 from interverse.art.rooms.item import RoomTexture, Surface
 from interverse.art.rooms.plants import plant

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.meshes import (
-    Mesh,
-    lathe,
-    merge,
-    rotated,
-    sheet,
-)
+from interverse.art.meshes import Mesh, lathe, merge, rotated, sheet
 from interverse.art.rooms.item import Surface
-from interverse.art.rooms.prop import (
-    Prop,
-    pick,
-    textured,
-    tinted,
-)
+from interverse.art.rooms.prop import Prop, pick, textured, tinted
 
 Rng = np.random.Generator
 

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.meshes import (
-    lifted,
-    merge,
-    moved,
-    rotated,
-    soft_box,
-    tiled,
-)
-from interverse.art.rooms.prop import (
-    Prop,
-    bar,
-    cloth,
-    grain,
-    legs,
-    wooden,
-)
+from interverse.art.meshes import lifted, merge, moved, rotated, soft_box, tiled
+from interverse.art.rooms.prop import Prop, bar, cloth, grain, legs, wooden
 
 Rng = np.random.Generator
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from interverse.art.rooms.item import MixedTexture, Rgb, RoomTexture
 from interverse.art.rooms.noise import Field, axes, fractal, grain, smooth
 from interverse.art.rooms.pictures import PICTURES
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import UnknownNameError, check_name, unknown
 
 Image = NDArray[np.floating[Any]]
 
@@ -37,8 +37,7 @@ def pixels(texture: RoomTexture | MixedTexture, size: int = 128) -> NDArray[np.u
     else:
         raise UnknownNameError(unknown("texture", texture.kind, KINDS))
     for name in texture.overlays:
-        if name not in OVERLAYS:
-            raise UnknownNameError(unknown("overlay", name, OVERLAYS))
+        check_name("overlay", name, OVERLAYS)
         image = OVERLAYS[name](image, texture.seed)
     found = (np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8)
     found.setflags(write=False)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.core.files import cache as files
-from interverse.core.files.cache import VARIABLE
+from interverse.core.files import atomic as files
+from interverse.core.files.atomic import VARIABLE
 
 _FORMAT = b"interverse-picture-1"
 _LOG = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ import hashlib
 import os
 import platform
 import subprocess
-from importlib import metadata
 from pathlib import Path
 
 from interverse._version import __version__
+from interverse.core.code import installed
 
 _PACKAGE = Path(__file__).parents[2]
 _PACKAGES = ("gymnasium", "h5py", "numpy", "torch")
@@ -18,13 +18,8 @@ _PACKAGES = ("gymnasium", "h5py", "numpy", "torch")
 
 def versions() -> dict[str, str]:
     """Returns the versions of this package and of those that its numbers depend on."""
-    found = {"interverse": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    found = installed(*_PACKAGES)
+    return {"interverse": __version__, "python": platform.python_version(), **found}
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, final
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 Kind = Literal["ranking", "planning", "zero_shot"]
 _FILE = Path(__file__).with_name("causalmbrl.csv")
@@ -119,8 +119,7 @@ class Printed:
 
 def table(number: int) -> Table:
     """Returns what a table is about."""
-    if number not in TABLES:
-        raise UnknownNameError(unknown("table", number, [str(n) for n in TABLES]))
+    check_name("table", number, TABLES)
     return TABLES[number]
 
 

@@ -198,8 +198,8 @@ def knowledge_section(rows: Sequence[ResultRow], world: str, yardsticks: Path) -
     remark = (
         "The true world in a model's place is the ceiling; +- is the deviation over runs. The line"
         " of the altered scene has what a model gets that ignores the action: in CF-H@1, and in H@1"
-        " by comparing pixels of pictures that stay as they are. The acted object alone has its true"
-        " outcome and all others stay: what is above needs effects on others."
+        " by comparing pixels of pictures that stay as they are. The acted object alone has its"
+        " true outcome and all others stay: what is above needs effects on others."
     )
     return f"Prediction and causes in {world}", [remark], grid
 

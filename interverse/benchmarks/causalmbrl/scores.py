@@ -20,13 +20,7 @@ from interverse.agents.search import (
 )
 from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
 from interverse.models.counterfactual import ModelCounterfactual, score_counterfactuals
-from interverse.models.effects import (
-    ModelRespondent,
-    Respondent,
-    Trials,
-    effects,
-    score_effects,
-)
+from interverse.models.effects import ModelRespondent, Respondent, Trials, effects, score_effects
 from interverse.models.fit import Fit
 from interverse.models.probe import fit_probe
 from interverse.models.ranking import HORIZONS, evaluate_ranking

@@ -10,13 +10,7 @@ from pathlib import Path
 from interverse.benchmarks.causalmbrl.budgets import Budget, BudgetName, budget
 from interverse.benchmarks.causalmbrl.published import TABLES, printed, table
 from interverse.benchmarks.causalmbrl.rows import LOSSES, MODELS, VARIANTS, MbrlRow
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    check_whole,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.models.steps import Precision
 from interverse.models.world_model import Loss
 
@@ -92,8 +86,7 @@ class Settings:
             (self.graphs, "graph", ("chain", "full", "collider")),
         ):
             for name in given:
-                if name not in names:
-                    raise UnknownNameError(unknown(kind, name, names))
+                check_name(kind, name, names)
         counts = {"seeds": MOST_SEEDS, "cpt_seeds": MOST_SEEDS, "epochs": MOST_EPOCHS}
         counts["pretrain_epochs"] = MOST_EPOCHS
         for name, most in counts.items():

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.causaltriplet.chosen import chosen_weights
 from interverse.benchmarks.causaltriplet.published import (
     TITLES,
     TripletPrinted,
@@ -25,7 +24,7 @@ from interverse.benchmarks.causaltriplet.variants import (
     row_file,
     table_variant,
 )
-from interverse.benchmarks.causaltriplet.verdicts import judge, summary
+from interverse.benchmarks.causaltriplet.verdicts import chosen_weights, judge, summary
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.selection import RULES
 

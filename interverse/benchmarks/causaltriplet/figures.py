@@ -12,7 +12,7 @@ from interverse.benchmarks.causaltriplet.published import by_seed, sweep
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import FIGURES, seed_variants, sweep_variant
 from interverse.benchmarks.causaltriplet.verdicts import summary
-from interverse.core.files.npz import read_npz
+from interverse.core.files.zip_archive import read_npz
 
 Say = Callable[[str], None]
 _RULE = "last"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 _FILE = Path(__file__).with_name("causaltriplet.csv")
 TITLES = {
@@ -48,8 +48,7 @@ def printed(table: int) -> tuple[TripletPrinted, ...]:
     >>> [entry.mean for entry in printed(2) if entry.method == "SMS" and entry.split == "OOD"]
     [0.47, 0.54]
     """
-    if table not in TITLES:
-        raise UnknownNameError(unknown("table", table, map(str, TITLES)))
+    check_name("table", table, TITLES)
     return _named(f"table{table}")
 
 

@@ -16,13 +16,7 @@ from interverse.benchmarks.causaltriplet.variants import (
     wanted,
     with_encoder,
 )
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    check_whole,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.models.pairs.config import EncoderName, PairFit, PairModelConfig
 from interverse.models.pairs.recipes import RECIPES, Recipe, Source, recipe
 from interverse.models.steps import Precision, check_device
@@ -103,8 +97,7 @@ class TripletSettings:
             (self.shifts, "shift", SHIFTS),
         ):
             for name in given:
-                if name not in names:
-                    raise UnknownNameError(unknown(kind, name, map(str, names)))
+                check_name(kind, name, names)
         if len(self.epic) not in (0, 2):
             raise InvalidValueError(
                 explain(

@@ -36,6 +36,7 @@ def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
     """Returns the runs of result files, such as results/causalworld/h200.json, by task.
 
     Runs that kept the scores of their episodes have rows, and bars and radars are drawn of them.
+    One with a `variant`, another learner or another way to learn, is a row of its own in tables.
     """
     found = []
     for run in (run for file in files for run in read_json_object(file)["runs"]):
@@ -77,6 +78,7 @@ def _by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def _by_curriculum(records: Sequence[Record]) -> dict[int, dict[str, Mean]]:
+    records = [record for record in records if "variant" not in record]
     numbers = sorted({record["curriculum"] for record in records})
     return {n: scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in numbers}
 
@@ -121,6 +123,11 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
     for number, found in _by_curriculum(records).items():
         cells = [_cell(found[name]) if name in found else "" for name in protocols]
         lines.append(f"| {number} | " + " | ".join(cells) + " |")
+    for record in (record for record in records if "variant" in record):
+        means = _means(record)
+        cells = [_cell(means[name]) if name in means else "" for name in protocols]
+        title = f"{record['curriculum']}, {record['variant']}"
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
     for record in (record for record in records if "cpu_engine" in record):
         title = f"{record['curriculum']}, seed {record['seed']} on the CPU engine"
         found = record["cpu_engine"]["last_fractional_success"]
@@ -138,7 +145,7 @@ def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
 
 def _runs(records: Sequence[Record]) -> list[str]:
     """Returns how long each run learned, and the engines and contacts of training and tests."""
-    told = [f"curriculum {r['curriculum']} seed {r['seed']}: {_steps(r)} steps" for r in records]
+    told = [f"{_title(r)}: {_steps(r)} steps" for r in records]
     engines = sorted(
         f"{engine} with {contact} contacts"
         for engine, contact in {
@@ -150,6 +157,11 @@ def _runs(records: Sequence[Record]) -> list[str]:
         f"Physics of training and tests: {', '.join(engines)}.",
         "Intervals are over episodes, or over runs where these differ more.",
     ]
+
+
+def _title(record: Record) -> str:
+    named = [record["variant"]] if "variant" in record else []
+    return " ".join([f"curriculum {record['curriculum']}", *named, f"seed {record['seed']}"])
 
 
 def _steps(record: Record) -> str:
@@ -171,8 +183,9 @@ def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
 
     save(_curves(records), out / f"{task}_curves.png")
     parts = []
-    for number in sorted({record["curriculum"] for record in records if record["rows"]}):
-        rows = [row for r in records if r["curriculum"] == number for row in r["rows"]]
+    drawn = [record for record in records if record["rows"] and "variant" not in record]
+    for number in sorted({record["curriculum"] for record in drawn}):
+        rows = [row for r in drawn if r["curriculum"] == number for row in r["rows"]]
         parts.append(Results.from_rows(rows, {}).named(f"curriculum {number}"))
     if parts:
         results = Results.concat(parts)
@@ -189,9 +202,10 @@ def _curves(records: Sequence[Record]) -> Any:
     for record in records:
         number, curve = record["curriculum"], record["curve"]
         style = look(number)
-        label = f"curriculum {number}, seed {record['seed']}"
         steps = [row["steps"] / 1e6 for row in curve]
-        axes.plot(steps, [row["fraction"] for row in curve], color=style.color, label=label)
+        axes.plot(
+            steps, [row["fraction"] for row in curve], color=style.color, label=_title(record)
+        )
     axes.set_xlabel("steps, millions")
     axes.set_ylabel("fractional success at the end, while learning")
     axes.set_ylim(0.0, 1.02)

@@ -82,6 +82,7 @@ def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> di
             seed=run.seed,
             options=sizes.options,
             settings=sizes.ppo,
+            **(sizes.more.get(run.task, {}) if run.curriculum else {}),  # type: ignore[arg-type]
         )
     )
     clock.say(f"testing {run.name}")

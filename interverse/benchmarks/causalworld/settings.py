@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.agents.presets import PAPER_WORLDS, preset
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    check_whole,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.learning.ppo import PpoSettings
 from interverse.worlds import trifinger
 
@@ -24,7 +18,10 @@ _WORLDS = 8000  # side by side; 15 steps of them are the paper's batch of 120,00
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CausalWorldSizes:
-    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO."""
+    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO.
+
+    `more` is what runs of a task have besides, under the curricula that intervene.
+    """
 
     steps: int
     num_worlds: int
@@ -32,6 +29,7 @@ class CausalWorldSizes:
     episodes: int
     options: dict[str, Any]
     ppo: PpoSettings
+    more: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def paper_sizes() -> CausalWorldSizes:
@@ -79,6 +77,7 @@ BUDGETS = {
         episodes=256,
         options={"skip_frame": 3},
         ppo=PpoSettings(),
+        more={"stacking2": {"shown": 0.5, "placed": 0.2}},
     ),
 }
 
@@ -110,8 +109,7 @@ class CausalWorldSettings:
 
     def __post_init__(self) -> None:
         for task in self.task:
-            if task not in trifinger.DEVICE_TASKS:
-                raise UnknownNameError(unknown("task", task, trifinger.DEVICE_TASKS))
+            check_name("task", task, trifinger.DEVICE_TASKS)
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))

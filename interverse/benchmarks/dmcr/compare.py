@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 from interverse.agents.pixel.presets import SCHEDULES
 from interverse.benchmarks.dmcr.published import TASKS, TITLES, printed, rows
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.variants import (
-    CONDITIONS,
-    DmcrVariant,
-    row_file,
-    table_variant,
-)
+from interverse.benchmarks.dmcr.variants import CONDITIONS, DmcrVariant, row_file, table_variant
 from interverse.core.rng import generator
 from interverse.metrics.bootstrap import Interval, interval
 from interverse.metrics.generalisation import generalisation_error_interval

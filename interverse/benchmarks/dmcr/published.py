@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 _FILE = Path(__file__).with_name("dmcr.csv")
 TITLES = {
@@ -62,8 +62,7 @@ def printed(table: int) -> tuple[DmcrNumber, ...]:
     >>> [row.value for row in printed(1) if (row.task, row.method) == ("Walker Walk", "SAC+AUG")]
     [919.3, 28.0, 97.0]
     """
-    if table not in TITLES:
-        raise UnknownNameError(unknown("table", table, map(str, TITLES)))
+    check_name("table", table, TITLES)
     with open(_FILE, newline="", encoding="utf-8") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return tuple(

@@ -12,7 +12,7 @@ from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
 from interverse.benchmarks.dmcr.published import AGENTS, METHODS, TASKS, TITLES
 from interverse.benchmarks.dmcr.variants import FIGURES, DmcrVariant, wanted
-from interverse.core.errors import UnknownNameError, check_whole, unknown
+from interverse.core.errors import check_name, check_whole
 from interverse.models.steps import Precision
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.remastered import REMASTERED
@@ -84,8 +84,7 @@ class RemasteredSettings:
             (self.methods, "method", METHODS),
         ):
             for name in given:
-                if name not in names:
-                    raise UnknownNameError(unknown(kind, name, map(str, names)))
+                check_name(kind, name, names)
         for name in ("runs", "steps", "actors", "workers"):
             value = getattr(self, name)
             if value is not None:

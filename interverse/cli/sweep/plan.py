@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.cli import UsageError, parse_flags
+from interverse.cli.config_file import flag_words
 from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
-from interverse.cli.flags import flag_words
 from interverse.cli.train import TrainCommand, training
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.yaml_text import check_keys, read_yaml

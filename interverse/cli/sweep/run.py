@@ -16,8 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from interverse.cli.sweep import cell as cells
 from interverse.cli.sweep.plan import SweepCell, read_plan
 from interverse.core.errors import InterverseError, check_whole
-from interverse.core.files.atomic import write_json
-from interverse.core.files.lock import alone_in
+from interverse.core.files.atomic import alone_in, write_json
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.results import Results
 from interverse.rollouts.executors import run_units

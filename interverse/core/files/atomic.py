@@ -1,4 +1,4 @@
-"""Atomic writes: a file appears under its name when it is complete, or not at all."""
+"""Files that are written whole or not at all; locks of folders; the cache folder."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
+
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
 
 from interverse.core.errors import InvalidValueError, StorageError, explain
 
@@ -175,3 +178,38 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+_LOCK = ".lock"
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Holds a folder for one run; another process that wants it is refused at once."""
+    check_path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _LOCK).touch()  # raises where no file can be made
+    try:
+        with FileLock(folder / _LOCK, blocking=False):
+            yield
+    except Timeout:
+        raise InvalidValueError(
+            explain(
+                f"another process is at work in {folder}",
+                fix="Wait until it ends, or choose another folder",
+            )
+        ) from None
+
+
+VARIABLE = "INTERVERSE_CACHE"
+
+
+def cache_folder() -> Path:
+    """Returns the folder; it may not exist yet."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else user_cache_path("interverse", appauthor=False)
+
+
+def datasets_folder() -> Path:
+    """Returns the folder data sets are kept in unless another is given."""
+    return cache_folder() / "datasets"

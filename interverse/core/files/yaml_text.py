@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from interverse.core.errors import FileFormatError, UnknownNameError, explain, unknown
+from interverse.core.errors import FileFormatError, check_name, explain
 from interverse.core.files.limits import check_count
 
 _MOST_BYTES = 64 * 2**10
@@ -74,8 +74,7 @@ def parse_yaml(text: str | bytes, what: str = "the text") -> Any:
 def check_keys(given: Mapping[str, Any], known: Collection[str], where: str) -> None:
     """Raises for a key that a mapping may not have, with the nearest one that it may."""
     for key in given:
-        if key not in known:
-            raise UnknownNameError(unknown(f"key of {where}", key, known))
+        check_name(f"key of {where}", key, known)
 
 
 def _check_events(text: str | bytes, what: str) -> None:

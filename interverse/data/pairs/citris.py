@@ -17,14 +17,8 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import (
-    FileFormatError,
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    unknown,
-)
-from interverse.core.files.npz import read_npz
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
+from interverse.core.files.zip_archive import read_npz
 
 SPLITS = ("train", "val", "test")
 CAUSAL3D_NAMES = (
@@ -96,8 +90,7 @@ def load_citris(
         split: which; "val" falls back to "test" where there is no such file.
         triplets: the `..._triplets.npz` of that split instead.
     """
-    if split not in SPLITS:
-        raise UnknownNameError(unknown("split", split, SPLITS))
+    check_name("split", split, SPLITS)
     ending = "_triplets.npz" if triplets else ".npz"
     path = Path(folder) / f"{split}{ending}"
     if split == "val" and not path.exists():

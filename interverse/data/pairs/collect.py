@@ -23,13 +23,7 @@ from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.rng import check_seed
 from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
-from interverse.data.pairs.shards import (
-    ShardInfo,
-    read_info,
-    read_layout,
-    shard_name,
-    write_shard,
-)
+from interverse.data.pairs.shards import ShardInfo, read_info, read_layout, shard_name, write_shard
 from interverse.data.schema import MOST_EPISODES, plain
 from interverse.data.store import file_bytes, locked, write_bytes
 from interverse.rollouts.executors import run_units

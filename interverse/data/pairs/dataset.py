@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.data.pairs.header import PairHeader
-from interverse.data.pairs.pictures import (
-    COLOURS,
-    DEPTHS,
-    INSTANCES,
-    MASKS,
-    PairPictures,
-    decode,
-)
+from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, PairPictures, decode
 from interverse.data.pairs.shards import ShardPictures, joined, picture_kinds, read_columns
 from interverse.data.pairs.splits import Labels, PairSplit, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors

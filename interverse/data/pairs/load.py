@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.core.files.cache import datasets_folder
+from interverse.core.files.atomic import datasets_folder
 from interverse.data.pairs.collect import CollectPairs, collect_pairs
 from interverse.data.pairs.dataset import PairDataset, open_pairs
 from interverse.data.pairs.header import INDEX

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_number, explain
 
 Rows = NDArray[np.int64]
 SHIFTS = ("comp", "loca", "noun", "random", "verb")
@@ -57,20 +57,15 @@ class SplitConfig:
     in the published code."""
 
     def __post_init__(self) -> None:
-        if self.shift not in SHIFTS:
-            raise UnknownNameError(unknown("shift", self.shift, SHIFTS))
-        if self.variant not in ("reference", "mended"):
-            raise UnknownNameError(unknown("variant", self.variant, ("reference", "mended")))
+        check_name("shift", self.shift, SHIFTS)
+        check_name("variant", self.variant, ("reference", "mended"))
         for name in ("train", "test", "valid"):
             value = getattr(self, name)
             if value is not None and value < (0 if name == "valid" else 1):
                 raise InvalidValueError(
                     explain(f"{name} is {value}", allowed="a whole number of rows")
                 )
-        if not 0 <= self.test_houses <= 0.9:
-            raise InvalidValueError(
-                explain(f"test_houses is {self.test_houses}", allowed="0 (shared) to 0.9")
-            )
+        check_number(self.test_houses, "test_houses", most=0.9)
 
 
 @final

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import (
-    FileFormatError,
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    unknown,
-)
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
 from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
 from interverse.data.store import atomic
 
@@ -67,8 +61,7 @@ class PairShape:
     mask_size: int | None = None
 
     def __post_init__(self) -> None:
-        if self.crop not in CROPS:
-            raise UnknownNameError(unknown("crop", self.crop, CROPS))
+        check_name("crop", self.crop, CROPS)
         if self.size < 1 or (self.mask_size is not None and self.mask_size < 0):
             raise InvalidValueError(
                 explain(

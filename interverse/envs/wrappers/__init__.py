@@ -1,11 +1,14 @@
 """Wrappers: goal dicts, smoothed actions, planning by hand, a starting state of one's own."""
 
-from interverse.envs.wrappers.goal_sampling import sample_new_goal
-from interverse.envs.wrappers.goals import GoalDict
+from interverse.envs.wrappers.goals import (
+    GoalDict,
+    GoalDictVector,
+    StartingState,
+    StartingStateVector,
+    sample_new_goal,
+)
 from interverse.envs.wrappers.selector import ObjectSelector, ObjectSelectorVector
-from interverse.envs.wrappers.smoothing import MovingAverageAction
-from interverse.envs.wrappers.start import StartingState, StartingStateVector
-from interverse.envs.wrappers.vector import GoalDictVector, MovingAverageActionVector
+from interverse.envs.wrappers.smoothing import MovingAverageAction, MovingAverageActionVector
 
 __all__ = [
     "GoalDict",

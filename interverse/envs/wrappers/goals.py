@@ -1,4 +1,4 @@
-"""Observations with what was achieved and what is desired, for hindsight experience replay."""
+"""Wrappers of goals and starts: achieved and desired goals, drawn goals, a starting state."""
 
 from __future__ import annotations
 
@@ -8,9 +8,45 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorWrapper
+from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise, check_seed
+from interverse.envs.single import WorldEnv
+from interverse.envs.values import to_numpy
+from interverse.scm.variable import SpaceName
+
+
+def goals_of(env: Any, seen: gym.Space[Any]) -> tuple[Any, gym.spaces.Dict]:
+    """Returns the world's reward of goals, and the space of observations with both goals."""
+    world = env.unwrapped.world
+    reward = getattr(world, "goal_reward", None)
+    if reward is None:
+        raise InvalidValueError(
+            explain(
+                f"{env} has no goals to relabel",
+                allowed="worlds with goal_reward, such as trifinger",
+            )
+        )
+    achieved, desired = world.goal_sizes
+    return reward, gym.spaces.Dict(
+        {
+            "observation": seen,
+            "achieved_goal": gym.spaces.Box(-np.inf, np.inf, (achieved,), np.float64),
+            "desired_goal": gym.spaces.Box(-np.inf, np.inf, (desired,), np.float64),
+        }
+    )
+
+
+def with_goals(seen: Any, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an observation with both goals."""
+    return {
+        "observation": seen,
+        "achieved_goal": np.array(info["achieved_goal"]),
+        "desired_goal": np.array(info["desired_goal"]),
+    }
 
 
 @final
@@ -28,35 +64,19 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        world: Any = env.unwrapped.world  # type: ignore[attr-defined]
-        self._reward: Any = getattr(world, "goal_reward", None)
-        if self._reward is None:
-            raise InvalidValueError(
-                explain(
-                    f"{env} has no goals to relabel",
-                    allowed="worlds with goal_reward, such as trifinger",
-                )
-            )
-        achieved, desired = world.goal_sizes
-        self.observation_space = gym.spaces.Dict(
-            {
-                "observation": env.observation_space,
-                "achieved_goal": gym.spaces.Box(-np.inf, np.inf, (achieved,), np.float64),
-                "desired_goal": gym.spaces.Box(-np.inf, np.inf, (desired,), np.float64),
-            }
-        )
+        self._reward, self.observation_space = goals_of(env, env.observation_space)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Starts an episode."""
         seen, info = self.env.reset(seed=seed, options=options)
-        return _dict(seen, info), info
+        return with_goals(seen, info), info
 
     def step(self, action: Any) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
         seen, reward, terminated, truncated, info = self.env.step(action)
-        return _dict(seen, info), reward, terminated, truncated, info
+        return with_goals(seen, info), reward, terminated, truncated, info
 
     def compute_reward(
         self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
@@ -73,9 +93,131 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return rows[0] if achieved.ndim == 1 else rows
 
 
-def _dict(seen: Any, info: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "observation": seen,
-        "achieved_goal": np.array(info["achieved_goal"]),
-        "desired_goal": np.array(info["desired_goal"]),
-    }
+@final
+class GoalDictVector(VectorWrapper):
+    """Turns observations into dicts of observation, achieved_goal and desired_goal, (N, ...) each.
+
+    >>> import interverse as iv
+    >>> venv = GoalDictVector(iv.make_vec("trifinger/pushing-v1", num_envs=2))
+    >>> venv.reset(seed=0)[0]["achieved_goal"].shape
+    (2, 6)
+    """
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        space = env.single_observation_space
+        self._reward, self.single_observation_space = goals_of(env, space)
+        self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Starts episodes."""
+        seen, info = self.env.reset(seed=seed, options=options)
+        return with_goals(seen, info), info
+
+    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        """Advances every world by one action."""
+        seen, reward, terminated, truncated, info = self.env.step(actions)
+        if "final_obs" in info:
+            info = {**info, "final_obs": with_goals(info["final_obs"], info["final_info"])}
+        return with_goals(seen, info), reward, terminated, truncated, info
+
+    def compute_reward(
+        self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
+    ) -> NDArray[np.float64]:
+        """Returns what achieving one when desiring the other earns, (n,), for (n, k) goals."""
+        return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))
+
+
+_APART = 1_000_003  # steps between the addresses of two draws: longer than any episode
+
+
+def sample_new_goal(
+    env: Any, *, space: SpaceName | None = None, draw: int = 0
+) -> dict[str, NDArray[Any]]:
+    """Returns a goal as values for `do`; applies nothing.
+
+    The goal depends on the seed, the episode, the step and `draw` alone.
+
+    Args:
+        env: an environment of interverse, single or vector, wrapped or not, after a reset.
+        space: where to draw from; None takes the environment's active space.
+        draw: which of many goals of this moment.
+
+    >>> import interverse as iv
+    >>> env = iv.make("trifinger/pushing-v1")
+    >>> _ = env.reset(seed=0)
+    >>> goal = sample_new_goal(env, space="A")
+    >>> sorted(env.do(goal).changed)[:2]
+    ['goal_0/cartesian_position', 'goal_0/cylindrical_position']
+    """
+    driver = env.unwrapped.driver
+    if not np.all(driver.running):
+        raise InvalidValueError(explain("there is no episode yet", fix="Call reset() first"))
+    steps = driver.steps + _APART * check_seed(draw, name="draw")
+    noise = Noise(driver.seeds, driver.episodes, steps)
+    chosen = driver.world.options.space if space is None else space
+    goal = driver.world.sample_goal(np.arange(len(steps)), noise, chosen)
+    single = isinstance(env.unwrapped, WorldEnv)
+    return {name: to_numpy(v)[0] if single else to_numpy(v) for name, v in goal.items()}
+
+
+class _KeepsStart:
+    """The calls that both forms share; the driver applies the values at every reset."""
+
+    unwrapped: Any
+
+    @property
+    def starting_state(self) -> Mapping[str, Any]:
+        """The values in force."""
+        return self.unwrapped.driver.starting_values
+
+    def set_starting_state(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Starts new episodes with these values, and every later one; returns their beginning.
+
+        They add to the start in force, as CausalWorld's do. If they are refused the old start stays
+        in force, episodes begin from it, and the refusal is raised.
+        """
+        driver = self.unwrapped.driver
+        before = driver.starting_values
+        driver.starting_values = driver.world.graph.updated(before, values)
+        try:
+            return self.reset()  # type: ignore[attr-defined]
+        except InvalidValueError:
+            driver.starting_values = before
+            self.reset()  # type: ignore[attr-defined]
+            raise
+
+    def reset_default_state(self) -> tuple[Any, dict[str, Any]]:
+        """Forgets the starting state; returns the beginning of an episode without it."""
+        self.unwrapped.driver.starting_values = {}
+        return self.reset()  # type: ignore[attr-defined]
+
+
+@final
+class StartingState(_KeepsStart, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Starts every episode with latched values, as if each reset had been given them.
+
+    They are a `do` at reset, so episodes recorded under them replay. A `do` of the reset itself
+    wins over them; a reset to a snapshot ignores them.
+
+    >>> import interverse as iv
+    >>> env = StartingState(iv.make("tutorial/slider-v1"))
+    >>> seen, info = env.set_starting_state({"box/mass": 0.4})
+    >>> seen, info = env.reset(seed=1)
+    >>> float(env.unwrapped.values["box/mass"])
+    0.4
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+
+@final
+class StartingStateVector(_KeepsStart, VectorWrapper):
+    """The same for a vector environment: one value for all worlds, or one per world.
+
+    Worlds that start anew by themselves start with the values, too.
+    """

@@ -1,4 +1,4 @@
-"""Actions averaged over the last few: smoother motion on a robot."""
+"""Actions averaged over the last few: smoother motion on a robot; for one world and for many."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorWrapper
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import check_whole
 
 
 @final
@@ -23,10 +24,7 @@ class MovingAverageAction(gym.ActionWrapper[Any, Any, Any], RecordConstructorArg
     def __init__(self, env: gym.Env[Any, Any], window: int = 8) -> None:
         RecordConstructorArgs.__init__(self, window=window)
         gym.ActionWrapper.__init__(self, env)
-        if not isinstance(window, int) or window < 1:
-            raise InvalidValueError(
-                explain(f"window is {window!r}", allowed="a whole number from 1")
-            )
+        check_whole(window, "window", 10**6)
         self._last: deque[NDArray[Any]] = deque(maxlen=window)
 
     def reset(
@@ -43,3 +41,44 @@ class MovingAverageAction(gym.ActionWrapper[Any, Any, Any], RecordConstructorArg
         if len(self._last) < (self._last.maxlen or 1):
             return given
         return np.mean(self._last, axis=0).astype(given.dtype)
+
+
+@final
+class MovingAverageActionVector(VectorWrapper):
+    """Passes on each world's mean of its last `window` actions, bit for bit as the single form.
+
+    A world that starts anew forgets its actions, also when it does so by itself.
+    """
+
+    def __init__(self, env: Any, window: int = 8) -> None:
+        super().__init__(env)
+        check_whole(window, "window", 10**6)
+        self.window = window
+        space = env.single_action_space
+        self._last = np.zeros((window, env.num_envs, *space.shape), dtype=space.dtype)
+        self._count = np.zeros(env.num_envs, dtype=np.int64)
+        self._ended = np.zeros(env.num_envs, dtype=bool)  # worlds that the next step resets
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts episodes with no action remembered."""
+        mask = None if options is None else options.get("reset_mask")
+        rows = slice(None) if mask is None else mask
+        self._count[rows], self._ended[rows] = 0, False
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Advances every world by the mean of its actions."""
+        given = np.asarray(actions)
+        self._last = np.concatenate([self._last[1:], given[None]])
+        self._count = np.minimum(self._count + 1, self.window)
+        full = (self._count == self.window).reshape(-1, *(1,) * (given.ndim - 1))
+        mean = np.where(full, np.mean(self._last, axis=0).astype(given.dtype), given)
+        out = self.env.step(mean)
+        self._count[self._ended] = 0  # the action of a world that was just reset did not count
+        inner: Any = self.env.unwrapped
+        ended = out[2] | out[3]
+        self._count[ended & (inner.autoreset_mode is AutoresetMode.SAME_STEP)] = 0
+        self._ended = ended & (inner.autoreset_mode is AutoresetMode.NEXT_STEP)
+        return out

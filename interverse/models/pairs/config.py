@@ -6,16 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, final, get_args
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_number, explain
 from interverse.models.steps import Precision
 
 EncoderName = Literal["lite0", "rooms", "resnet18", "resnet50", "clip", "groupvit", "slots"]
 Pairing = Literal["avg", "mask", "dense", "match-max", "match-mean"]
-
-
-def _check_name(kind: str, given: str, names: tuple[str, ...]) -> None:
-    if given not in names:
-        raise UnknownNameError(unknown(kind, given, names))
 
 
 @final
@@ -42,7 +37,7 @@ class EncoderConfig:
     then both again from their average (the reference), so that slot i goes with slot i."""
 
     def __post_init__(self) -> None:
-        _check_name("encoder", self.name, get_args(EncoderName))
+        check_name("encoder", self.name, get_args(EncoderName))
         if self.weights is not None and self.scale == "tiny" and self.name != "slots":
             raise InvalidValueError(
                 explain(f"weights {self.weights!r} do not fit scale='tiny'", fix="Use scale='full'")
@@ -90,11 +85,8 @@ class PairModelConfig:
     """mse: mean square over all features (the code). norm: sum of block norms (the paper)."""
 
     def __post_init__(self) -> None:
-        _check_name("pairing", self.pairing, get_args(Pairing))
-        if not 0 < self.min_mask <= 1:
-            raise InvalidValueError(
-                explain(f"min_mask is {self.min_mask}", allowed="above 0, at most 1")
-            )
+        check_name("pairing", self.pairing, get_args(Pairing))
+        check_number(self.min_mask, "min_mask", most=1.0, above=True)
         if self.independence < 0 or self.sparsity < 0:
             raise InvalidValueError(
                 explain(f"independence {self.independence}, sparsity {self.sparsity} must be >= 0")

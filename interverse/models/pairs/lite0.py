@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.core.errors import FileFormatError, explain, missing_extra
-from interverse.core.files.torch_file import read_torch
+from interverse.core.files.tensor_files import read_torch
 from interverse.models.checkpoint import read_tensors
 from interverse.models.pairs.config import EncoderConfig
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, final
 
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 from interverse.models.pairs.config import EncoderConfig, EncoderName, PairFit, PairModelConfig
 
 Source = Literal["code", "paper"]
@@ -65,8 +65,7 @@ def recipe(name: str, source: Source = "code") -> Recipe:
     >>> recipe("sms", "paper").model.sparsity_form, recipe("sms").model.sparsity_form
     ('norm', 'mse')
     """
-    if name not in _MODELS:
-        raise UnknownNameError(unknown("recipe", name, _MODELS))
+    check_name("recipe", name, _MODELS)
     model = _MODELS[name]
     if source == "paper":
         return Recipe(model=_as_paper(model), fit=_paper_fit(model))

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.core.rng import generator
 from interverse.models.pairs.analysis import feature_scores
 from interverse.models.pairs.sparsity import verb_groups
@@ -49,13 +49,9 @@ class Recovery:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UnknownNameError(unknown("method", self.method, METHODS))
+        check_name("method", self.method, METHODS)
         for name in ("latents", "steps", "batch_size"):
-            if getattr(self, name) < 1:
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)}", allowed="at least 1")
-                )
+            check_whole(getattr(self, name), name, 10**12)
 
 
 @final

@@ -18,12 +18,11 @@ from torch.nn import functional
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.models import checkpoint
-from interverse.models.pairs.adam_state import adam_tensors, restore_adam
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.encoders import slot_noise
 from interverse.models.pairs.slots import SlotAutoencoder
 from interverse.models.pairs.work import seeded
-from interverse.models.stage_work import under
+from interverse.models.stage_work import adam_tensors, restore_adam, under
 from interverse.models.steps import Precision, autocast, matmul_precision
 
 FILE = "slots.safetensors"

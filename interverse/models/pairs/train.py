@@ -10,13 +10,7 @@ from typing import Any, Literal
 import torch
 from torch.nn import functional
 
-from interverse.core.errors import (
-    InvalidValueError,
-    UnknownNameError,
-    check_whole,
-    explain,
-    unknown,
-)
+from interverse.core.errors import InvalidValueError, check_name, check_number, check_whole, explain
 from interverse.core.rng import check_seed
 from interverse.data.pairs import CollectPairs, SplitConfig, collect_pairs, split_pairs
 from interverse.data.pairs.load import load_pairs as load_folder
@@ -99,23 +93,16 @@ class TrainPairs:
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_device(self.device)
-        if self.task not in _CROPS:
-            raise UnknownNameError(unknown("task", self.task, _CROPS))
-        if self.model not in RECIPES:
-            raise UnknownNameError(unknown("model", self.model, RECIPES))
+        check_name("task", self.task, _CROPS)
+        check_name("model", self.model, RECIPES)
         for name, most in _LIMITS.items():
             if getattr(self, name) is not None:
                 check_whole(getattr(self, name), name, most)
-        if not 0.0 <= self.test_houses < 1.0:
-            raise InvalidValueError(
-                explain(f"test_houses is {self.test_houses}", allowed="a share from 0 to below 1")
-            )
+        check_number(self.test_houses, "test_houses", most=1.0, below=True)
         for name in ("learning_rate", "independence", "sparsity"):
             value = getattr(self, name)
-            if value is not None and not 0.0 <= value <= _MOST_WEIGHT:
-                raise InvalidValueError(
-                    explain(f"{name} is {value}", allowed=f"0 to {_MOST_WEIGHT:g}")
-                )
+            if value is not None:
+                check_number(value, name, most=_MOST_WEIGHT)
 
     def configs(self) -> tuple[PairModelConfig, PairFit]:
         """Returns the model and how it trains."""

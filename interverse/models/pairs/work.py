@@ -15,14 +15,13 @@ from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
-from interverse.models.pairs.adam_state import adam_tensors, restore_adam
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, matched
 from interverse.models.pairs.head import HeadOutput, PairHead, critic
 from interverse.models.pairs.kept import features_key, kept_features
 from interverse.models.pairs.sparsity import change_penalty, feature_blocks, verb_groups
 from interverse.models.pairs.tensors import PairTensors
-from interverse.models.stage_work import under
+from interverse.models.stage_work import adam_tensors, restore_adam, under
 from interverse.models.steps import autocast
 
 BETAS = (0.5, 0.999)

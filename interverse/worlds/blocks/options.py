@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-import numpy as np
-
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_name,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import check_seed
 from interverse.worlds.grid import CELLS
 from interverse.worlds.palette import QUALITATIVE, SEQUENTIAL
@@ -67,16 +72,15 @@ class BlocksOptions(WorldOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.setting not in MODES:
-            raise UnknownNameError(unknown("setting", self.setting, MODES))
+        check_name("setting", self.setting, MODES)
         if self.mode not in MODES[self.setting]:
             fix = f"These are the modes of setting {self.setting!r}"
             raise UnknownNameError(unknown("mode", self.mode, MODES[self.setting], fix=fix))
         if self.cmap is not None and self.cmap not in _COLORMAPS[self.setting]:
             fix = f"These are the colours of setting {self.setting!r}"
             raise UnknownNameError(unknown("cmap", self.cmap, _COLORMAPS[self.setting], fix=fix))
-        _check_whole("objects", self.objects, 1, self.most_objects)
-        _check_whole("target_steps", self.target_steps, 0, 10_000)
+        check_whole(self.objects, "objects", self.most_objects)
+        check_whole(self.target_steps, "target_steps", 10_000, least=0)
         check_seed(self.palette_seed, name="palette_seed")
         for name in ("plain", "legacy"):
             if not isinstance(getattr(self, name), bool):
@@ -117,15 +121,3 @@ class BlocksOptions(WorldOptions):
         if self.observed:
             return CELLS
         return len(QUALITATIVE[self.colormap]) + self.new_colors
-
-
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
-        raise InvalidValueError(
-            explain(
-                f"{name} is {value!r}",
-                allowed=f"a whole number from {least} to {most}",
-                fix=f"Pass {name}={least + 2}, for instance",
-            )
-        )

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.core.rng import Noise, check_seed
 from interverse.worlds import palette
 from interverse.worlds.chemistry import graphs, original
@@ -128,8 +128,8 @@ class ChemistryOptions(WorldOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_whole("objects", self.objects, 1, CELLS)
-        _check_whole("colors", self.colors, 2, 256)
+        check_whole(self.objects, "objects", CELLS)
+        check_whole(self.colors, "colors", 256, least=2)
         _check_name("mode", self.mode, _FORMS)
         _check_name("movement", self.movement, ("static", "dynamic"))
         _check_name("skewness", self.skewness, SKEWNESS)
@@ -181,8 +181,8 @@ class ChemistryOptions(WorldOptions):
                 )
             )
         if self.hidden is not None:
-            _check_whole("hidden", self.hidden, 1, 4096)
-        _check_whole("target_steps", self.target_steps, 0, 10_000)
+            check_whole(self.hidden, "hidden", 4096)
+        check_whole(self.target_steps, "target_steps", 10_000, least=0)
 
     def _check_mechanisms(self) -> None:
         for name, given in (("cpt", self.cpt != "network"), ("cpt_file", self.cpt_file)):
@@ -209,7 +209,7 @@ class ChemistryOptions(WorldOptions):
 
     def _check_mode(self) -> None:
         if self.delay is not None:
-            _check_whole("delay", self.delay, 1, LONGEST_DELAY)
+            check_whole(self.delay, "delay", LONGEST_DELAY)
             if self.mode != "delayed":
                 raise _needs_mode("delay", self.delay, "delayed", self.mode)
         if not self.has_target and self.target_steps != _TARGET_STEPS:
@@ -296,17 +296,9 @@ class ChemistryOptions(WorldOptions):
         return None
 
 
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
-        raise InvalidValueError(
-            explain(f"{name} is {value!r}", allowed=f"a whole number from {least} to {most}")
-        )
-
-
 def _check_name(option: str, value: object, names: Any) -> None:
-    if value is not None and value not in names:
-        raise UnknownNameError(unknown(option, value, names))
+    if value is not None:
+        check_name(option, value, names)
 
 
 def _is_scale(value: object) -> bool:
@@ -330,7 +322,7 @@ def _observed(given: Any, objects: int) -> tuple[int, ...] | None:
         return None
     nodes = list(given) if isinstance(given, list | tuple | range | np.ndarray) else [given]
     for node in nodes:
-        _check_whole("observed", node, 0, objects - 1)
+        check_whole(node, "observed", objects - 1, least=0)
     if not nodes or len(set(nodes)) != len(nodes):
         raise InvalidValueError(
             explain(f"observed is {nodes}", allowed="at least one object, each once")

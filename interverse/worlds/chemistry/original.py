@@ -73,7 +73,7 @@ def _layers(path: str, state: Mapping[str, Any], sizes: CptSizes) -> list[NDArra
 
 @functools.lru_cache(maxsize=8)
 def _read(path: str) -> Mapping[str, Any]:
-    from interverse.core.files.torch_file import read_torch  # brings Torch
+    from interverse.core.files.tensor_files import read_torch  # brings Torch
 
     if not Path(path).is_file():
         raise FileFormatError(explain(f"cpt_file is {path!r}: there is no such file"))

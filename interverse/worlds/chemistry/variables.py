@@ -14,11 +14,7 @@ from interverse.scm import Box, CausalGraph, Integers, Variable, boolean, table
 from interverse.sim.raster import GRID, SHAPES
 from interverse.worlds import palette
 from interverse.worlds.chemistry import delayed
-from interverse.worlds.chemistry.options import (
-    LARGEST_SCALE,
-    LONGEST_DELAY,
-    ChemistryOptions,
-)
+from interverse.worlds.chemistry.options import LARGEST_SCALE, LONGEST_DELAY, ChemistryOptions
 from interverse.worlds.grid import CELLS
 
 Edge = tuple[str, str]

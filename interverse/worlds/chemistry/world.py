@@ -15,7 +15,7 @@ from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph, refuse_bindings
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
-from interverse.worlds.chemistry import cpt, delayed, dynamics, feasible, graphs, layout, reference
+from interverse.worlds.chemistry import cpt, delayed, dynamics, graphs, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
 from interverse.worlds.grid import place
@@ -274,18 +274,18 @@ class Chemistry(World):
             value = self._array(values[name])
             place_in = (slice(None), *index)
             if key == "adjacency" and index and "graph/adjacency" in values:
-                refused |= feasible.disagreeing(name, to_numpy(rows[key][place_in] != value))
+                refused |= layout.disagreeing(name, to_numpy(rows[key][place_in] != value))
             rows[key][place_in] = value
             if key == "color" and self.options.mode == "delayed":
                 rows["elapsed"][place_in] = 1
                 rows["duration"][place_in] = 1
         if "graph/adjacency" in values:
-            refused = feasible.out_of_order(to_numpy(rows["adjacency"])) | refused
+            refused = layout.out_of_order(to_numpy(rows["adjacency"])) | refused
         for name in values:
             if self._where[name][0].startswith("cpt_"):
-                refused = feasible.not_chances(name, to_numpy(rows[self._where[name][0]])) | refused
+                refused = layout.not_chances(name, to_numpy(rows[self._where[name][0]])) | refused
         if any(self._where[name][0] == "position" for name in values):
-            refused = feasible.shared_cells(to_numpy(rows["position"])) | refused
+            refused = layout.shared_cells(to_numpy(rows["position"])) | refused
         return refused
 
     def read(self, name: str) -> Array:

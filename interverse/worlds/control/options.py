@@ -8,15 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from interverse.art.pictures import (
-    COLOR_MODES,
-    VIDEO_MODES,
-    VIDEO_PLACES,
-    difficulty,
-)
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.art.pictures import COLOR_MODES, VIDEO_MODES, VIDEO_PLACES, difficulty
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
 from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
@@ -121,9 +114,9 @@ class ControlOptions(WorldOptions):
         if self.dynamics_seed is not None:
             _check_seed("dynamics_seed", self.dynamics_seed, 0, LARGEST_DYNAMICS_SEED)
         for name in ("frame_stack", "frame_skip"):
-            _check_whole(name, getattr(self, name), 1, CONTROL_STEPS)
+            check_whole(getattr(self, name), name, CONTROL_STEPS)
         for edge in self.size:
-            _check_whole("image_size", edge, 1, _LARGEST_IMAGE)
+            check_whole(edge, "image_size", _LARGEST_IMAGE)
 
     def _check_types(self) -> None:
         for name in ("channels_first", "legacy_draws", "dynamic"):
@@ -207,25 +200,16 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
 
 def _check_names(option: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> None:
     for name in given:
-        if name not in allowed:
-            raise UnknownNameError(unknown(option, name, allowed))
-
-
-def _check_whole(name: str, value: object, low: int, high: int) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not low <= value <= high:  # type: ignore[operator]
-        raise InvalidValueError(
-            explain(f"{name} is {value!r}", allowed=f"a whole number from {low} to {high}")
-        )
+        check_name(option, name, allowed)
 
 
 def _check_seed(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, tuple | list):
         for end in value:
-            _check_whole(name, end, low, high)
+            check_whole(end, name, high, least=low)
         if len(value) != 2 or value[0] > value[1]:
             raise InvalidValueError(
                 explain(f"{name} is {value!r}", allowed="one number, or a lower and an upper end")
             )
     else:
-        _check_whole(name, value, low, high)
+        check_whole(value, name, high, least=low)

@@ -11,12 +11,7 @@ import random
 
 import numpy as np
 
-from interverse.worlds.control.domains import (
-    DOMAINS,
-    EULER_DEGREES,
-    TILT,
-    Range,
-)
+from interverse.worlds.control.domains import DOMAINS, EULER_DEGREES, TILT, Range
 from interverse.worlds.control.looks import (
     ALPHA,
     HEADLIGHT,

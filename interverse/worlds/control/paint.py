@@ -25,9 +25,7 @@ from interverse.worlds.control.distraction import (
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import Gallery
 from interverse.worlds.control.looks import BACKGROUND, FLOOR, NO_PICTURE, Look, factors
-from interverse.worlds.control.scene import (
-    FLOOR as FLOOR_TEXTURE,
-)
+from interverse.worlds.control.scene import FLOOR as FLOOR_TEXTURE
 from interverse.worlds.control.scene import (
     FLOOR_PICTURE,
     PICTURE_SIZE,

@@ -5,14 +5,57 @@ from __future__ import annotations
 import copy
 import functools
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, final
 
-from interverse.core.errors import UnknownNameError, unknown
-from interverse.worlds.control.compat import quiet, suite, wrap_model
+from interverse.core.errors import check_name
+from interverse.worlds.control.compat import (
+    FieldIndexer,
+    NamedIndexStructs,
+    quiet,
+    suite,
+    wrap_model,
+)
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
-from interverse.worlds.control.names import remember_names
 from interverse.worlds.control.rewards import with_fast_rewards
 from interverse.worlds.control.scene import compile_domain
+
+
+@final
+class RememberedNames(FieldIndexer):
+    """dm_control's indexer of a field; a key is translated once."""
+
+    __slots__ = ("_array", "_known", "_other")
+
+    def __init__(self, indexer: Any, struct: Any) -> None:
+        super().__init__(struct, indexer._field_name, indexer.axes)
+        self._array = getattr(struct, indexer._field_name)
+        self._known: dict[str, Any] = {}
+        self._other: dict[str, Any] = {}  # of keys that are no names, by what they print as
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns the array at a key, as dm_control's indexer does."""
+        known, word = (self._known, key) if type(key) is str else (self._other, repr(key))
+        try:
+            return self._array[known[word]]
+        except KeyError:
+            known[word] = index = self._convert_key(key)
+            return self._array[index]
+
+
+def remember_names(physics: Any) -> None:
+    """Makes a physics of our own translate each name once; values and views stay what they are.
+
+    dm_control's own struct indexer is a new class each time, and classes live until a garbage
+    collection: with them would live the arrays, and so the whole model.
+    """
+    structs = {}
+    for part in ("model", "data"):
+        fields = getattr(physics.named, part)
+        struct = getattr(physics, part)
+        kept = {name: RememberedNames(item, struct) for name, item in fields._asdict().items()}
+        structs[part] = SimpleNamespace(**kept)
+    physics._named = NamedIndexStructs(**structs)
 
 
 @final
@@ -37,10 +80,8 @@ class Template:
 
 def check_task(domain: str, task: str) -> None:
     """Raises unless the domain has that task."""
-    if domain not in DOMAINS:
-        raise UnknownNameError(unknown("domain", domain, DOMAINS))
-    if task not in DOMAINS[domain].tasks:
-        raise UnknownNameError(unknown(f"task of {domain}", task, DOMAINS[domain].tasks))
+    check_name("domain", domain, DOMAINS)
+    check_name(f"task of {domain}", task, DOMAINS[domain].tasks)
 
 
 @functools.cache

@@ -11,13 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.art.pictures import (
-    COLOR_MODES,
-    difficulty,
-    first,
-    folder_videos,
-    procedural_videos,
-)
+from interverse.art.pictures import COLOR_MODES, difficulty, first, folder_videos, procedural_videos
 from interverse.core.arrays import Array
 from interverse.core.errors import explain
 from interverse.core.rng import Noise

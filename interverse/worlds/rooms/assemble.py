@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from interverse.art.rooms.item import (
-    Item,
-    MixedTexture,
-    Part,
-    RoomTexture,
-    Surface,
-    surface_key,
-)
+from interverse.art.rooms.item import Item, MixedTexture, Part, RoomTexture, Surface, surface_key
 from interverse.art.rooms.textures import pixels
 from interverse.sim.assets import (
     MjsBody,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.worlds.world import WorldOptions
 
 Nuisance = Literal["none", "camera", "light", "both"]
@@ -72,20 +70,14 @@ class RoomsOptions(WorldOptions):
             "instances": INSTANCES,
         }
         for name, choices in allowed.items():
-            if getattr(self, name) not in choices:
-                raise UnknownNameError(unknown(name, getattr(self, name), choices))
+            check_name(name, getattr(self, name), choices)
         whole_numbers = {
             "image_size": _SIZES,
             "objects": (1, MOST_OBJECTS),
             "actions": (1, MOST_ACTIONS),
         }
         for name, (least, most) in whole_numbers.items():
-            value = getattr(self, name)
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not (whole and least <= value <= most):
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed=f"a whole number, {least} to {most}")
-                )
+            check_whole(getattr(self, name), name, most, least=least)
         for name in ("light_spill", "confounder"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValueError(

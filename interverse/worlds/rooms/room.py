@@ -22,8 +22,7 @@ from interverse.art.rooms.objects import build_item
 from interverse.art.rooms.prop import Prop
 from interverse.core.errors import InterverseError, explain
 from interverse.core.rng import generator
-from interverse.worlds.rooms.fixtures import curtains, door, draw_sky, rug, window
-from interverse.worlds.rooms.kinds import KINDS, RoomKind
+from interverse.worlds.rooms.fixtures import KINDS, RoomKind, curtains, door, draw_sky, rug, window
 from interverse.worlds.rooms.placing import (
     Bounds,
     Occupancy,

@@ -13,14 +13,7 @@ import numpy as np
 
 from interverse.art.meshes import Mesh, merge, moved, rotated, tiled
 from interverse.art.rooms.item import Rgb, Surface
-from interverse.art.rooms.prop import (
-    FABRICS,
-    WOODS,
-    bar,
-    painted_surface,
-    pick,
-    textured,
-)
+from interverse.art.rooms.prop import FABRICS, WOODS, bar, painted_surface, pick, textured
 from interverse.worlds.rooms.placing import QUARTER, wall_length, wall_pose
 
 Rng = np.random.Generator

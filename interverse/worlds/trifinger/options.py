@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.worlds.trifinger.contacts import contact_mode
 from interverse.worlds.trifinger.drag import Drag
 from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl, check_mode
@@ -26,6 +26,8 @@ ScoreRule = Literal["aabb", "oriented"]
 OBSERVATION_MODES: tuple[ObservationMode, ...] = ("structured", "pixel", "mixed")
 SCORES: tuple[ScoreRule, ...] = ("aabb", "oriented")
 PICTURES = ("rgb", "depth", "segmentation")
+
+_MOST = 10_000  # more would run for hours or fill the memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +106,15 @@ class TriFingerOptions(WorldOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_mode(self.action_mode)
-        _one_of("observation_mode", self.observation_mode, OBSERVATION_MODES)
-        _one_of("score", self.score, SCORES)
-        _one_of("drag", self.drag, ("exact", "joint_damping"))
+        check_name("observation_mode", self.observation_mode, OBSERVATION_MODES)
+        check_name("score", self.score, SCORES)
+        check_name("drag", self.drag, ("exact", "joint_damping"))
         if self.contact is not None:
-            _one_of("contact", self.contact, CONTACTS)
-        _one_of("look", self.look, LOOKS)
+            check_name("contact", self.contact, CONTACTS)
+        check_name("look", self.look, LOOKS)
         for name in ("skip_frame", "image_size", "max_blocks", "contacts", "constraints"):
-            _positive_whole(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, _MOST)
         if self.device in ("cpu", "torch") and (self.contacts or self.constraints):
             raise InvalidValueError(
                 explain(
@@ -136,7 +139,7 @@ class TriFingerOptions(WorldOptions):
                 )
             )
         for kind in self.picture_kinds:
-            _one_of("picture_kinds", kind, PICTURES)
+            check_name("picture_kinds", kind, PICTURES)
 
     def _check_rewards(self) -> None:
         weights = self.dense_reward_weights
@@ -183,19 +186,3 @@ def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> Are
 def defaults_as_arrays(defaults: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Returns the given defaults as arrays with a world axis of one."""
     return {name: np.asarray(value)[None] for name, value in defaults.items()}
-
-
-def _one_of(name: str, given: str, allowed: Sequence[str]) -> None:
-    if given not in allowed:
-        raise UnknownNameError(unknown(name, given, allowed))
-
-
-_MOST = 10_000  # more would run for hours or fill the memory
-
-
-def _positive_whole(name: str, value: object) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if value is not None and not (whole and 1 <= int(value) <= _MOST):  # type: ignore[call-overload]
-        raise InvalidValueError(
-            explain(f"{name} is {value!r}", allowed=f"a whole number from 1 to {_MOST:,}")
-        )

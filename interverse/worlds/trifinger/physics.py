@@ -22,14 +22,7 @@ from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import Capsules
-from interverse.worlds.trifinger.robot import (
-    DATUM,
-    HINGED,
-    KD,
-    KP,
-    SAFETY_DAMPING,
-    TORQUE_LIMIT,
-)
+from interverse.worlds.trifinger.robot import DATUM, HINGED, KD, KP, SAFETY_DAMPING, TORQUE_LIMIT
 from interverse.worlds.trifinger.scene import ArenaScene, Block, box_inertia, parking_position
 from interverse.worlds.trifinger.variables import JOINTS
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from interverse.core.arrays import Array, like, namespace
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.sim.inertia import ScaledInertia
 
 Mode = Literal[
@@ -214,8 +214,7 @@ _TIP_BOUNDS = ((-0.5, -0.5, 0.0), (0.5, 0.5, 0.5))
 
 def check_mode(mode: str) -> Mode:
     """Returns the control mode, or raises with the nearest known name."""
-    if mode not in get_args(Mode):
-        raise UnknownNameError(unknown("action mode", mode, get_args(Mode)))
+    check_name("action mode", mode, get_args(Mode))
     return mode  # type: ignore[return-value]
 
 

@@ -15,13 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from interverse.core.arrays import Array
-from interverse.core.errors import (
-    FileFormatError,
-    InvalidValueError,
-    UnknownNameError,
-    explain,
-    unknown,
-)
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
 from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
 from interverse.worlds.trifinger.robot import HEIGHT, HINGED
@@ -263,14 +257,10 @@ class ArenaScene:
     """Whether to sense contact between each two objects: see `touch_sensors`."""
 
     def __post_init__(self) -> None:
-        if self.look not in LOOKS:
-            raise UnknownNameError(unknown("look", self.look, LOOKS))
-        if self.floor_texture not in FLOOR_TEXTURES:
-            raise UnknownNameError(unknown("floor texture", self.floor_texture, FLOOR_TEXTURES))
-        if self.drag not in ("exact", "joint_damping"):
-            raise UnknownNameError(unknown("drag", self.drag, ("exact", "joint_damping")))
-        if self.contact not in CONTACTS:
-            raise UnknownNameError(unknown("contact", self.contact, CONTACTS))
+        check_name("look", self.look, LOOKS)
+        check_name("floor texture", self.floor_texture, FLOOR_TEXTURES)
+        check_name("drag", self.drag, ("exact", "joint_damping"))
+        check_name("contact", self.contact, CONTACTS)
         for name, held in (("max_blocks", self.blocks), ("max_goals", self.goals)):
             room = getattr(self, name)
             if room is not None and room < len(held):

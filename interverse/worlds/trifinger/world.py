@@ -49,11 +49,7 @@ from interverse.worlds.trifinger.store import (
 )
 from interverse.worlds.trifinger.tasks import load_task
 from interverse.worlds.trifinger.tasks.task import ActiveSpaces, Task, ValuesOf
-from interverse.worlds.trifinger.variables import (
-    arena_variables,
-    robot_variables,
-    success_variable,
-)
+from interverse.worlds.trifinger.variables import arena_variables, robot_variables, success_variable
 from interverse.worlds.world import Index, Refusals, Scenario, Score, State, World
 
 _HELD = (  # while time passes: goals, and the sizes of blocks

@@ -22,9 +22,8 @@ from interverse.data.pairs.header import PairHeader
 from interverse.envs import Snapshot
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.folder import claim, read_index
-from interverse.reports.runs import read_folder
+from interverse.reports.runs import from_curves, read_folder
 from interverse.results import Results
-from interverse.results.training import from_curves
 from interverse.rollouts import Episode
 from interverse.rollouts.archives import load_archive
 from interverse.scm.graph import CausalGraph
@@ -171,7 +170,7 @@ def _pairs_index():
 
 def _add_policy(root, made, through):
     torch = pytest.importorskip("torch")
-    from interverse.core.files.torch_file import read_torch
+    from interverse.core.files.tensor_files import read_torch
     from interverse.rollouts.exported import Card, ExportedPolicy
 
     card = Card(layers=1, activation="tanh", squash=True, low=[-1.0], high=[1.0], trained={})

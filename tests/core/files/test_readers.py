@@ -20,10 +20,9 @@ from interverse.core.errors import FileFormatError, InvalidValueError, StorageEr
 from interverse.core.files.atomic import atomic, remove_stale, write_json
 from interverse.core.files.hdf5 import open_hdf5
 from interverse.core.files.json_text import parse_json, read_json
-from interverse.core.files.npz import read_npz
 from interverse.core.files.parquet import read_parquet
 from interverse.core.files.yaml_text import parse_yaml, read_yaml
-from interverse.core.files.zip_archive import open_zip
+from interverse.core.files.zip_archive import open_zip, read_npz
 from interverse.envs import Snapshot
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.select import select_protocols

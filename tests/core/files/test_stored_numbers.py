@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from interverse.core.errors import FileFormatError, InvalidValueError
-from interverse.core.files.cache import cache_folder, datasets_folder
+from interverse.core.files.atomic import cache_folder, datasets_folder
 from interverse.data import load_dataset
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect

@@ -11,8 +11,7 @@ import pytest
 import interverse as iv
 from interverse.sim.drawing import _KEPT
 from interverse.worlds.control.compat import wrap_model
-from interverse.worlds.control.names import RememberedNames
-from interverse.worlds.control.tasks import new_physics, template
+from interverse.worlds.control.tasks import RememberedNames, new_physics, template
 
 KEYS = {
     "xpos": ["torso", ("torso", "z"), (["torso", "left_foot"], "x"), (slice(1, None), ["x", "z"])],

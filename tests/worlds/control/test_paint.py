@@ -15,12 +15,12 @@ from tests.conformance.cases import TEXTURES
 from tests.worlds.control.rebuild import rebuilt_model
 
 GALLERY = open_gallery(str(TEXTURES))
-SEEDS = (0, 1, 31, 4242, -5)
+SEEDS = (0, 4242, -5)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_edited_equals_rebuilt_pixel_for_pixel(domain):
-    """One world takes five looks in turn; each picture equals that of a model compiled with it."""
+    """One world takes three looks in turn; each picture equals that of a model compiled with it."""
     task = DOMAINS[domain].tasks[0]
     env = iv.make(
         f"control/{domain}_{task}-v1", frame_stack=1, textures=str(TEXTURES), dynamics_seed=2

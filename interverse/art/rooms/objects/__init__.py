@@ -11,11 +11,11 @@ from interverse.art.rooms.objects import (
     bed,
     blinds,
     book,
-    bowl,
     box,
     cabinet,
     candle,
     cellphone,
+    crockery,
     desklamp,
     drawer,
     faucet,
@@ -24,9 +24,7 @@ from interverse.art.rooms.objects import (
     hamper,
     laptop,
     microwave,
-    mug,
     pan,
-    plate,
     pot,
     safe,
     television,
@@ -34,13 +32,13 @@ from interverse.art.rooms.objects import (
     vase,
 )
 from interverse.art.rooms.objects.traits import TRAITS
-from interverse.core.errors import UnknownNameError, unknown
+from interverse.core.errors import check_name
 
 CLASSES: dict[str, Callable[[np.random.Generator], Item]] = {
     "Bed": bed.build,
     "Blinds": blinds.build,
     "Book": book.build,
-    "Bowl": bowl.build,
+    "Bowl": crockery.bowl,
     "Box": box.build,
     "Cabinet": cabinet.build,
     "Candle": candle.build,
@@ -53,9 +51,9 @@ CLASSES: dict[str, Callable[[np.random.Generator], Item]] = {
     "Laptop": laptop.build,
     "LaundryHamper": hamper.build,
     "Microwave": microwave.build,
-    "Mug": mug.build,
+    "Mug": crockery.mug,
     "Pan": pan.build,
-    "Plate": plate.build,
+    "Plate": crockery.plate,
     "Pot": pot.build,
     "Safe": safe.build,
     "Television": television.build,
@@ -67,8 +65,7 @@ CLASSES: dict[str, Callable[[np.random.Generator], Item]] = {
 
 def build_item(cls: str, rng: np.random.Generator) -> Item:
     """Returns a new instance of a class; the same generator state gives the same instance."""
-    if cls not in CLASSES:
-        raise UnknownNameError(unknown("object class", cls, CLASSES))
+    check_name("object class", cls, CLASSES)
     return CLASSES[cls](rng)
 
 

@@ -20,16 +20,7 @@ from interverse.art.meshes import (
 from interverse.art.rooms.item import Item, Part, Triple
 from interverse.art.rooms.objects.joinery import finished
 from interverse.art.rooms.objects.screen import screen
-from interverse.art.rooms.surfaces import (
-    chance,
-    choose,
-    flat,
-    metal,
-    plastic,
-    uniform,
-    vivid,
-    wood,
-)
+from interverse.art.rooms.surfaces import chance, choose, flat, metal, plastic, uniform, vivid, wood
 
 
 def build(rng: np.random.Generator) -> Item:

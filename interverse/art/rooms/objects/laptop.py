@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.meshes import (
-    extrude,
-    lifted,
-    merge,
-    painted,
-    rounded_rectangle,
-    tiled,
-    tube,
-)
+from interverse.art.meshes import extrude, lifted, merge, painted, rounded_rectangle, tiled, tube
 from interverse.art.rooms.item import Item, Part, Rgb, RoomJoint, Surface
 from interverse.art.rooms.objects.joinery import bar, finished
 from interverse.art.rooms.objects.screen import screen

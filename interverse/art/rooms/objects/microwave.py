@@ -6,15 +6,7 @@ import numpy as np
 
 from interverse.art.meshes import Mesh, bevelled_box, lathe, merge, moved, painted
 from interverse.art.rooms.item import Item, Part, Rgb, Surface, Triple
-from interverse.art.rooms.objects.joinery import (
-    Front,
-    bar,
-    carcass,
-    finished,
-    grip,
-    hinged,
-    lining,
-)
+from interverse.art.rooms.objects.joinery import Front, bar, carcass, finished, grip, hinged, lining
 from interverse.art.rooms.surfaces import (
     chance,
     choose,

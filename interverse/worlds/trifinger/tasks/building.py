@@ -21,11 +21,7 @@ from interverse.scm.store import Rows
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.penetration import BoxSet, Capsules, box_depth, robot_depth
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
-from interverse.worlds.trifinger.variables import (
-    GENERATOR_MASSES,
-    UNBOUNDED,
-    declare,
-)
+from interverse.worlds.trifinger.variables import GENERATOR_MASSES, UNBOUNDED, declare
 
 Floats = NDArray[np.float64]
 

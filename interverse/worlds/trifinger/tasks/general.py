@@ -14,7 +14,7 @@ import numpy as np
 
 from interverse.core.arrays import Array, from_rotation_vector
 from interverse.core.rng import Noise
-from interverse.scm import Box, Integers, Space, Variable, table
+from interverse.scm import Box, Integers, Variable, table
 from interverse.scm.store import Rows, Store
 from interverse.worlds.trifinger.editing import GOAL_FLOOR, GOAL_SHARE, goal_place
 from interverse.worlds.trifinger.objects import block_variables
@@ -37,7 +37,7 @@ from interverse.worlds.trifinger.tasks.building import (
     scatter,
     scene_of,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Task, draw
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import arena_variables, declare, robot_variables
 
 _ONE = np.arange(1)
@@ -199,12 +199,6 @@ class General(Task):
         if self._heaps is None:
             self._heaps = Heaps(_MOST)
         return self._heaps.rest(count, size, noise.generator("general/heap", row))
-
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns number, size and mass of the cubes."""
-        return {name: draw(name, spaces[name], noise) for name in self.generators}
 
 
 @functools.cache  # a second of simulation; nobody may change what comes back

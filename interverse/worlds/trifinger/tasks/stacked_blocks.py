@@ -151,12 +151,6 @@ class StackedBlocks(Task):
             return {}
         return rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=False)
 
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns levels, least size, greatest width and mass."""
-        return {name: draw(name, spaces[name], noise) for name in self.generators}
-
 
 _CREATIVE = (8, 0.035, 0.12)  # levels, least size, greatest width
 

@@ -267,7 +267,7 @@ class Task(ABC):
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
     ) -> Mapping[str, Array]:
         """Returns an intervention, (N, *shape) each, that sets a goal drawn from the spaces."""
-        return {}
+        return {name: draw(name, spaces[name], noise) for name in self.generators}
 
 
 def _placed(scene: ArenaScene) -> list[Obstacle]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from interverse.core.arrays import Array
 from interverse.core.rng import Noise
-from interverse.scm import Box, Integers, Space, Variable
+from interverse.scm import Box, Integers, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger.robot import RAISED
 from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene
@@ -25,7 +25,7 @@ from interverse.worlds.trifinger.tasks.building import (
     scene_of,
     tower,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Task, draw
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import declare
 
 _COUNTS, _DIMS, _CENTER = "tower/counts", "tower/dims", "tower/center"
@@ -95,12 +95,6 @@ class Towers(Task):
             if reason is not None:
                 refused[row] = reason
         return refused
-
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns counts, edges, place and mass."""
-        return {name: draw(name, spaces[name], noise) for name in self.generators}
 
 
 def _shape(counts: Array, dims: Array, center: Array) -> Construction:
