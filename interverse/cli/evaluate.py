@@ -116,7 +116,10 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
     known = policy_world(given)
     if task is None and known.task is None:
         raise InvalidValueError(
-            explain(f"{given} does not say which world it is for", fix="Pass --task, an id")
+            explain(
+                f"{given} does not say which world it is for",
+                fix="Name the folder of a training run, or pass an id with --task",
+            )
         )
     return known if task is None else known.in_task(task)
 

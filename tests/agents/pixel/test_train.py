@@ -24,7 +24,7 @@ from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.core.files.safetensors_file import read_safetensors
+from interverse.core.files.tensor_files import read_safetensors
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.rollouts.policy import as_policy
 from tests.agents.pixel.dot import SIZE, Dot, PlainDot
