@@ -222,8 +222,8 @@ class Driver:
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n, clips = self._box, len(self.steps), self.world.clips_actions
-        usual = box and type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if usual and actions.shape == (n, *box.shape):
+        usual = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if box is not None and usual and actions.shape == (n, *box.shape):
             if not clips and ((actions >= box.low) & (actions <= box.high)).all():
                 return actions
             if clips and np.isfinite(actions).all():

@@ -18,14 +18,14 @@ _PADDED = 16  # channels of three stacked frames, in a multiple of eight for the
 _PIXELS, _ROWS, _PROGRAMS = 256, 128, 528
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _pixel(source, place, inside, noise, channel: tl.constexpr, area: tl.constexpr):  # type: ignore[no-untyped-def]
     """One channel of some pixels, noise added, on 0..1."""
     value = tl.load(source + channel * area + place, mask=inside, other=0).to(tl.float32)
     return (tl.minimum(tl.maximum(value + noise, 0.0), 255.0) / 255.0).to(tl.bfloat16)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _crops(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     pictures, stride, numbers, seed, out, count, moved, cut,
     side: tl.constexpr, pad: tl.constexpr, noisy: tl.constexpr, pixels: tl.constexpr,
@@ -96,7 +96,7 @@ def crops(pictures: Tensor, numbers: Tensor, seed: Tensor | None, moved: int, cu
     return out.permute(0, 3, 1, 2)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _rectified(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     given, out, kept, sums, count,
     channels: tl.constexpr, rows: tl.constexpr, rounds: tl.constexpr,
@@ -132,7 +132,7 @@ def rectified(given: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     return kept, sums.sum(0)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _adam(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     weight, gradient, first, second, steps, count, rate, beta1, beta2, log1, log2, tiny, decay,
     block: tl.constexpr,
