@@ -46,12 +46,12 @@ def _crops(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     zero = tl.zeros([pixels], tl.float32)
     n0, n1, n2, n3, n4, n5, n6, n7, n8 = zero, zero, zero, zero, zero, zero, zero, zero, zero
     if noisy:
-        key = tl.load(seed)  # seven rounds of Philox pass the tests of randomness
+        key = tl.load(seed)
         first = (row * area + at) * 3
         scale = tl.where(shifted, 1.0, 0.0)
-        n0, n1, n2, n3 = tl.randn4x(key, first, 7)
-        n4, n5, n6, n7 = tl.randn4x(key, first + 1, 7)
-        n8, _a, _b, _c = tl.randn4x(key, first + 2, 7)
+        n0, n1, n2, n3 = tl.randn4x(key, first)
+        n4, n5, n6, n7 = tl.randn4x(key, first + 1)
+        n8, _a, _b, _c = tl.randn4x(key, first + 2)
         n0, n1, n2 = n0 * scale, n1 * scale, n2 * scale
         n3, n4, n5 = n3 * scale, n4 * scale, n5 * scale
         n6, n7, n8 = n6 * scale, n7 * scale, n8 * scale
