@@ -35,7 +35,7 @@ def cluster():
 
     made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False})
     made.add_node(num_cpus=1)
-    made.wait_for_nodes()
+    made.wait_for_nodes(timeout=300)
     yield made
     ray.shutdown()
     made.shutdown()
