@@ -20,11 +20,13 @@ from PIL import Image
 
 from interverse.envs import WorldEnv, make
 from interverse.protocols import PROTOCOLS
+from interverse.viewer.graph import GraphMarks, graph_svg, lights_of
 from interverse.worlds import WORLDS
 
 _ROOT = Path(__file__).resolve().parents[1]
-# Worlds that differ in numbers alone share a graph; drawing the largest helps nobody.
-_MOST_EDGES = 40
+_LIGHTS = "Lit up by `do {}` (orange): green changes at once, light green can follow later."
+_SVG = '<svg xmlns="http://www.w3.org/2000/svg" '
+_MOST_LIT = 12  # a `do` that lights up everything shows nothing
 _OPTIONS = {"chemistry/custom-v1": {"graph": "0->1->2->4,{0-2}->3"}}
 
 
@@ -76,7 +78,10 @@ def gallery() -> tuple[str, dict[str, bytes]]:
         file = f"gallery/{name.replace('/', '-')}.png"
         pictures[file] = _png(env.render())
         thumbnails += [f"[![{name}]({file})](#{slugify(name, '-')}) {name}", ""]
-        sections += _world(name, env, file)
+        graph = file.replace(".png", ".svg")
+        done, pictures[graph] = _graph(env)
+        sections += [*_world(name, env, file), '??? note "Causal graph"', ""]
+        sections += [f"    {_LIGHTS.format(done)}", "", f"    ![{done}]({graph}){{ .graph }}", ""]
         env.close()
     top = ["# Gallery", "", f"All {len(WORLDS)} worlds, printed from the registry.", ""]
     grid = ['<div class="thumbnails" markdown>', "", *thumbnails, "</div>", ""]
@@ -119,14 +124,24 @@ def _world(name: str, env: WorldEnv, picture: str) -> list[str]:
         a, b = _range(variable.space_a), _range(variable.space_b)
         lines.append(f"    | `{variable.name}` | {variable.kind} | {variable.unit} | {a} | {b} |")
     lines.append("")
-    if env.graph.number_of_edges() <= _MOST_EDGES:
-        mermaid = [f"    {line}" for line in env.graph.to_mermaid().splitlines()]
-        lines += ['??? note "Causal graph"', "", "    ```mermaid", *mermaid, "    ```", ""]
     return lines
+
+
+def _graph(env: WorldEnv) -> tuple[str, bytes]:
+    """Returns a variable with many effects and the graph as its `do` lights it up."""
+    graph = env.graph
+    free = [v.name for v in env.variables.values() if not v.read_only]
+    reach = {name: len(graph.effects_now(name)) for name in free}
+    done = max(free, key=lambda name: reach[name] if reach[name] <= _MOST_LIT else 0)
+    marks = GraphMarks(chosen=done, lights=lights_of(graph, [done], graph.effects_now(done)))
+    drawing = graph_svg(graph, env.variables, marks, whole=True)
+    return done, drawing.replace("<svg ", _SVG, 1).encode()
 
 
 def _acts(env: WorldEnv) -> str:
     space = env.action_space
+    if isinstance(space, gym.spaces.Discrete):
+        return f"one of {space.n} choices"
     return f"{space.shape[0]} numbers" if isinstance(space, gym.spaces.Box) else str(space)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InterverseError, unknown
+from interverse.core.errors import InterverseError, missing_extra, unknown
 
 # verb -> (module of this package, config dataclass, function, one line of help)
 VERBS: dict[str, tuple[str, str, str, str]] = {
@@ -54,12 +54,8 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")
-# What the parser adds around the mistake: a heading, the flag's own help, where more help is.
-_HEADING = re.compile(
-    r"^(Required options|Value error|Parsing error|Invalid choice|Missing argument|"
-    r"Unrecognized options|Unrecognized arguments) (?=[A-Z]|invalid)"
-)
-_TAIL = re.compile(r"\s*(Argument helptext:|For full helptext).*$")
+# What the parser adds around a config's own complaint.
+_AROUND = re.compile(r"^\w+ error Error parsing \w+: |\s*(For full helptext).*$")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,9 +111,21 @@ def _error_line(error: Exception, verb: str) -> str | None:
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
         extra = _extra_of(error.name or "")
-        fix = f"Install it with: pip install 'interverse[{extra}]'"
-        return None if extra is None else f"{error.name} is not installed. {fix}"
-    return str(error)
+        return None if extra is None else str(missing_extra(str(error.name), extra))
+    return _file_line(error) if isinstance(error, OSError) else str(error)
+
+
+def _file_line(error: OSError) -> str:
+    """Returns what is wrong with a file or folder, without the system's number for it."""
+    if error.filename is None or not error.strerror:
+        return str(error)
+    path = Path(str(error.filename))
+    file = next((part for part in (path, *path.parents) if part.is_file()), None)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no {path}."
+    if file and isinstance(error, FileExistsError | NotADirectoryError):
+        return f"{file} is a file. Allowed: a folder."
+    return f"{path}: {error.strerror.lower()}."
 
 
 def _extra_of(module: str) -> str | None:
@@ -175,6 +183,7 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
     """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
+    from interverse.cli.mistakes import mistake
     from interverse.core.files.atomic import check_path
 
     for word in args:
@@ -187,8 +196,8 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
         if not end.code:
             raise
         words = " ".join(_BOX.sub(" ", complaint.getvalue()).split())
-        words = _TAIL.sub("", _HEADING.sub("", words))
-        raise UsageError(words[:500].rstrip(".") + ".") from None
+        told = mistake(config, verb, args) or _AROUND.sub("", words)
+        raise UsageError(told[:500].rstrip(".") + ".") from None
 
 
 _LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--to", "--twin")

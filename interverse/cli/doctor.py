@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse import __version__
-from interverse.core.errors import InterverseError
+from interverse.core.errors import InterverseError, install_line
 
 Status = Literal["ok", "missing", "broken"]
 
@@ -97,7 +97,7 @@ def _gl() -> Finding:
 
 def _gpu() -> Finding:
     if importlib.util.find_spec("torch") is None:
-        return Finding("GPU", "missing", "no torch to look with", _pip("torch"))
+        return Finding("GPU", "missing", "no torch to look with", install_line("torch"))
     import torch
 
     if not torch.cuda.is_available():
@@ -130,7 +130,7 @@ def _friction() -> Finding:
 def _extra(name: str, modules: tuple[str, ...]) -> Finding:
     absent = [module for module in modules if importlib.util.find_spec(module) is None]
     if absent:
-        return Finding(f"extra {name}", "missing", f"no {', '.join(absent)}", _pip(name))
+        return Finding(f"extra {name}", "missing", f"no {', '.join(absent)}", install_line(name))
     return Finding(f"extra {name}", "ok", ", ".join(modules))
 
 
@@ -139,7 +139,3 @@ def _program(name: str, package: str) -> Finding:
     if path is None:
         return Finding(name, "missing", "not on the path", f"apt-get install {package}")
     return Finding(name, "ok", "on the path")
-
-
-def _pip(extra: str) -> str:
-    return f"pip install 'interverse[{extra}]'"

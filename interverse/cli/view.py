@@ -10,7 +10,9 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
+from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.policy import is_path
+from interverse.rollouts.policy_world import policy_world
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
 
@@ -41,6 +43,9 @@ def session_of(config: View) -> Session:
     id, policy = config.id, config.policy
     options = parse_pairs(config.option, flag_names(config))
     trained = config.id not in WORLDS and is_path(config.id)
+    if trained and policy_world(config.id).task is None:
+        problem = f"{config.id} holds no policy that names its world"
+        raise InvalidValueError(explain(problem, allowed="an id, or the folder of a training run"))
     if trained or is_path(config.policy):
         known = known_policy(config.id if trained else config.policy, None if trained else id)
         id, policy, options = str(known.task), str(known.policy), known.with_options(options)

@@ -151,11 +151,19 @@ def check_number(
         )
 
 
+def install_line(extra: str) -> str:
+    """Returns the command that adds an extra to the installed package.
+
+    Pip looks for the packages of the extra alone: interverse itself is there already.
+    """
+    return f"pip install 'interverse[{extra}]'"
+
+
 def missing_extra(package: str, extra: str) -> MissingExtraError:
     """Returns the error for an absent optional package, naming the extra that brings it."""
     return MissingExtraError(
         explain(
             f"{package} is not installed",
-            fix=f"Install it with: pip install 'interverse[{extra}]'",
+            fix=f"Install it with: {install_line(extra)}",
         )
     )

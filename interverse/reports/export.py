@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, explain, install_line
 from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import read_json_object
 from interverse.envs import make
@@ -192,8 +192,10 @@ def _scores_text(table: TextTable | None, scores: Results | None) -> str:
 def _use(folder: Path, task: str) -> str:
     text = f"""The folder is a policy that carries its world: id, options and observation layout.
 
+With interverse installed, from its checkout or a wheel built there:
+
 ```shell
-pip install 'interverse[torch]'
+{install_line("torch")}
 interverse evaluate PATH_OF_THIS_FOLDER --episodes 20
 ```
 

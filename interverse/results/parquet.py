@@ -45,7 +45,7 @@ def read(path: Path, *, any_version: bool) -> tuple[pa.Table, dict[str, Any]]:
     """Returns the table and provenance of a results file, or raises saying what is wrong."""
     if not path.is_file():
         raise InvalidValueError(
-            explain(f"there is no file {str(path)!r}", fix="Name the .parquet file of the results")
+            explain(f"there is no file {str(path)!r}", fix="Name an evaluation's folder or file")
         )
     table = read_parquet(path)
     metadata = table.schema.metadata or {}

@@ -14,9 +14,14 @@ from interverse.cli import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["evaluate", "--tsk", "x"], "Unrecognized options: --tsk"),
-        (["evaluate", "--task", "a", "--episodes", "many"], "Error parsing --episodes"),
-        (["describe"], "Missing from interverse describe: STR"),
+        (["evaluate", "--tsk", "x"], "unknown flag 'tsk'. Did you mean 'task'?"),
+        (["evaluate", "--episodes", "many"], "--episodes is 'many'. Allowed: a whole number"),
+        (
+            ["train", "--algorithm", "pppo"],
+            "value of --algorithm 'pppo'. Did you mean 'ppo'",
+        ),
+        (["train", "tutorial/slider-v1"], "'tutorial/slider-v1' belongs to no flag"),
+        (["describe"], "ID is missing. Give it: interverse describe ID"),
     ],
 )
 def test_a_wrong_flag_is_told_once(capsys, words, said):
@@ -24,7 +29,6 @@ def test_a_wrong_flag_is_told_once(capsys, words, said):
     line = capsys.readouterr().err
     assert len(line.strip().splitlines()) == 1
     assert said in line
-    assert line.count("Unrecognized options") <= 1
     assert line.count("--help") == 1
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.published import FIGURES
+from interverse.core.errors import missing_extra
 
 Say = Callable[[str], None]
 _LEAST_SEEDS = 10  # below, a correlation says nothing
@@ -82,7 +83,7 @@ def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> l
     try:
         from interverse.reports.plots import style
     except ImportError:
-        say("no figures: pip install 'interverse[report]' brings matplotlib")
+        say(f"no figures: {missing_extra('matplotlib', 'report')}")
         return []
     names = []
     for name, group in wanted.items():

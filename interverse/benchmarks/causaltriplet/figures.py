@@ -12,6 +12,7 @@ from interverse.benchmarks.causaltriplet.published import by_seed, sweep
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import FIGURES, seed_variants, sweep_variant
 from interverse.benchmarks.causaltriplet.verdicts import summary
+from interverse.core.errors import missing_extra
 from interverse.core.files.zip_archive import read_npz
 
 Say = Callable[[str], None]
@@ -26,7 +27,7 @@ def write_figures(
     try:
         from interverse.reports.plots import style
     except ImportError:
-        say("no figures: pip install 'interverse[report]' brings matplotlib")
+        say(f"no figures: {missing_extra('matplotlib', 'report')}")
         return []
     drawn: dict[str, Any] = {}
     for content in tables:

@@ -32,6 +32,7 @@ from interverse.benchmarks.dmcr.variants import (
     DmcrVariant,
     shown_variants,
 )
+from interverse.core.errors import missing_extra
 from interverse.protocols.remastered import REMASTERED
 from interverse.rollouts.pixels import PixelPolicy
 
@@ -60,7 +61,7 @@ def write_figures(settings: RemasteredSettings, say: Say) -> list[str]:
     try:
         from interverse.reports.plots import style
     except ImportError:
-        say("no figures: pip install 'interverse[report]' brings matplotlib")
+        say(f"no figures: {missing_extra('matplotlib', 'report')}")
         return []
     names = []
     for number in sorted(set(settings.figures)):
