@@ -21,13 +21,7 @@ from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
-from interverse.envs.values import (
-    FirstWorld,
-    HostValues,
-    PresentVariables,
-    WorldValues,
-    to_numpy,
-)
+from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World, changed_options
