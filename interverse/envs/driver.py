@@ -216,12 +216,12 @@ class Driver:
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n, clips = self._box, len(self.steps), self.world.clips_actions
-        usual = box and type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if usual and actions.shape == (n, *box.shape):
-            if not clips and ((actions >= box.low) & (actions <= box.high)).all():
-                return actions
+        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if box is not None and real and actions.shape == (n, *box.shape):
             if clips and np.isfinite(actions).all():
                 return np.clip(actions, box.low, box.high)
+            if not clips and ((actions >= box.low) & (actions <= box.high)).all():
+                return actions
         return check_actions(actions, self.world.action_space, n, clip=clips)
 
     def _advance(self, actions: Any, index: Index) -> Index:
