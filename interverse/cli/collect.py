@@ -56,8 +56,8 @@ class CollectCommand(CollectConfig):
     """How many units of about 60,000 frames, or houses, are made at a time; it changes no byte."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
-    pairs: int = 1000
-    """Rooms only: how many before/after pairs."""
+    pairs: int | None = None
+    """Rooms only: how many before/after pairs; 1000, or all of a preset, by default."""
     depth: bool = False
     """Rooms only: keep depth pictures too."""
     policy: str | None = None
@@ -150,10 +150,10 @@ def _pairs(given: dict[str, Any]) -> Path:
     from interverse.data.pairs.presets import collect_preset
 
     given |= {"progress": True}
-    preset = given.pop("preset")
+    preset, pairs = given.pop("preset"), given.pop("pairs")
     if preset is not None:
-        return collect_preset(preset, CollectPairs(**given), say=_say)
-    path = collect_pairs(CollectPairs(**given))
+        return collect_preset(preset, CollectPairs(**given), say=_say, pairs=pairs)
+    path = collect_pairs(CollectPairs(**given, **({} if pairs is None else {"pairs": pairs})))
     header = PairHeader.load(path)
     size = sum((path / shard.file).stat().st_size for shard in header.shards)
     reasons = ", ".join(f"{count} {reason}" for reason, count in header.rejected.items())

@@ -17,6 +17,7 @@ from interverse.data.store import atomic
 
 _PAIRS_A_SECOND = 6.0  # of one processor at 224 px, measured on 2,000 pairs
 _BYTES_A_PAIR = 84_000  # at 224 px, likewise
+_MOST_PAIRS = 10_000_000
 _TEST_HOUSES = 10_000  # from here on rooms are of space B
 Say = Callable[[str], None]
 
@@ -34,6 +35,13 @@ class PairPreset:
     def total(self) -> int:
         """All pairs."""
         return self.train + self.test
+
+    def scaled(self, pairs: int) -> PairPreset:
+        """Returns the same proportion of another number of pairs, at least one in each part."""
+        if not 2 <= pairs <= _MOST_PAIRS:
+            raise InvalidValueError(explain(f"pairs is {pairs}", allowed=f"2 to {_MOST_PAIRS:,}"))
+        test = max(1, round(pairs * self.test / self.total))
+        return replace(self, train=pairs - test, test=test)
 
 
 PRESETS: Mapping[str, PairPreset] = MappingProxyType(
@@ -59,7 +67,11 @@ def preset_cost(preset: PairPreset, workers: int) -> str:
 
 
 def collect_preset(
-    name: str, how: CollectPairs, say: Say, preset: PairPreset | None = None
+    name: str,
+    how: CollectPairs,
+    say: Say,
+    preset: PairPreset | None = None,
+    pairs: int | None = None,
 ) -> Path:
     """Returns the folder of a preset: `train`, `test`, `README.md`, `SHA256SUMS`, `index.parquet`.
 
@@ -70,10 +82,13 @@ def collect_preset(
         how: the world, the folder, the seed and the workers; sizes and options are the preset's.
         say: is told the cost before it starts.
         preset: taken in place of the one of that name.
+        pairs: fewer or more pairs than the preset's, in its proportion of training and test.
     """
     if preset is None and name not in PRESETS:
         raise UnknownNameError(unknown("preset", name, PRESETS))
     chosen = PRESETS[name] if preset is None else preset
+    if pairs is not None:
+        chosen = chosen.scaled(pairs)
     if how.options or how.first_house:
         raise InvalidValueError(
             explain(f"preset {name} has its own options and houses", fix="Leave them out")

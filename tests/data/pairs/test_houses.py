@@ -108,3 +108,7 @@ def test_a_preset_has_a_card_checksums_and_test_houses(tmp_path):
     with pytest.raises(UnknownNameError, match="triplet-30k"):
         collect_preset("triplet", how, said.append)
     assert PRESETS["triplet-30k"].total == 30_000
+    small = PRESETS["triplet-30k"].scaled(60)
+    assert (small.train, small.test) == (50, 10)
+    with pytest.raises(InvalidValueError, match="pairs is 1"):
+        small.scaled(1)
