@@ -1,7 +1,7 @@
-"""Actions by object class without and with the confounder, drawn as pairs are but without pictures.
+"""Actions by class and coin at each strength of the confounder, drawn as pairs are.
 
 Usage: python tools/confounded_actions.py [HOUSES]; writes actions.json beside the curves
-of results/causaltriplet/confounding. No pair is refused here, as none is looked at.
+of results/causaltriplet/confounding. There are no pictures, so no pair is refused.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.provenance import commit
 from interverse.worlds import WORLDS
-from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS, possible
-from interverse.worlds.rooms.confounding import preferred_classes, preferred_verbs
+from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS
+from interverse.worlds.rooms.confounding import preferred_objects, preferred_verbs, puts_back
 from interverse.worlds.rooms.options import RoomsOptions
-from interverse.worlds.rooms.pairs import ROUND_PAIRS, noise_of
-from interverse.worlds.rooms.variables import name_of
+from interverse.worlds.rooms.pairs import ROUND_PAIRS, class_and_verbs, noise_of
 from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options
 
 OUT = Path(__file__).parent.parent / "results" / "causaltriplet" / "confounding" / "actions.json"
-STRENGTHS, FIRST_HOUSE, HOUSES, ROUNDS = (0.0, 0.9), 30_000, 48, 5
+STRENGTHS, FIRST_HOUSE, HOUSES, ROUNDS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0), 30_000, 48, 5
 _ONE, _SHUFFLES = np.array([0]), 200
 Counts = NDArray[np.float64]
 
@@ -59,28 +58,30 @@ def _act(world: Rooms, house: int, number: int, attempt: int) -> Draw | None:
     noise = noise_of(0, house, number).at(attempt + 1)
     rng, row = noise.generator("rooms/attempt"), world.hidden(0)
     items, order = world.present(0), world.read("order")[0].tolist()
-    classes = [int(world.read(name_of(order.index(item), "class"))[0]) for item in items]
-    kept = preferred_classes(row, classes, float(rng.random()))
+    objects = [class_and_verbs(world, order.index(item)) for item in items]
+    kept = preferred_objects(row, objects, float(rng.random()))
     world.focus(0, items[kept[int(rng.integers(len(kept)))]])
-    cls, state = int(world.read(name_of(0, "class"))[0]), world.read(name_of(0, "state"))[0]
-    verbs = possible(cls, state, graded=False)
+    cls, verbs = class_and_verbs(world, 0)
     if not verbs:
         return None
     chosen = preferred_verbs(row, verbs, float(rng.random()))
     verb = chosen[int(rng.integers(len(chosen)))]
+    was = world.save(_ONE)
     world.act(np.array([[0, verb]]), _ONE, noise)
+    if puts_back(row, float(rng.random())):
+        world.load(was, _ONE)
     return Draw(cls, verb, int(row["confounder"]), len({VERBS[v].target > 0 for v in verbs}) == 2)
 
 
-def counted(draws: list[Draw]) -> Counts:
-    """Returns how often each class (row) met each action (column)."""
+def counted(draws: list[Draw], cause: str = "cls") -> Counts:
+    """Returns how often each class or coin (row) met each action (column)."""
     counts = np.zeros((len(CLASS_NAMES), len(VERBS)))
-    np.add.at(counts, ([d.cls for d in draws], [d.verb for d in draws]), 1)
+    np.add.at(counts, ([getattr(d, cause) for d in draws], [d.verb for d in draws]), 1)
     return counts
 
 
 def information(counts: Counts) -> float:
-    """Returns the mutual information of class and action, in bits."""
+    """Returns the mutual information of rows and columns, in bits."""
     joint = counts / counts.sum()
     apart = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
     seen = joint > 0
@@ -99,7 +100,8 @@ def summary(draws: list[Draw]) -> dict[str, float]:
     """Returns what one strength gave."""
     return {
         "draws": len(draws),
-        "information_bits": round(information(counted(draws)), 3),
+        "class_bits": round(information(counted(draws)), 3),
+        "coin_bits": round(information(counted(draws, "coin")), 3),
         "both_sides_possible": round(float(np.mean([d.free for d in draws])), 3),
         "action_on_the_coins_side": round(
             float(np.mean([(VERBS[d.verb].target > 0) == bool(d.coin) for d in draws])), 3
@@ -109,22 +111,23 @@ def summary(draws: list[Draw]) -> dict[str, float]:
 
 
 def main(words: list[str]) -> None:
-    """Draws at both strengths and writes the comparison."""
+    """Draws at every strength and writes the comparison."""
     houses = int(words[0]) if words else HOUSES
-    weak, strong = (list(drawn(strength, houses)) for strength in STRENGTHS)
+    found = {strength: list(drawn(strength, houses)) for strength in STRENGTHS}
+    weak, strong = found[STRENGTHS[0]], found[STRENGTHS[-1]]
     rng, every, chance = np.random.default_rng(0), [*weak, *strong], []
     for _ in range(_SHUFFLES):
         mixed = [every[i] for i in rng.permutation(len(every))]
         chance.append(variation(counted(mixed[: len(weak)]), counted(mixed[len(weak) :])))
-    found = {
+    content = {
         "commit": commit(),
         "command": " ".join(["python tools/confounded_actions.py", *words]),
         "houses": houses,
-        "strengths": {f"{s:g}": summary(d) for s, d in zip(STRENGTHS, (weak, strong), strict=True)},
+        "strengths": {f"{strength:g}": summary(draws) for strength, draws in found.items()},
         "variation": round(variation(counted(weak), counted(strong)), 3),
         "variation_by_chance_95": round(float(np.quantile(chance, 0.95)), 3),
     }
-    OUT.write_text(json.dumps(found, indent=1) + "\n")
+    OUT.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -88,13 +88,15 @@ def _actions(path: Path) -> str:
     """Returns how much of the action the confounder decides."""
     found = json.loads(path.read_text())
     lines = ["| strength | actions drawn | possible on both sides | action on the coin's side |"]
-    lines[0] += " class on the coin's side | class tells of the action (bits) |"
-    lines += ["|---" * 6 + "|"]
+    lines[0] += " class on the coin's side | class tells of the action (bits) | coin tells (bits) |"
+    lines += ["|---" * 7 + "|"]
     for strength, row in found["strengths"].items():
         shares = " | ".join(f"{row[name]:.3f}" for name in _SHARES)
         lines.append(f"| {strength} | {row['draws']:,} | {shares} |")
-    told = f"P(action given class) at the two strengths is {found['variation']:.3f} apart (total"
-    told += f" variation); shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
+    ends = [*found["strengths"]]
+    told = f"P(action given class) at strengths {ends[0]} and {ends[-1]} is"
+    told += f" {found['variation']:.3f} apart (total variation);"
+    told += f" shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
     made = f"`{found['command']}`: actions drawn as those of pairs, in {found['houses']} houses,"
     return "\n".join([f"{made} without pictures. {told}", "", *lines, ""])
 
@@ -103,7 +105,8 @@ _SHARES = (
     "both_sides_possible",
     "action_on_the_coins_side",
     "class_on_the_coins_side",
-    "information_bits",
+    "class_bits",
+    "coin_bits",
 )
 _SCORES = {
     "mcc_spearman": "MCC",

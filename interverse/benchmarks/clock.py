@@ -35,6 +35,8 @@ class Clock:
     """
 
     def __init__(self, limit: float | None, now: Callable[[], float] = time.monotonic) -> None:
+        if limit is not None and not limit >= 0:
+            raise InvalidValueError(explain(f"time_limit is {limit}", allowed="seconds from 0 on"))
         self._limit, self._now, self._began = limit, now, now()
 
     @property

@@ -49,6 +49,7 @@ def _word(name: str, value: Any) -> str:
 
 CONFIG_FILE = "config.yaml"
 _FLAG, _VERB = "--config", "verb"
+_FILES = (".csv", ".gif", ".h5", ".hdf5", ".html", ".json", ".lance", ".mp4", ".npz", ".webp")
 
 
 def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -103,7 +104,10 @@ def kept(config: Any, verb: str, folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    file = folder.with_suffix(".config.yaml") if folder.suffix else folder / CONFIG_FILE
+    single = folder.suffix in _FILES
+    if folder.is_file() and not single:
+        raise InvalidValueError(explain(f"out is {folder}, which is a file", allowed="a folder"))
+    file = folder.with_suffix(".config.yaml") if single else folder / CONFIG_FILE
     text, is_new = config_text(config, verb), not file.exists()
     made = [path for path in file.parents if not path.exists()]
     try:

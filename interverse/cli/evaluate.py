@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 from rich.console import Console
 
+from interverse.agents.policies import TRAINED, TRAINED_PIXELS, trained_policy
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
@@ -36,7 +37,7 @@ _OWN: tuple[tuple[str, Any, Any, str], ...] = (
         "run",
         Annotated[str | None, tyro.conf.Positional],
         None,
-        "the folder of a training run: its policy, in the world it was trained in",
+        "the folder of a training run, or a policy of the package: in the world it was trained in",
     ),
     (
         "option",
@@ -101,10 +102,16 @@ def evaluate(config: Any) -> Results:
 
 def known_policy(given: str, task: str | None) -> PolicyWorld:
     """Returns a policy by name or folder with its world; a `task` given replaces its own."""
+    shipped = (*TRAINED, *TRAINED_PIXELS)
+    if given in shipped and not Path(given).exists():
+        given = str(trained_policy(given))
     named = given in ("random", "scripted")
     if (os.sep in given or (task is None and not named)) and not Path(given).exists():
         raise InvalidValueError(
-            explain(f"there is no {given}", fix="Name the folder of a run or of a policy")
+            explain(
+                f"there is no {given}",
+                allowed=f"the folder of a run or of a policy, or one of {', '.join(shipped)}",
+            )
         )
     known = policy_world(given)
     if task is None and known.task is None:

@@ -26,7 +26,8 @@ class Explain:
     """
 
     run: Annotated[str, tyro.conf.Positional]
-    """The folder of a training run or of its policy; or "random" or "scripted" with --task."""
+    """A training run's folder or its policy's, or a policy of the package such as
+    cartpole_balance_small; or "random" or "scripted" with --task."""
     task: str | None = None
     """A world's id; a trained policy's own by default."""
     factors: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
 from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitBudget, FitWorld, fit_world
 from interverse.cli.evaluate import parse_pairs
 from interverse.core.errors import InvalidValueError, explain
+from interverse.models.table import MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class FitCommand:
     """Of pictures: modular by default, or ae, vae, gnn, action_gnn, transformer, slot_transformer,
     learned_graph, lstm, rim, rssm or scoff."""
     loss: str | None = None
-    """Of pictures: contrastive by default, or jepa or nll."""
+    """Of pictures: contrastive by default (nll for models that have no other), or jepa or nll."""
     budget: FitBudget = "smoke"
     """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
     full: the published sizes, for a GPU."""
@@ -35,6 +36,10 @@ class FitCommand:
     """Seeds 1 to N."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    pretrain_epochs: int | None = None
+    """nll: epochs of its first stage, by far the dearest, if not as many."""
+    finetune: bool = True
+    """nll: whether encoder, decoder and transition train on together at the end."""
     device: str = "cpu"
     """cpu or cuda (pictures alone)."""
     option: tuple[str, ...] = ()
@@ -73,15 +78,19 @@ def _settings(config: FitCommand) -> FitWorld | FitStates:
     asked = {name: value for name, value in given.items() if value is not None}
     options = parse_pairs(config.option)
     if config.id.startswith(FAMILIES):
+        if config.loss is None and config.model in MODELS:
+            asked["loss"] = MODELS[config.model].losses[0]
         return FitWorld(**asked, options=options)
-    for name, usual in (("model", None), ("loss", None), ("device", "cpu")):
-        if given[name] != usual:
+    for name in ("model", "loss", "pretrain_epochs", "finetune", "device"):
+        if given[name] != getattr(FitCommand, name):
+            flag = "--" + ("no-finetune" if name == "finetune" else name.replace("_", "-"))
+            told = flag if name == "finetune" else f"{flag} {given[name]}"
             raise InvalidValueError(
                 explain(
-                    f"--{name} {given[name]} belongs to models of pictures, not to {config.id}",
+                    f"{told} belongs to models of pictures, not to {config.id}",
                     allowed="blocks and chemistry",
-                    fix=f"Leave --{name} out",
+                    fix=f"Leave {flag} out",
                 )
             )
-    asked.pop("device")
+        asked.pop(name, None)
     return FitStates(**asked, options=options)

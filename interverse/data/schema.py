@@ -128,23 +128,6 @@ class Header:
         """Ten hexadecimal digits that stand for the content, for file names."""
         return hashlib.blake2b(self.key.encode(), digest_size=5).hexdigest()
 
-    def check_same_world(self, other: Header) -> None:
-        """Raises unless a model of this data set's world can be used on the other's.
-
-        Colours, graph and actions must be the same; the distribution (the mode) may differ.
-        """
-        for name in ("palette", "graph", "actions"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                told = "" if name == "graph" else f" ({mine} and {theirs})"
-                raise InvalidValueError(
-                    explain(
-                        f"data sets of {self.id} {dict(self.options)} and {other.id}"
-                        f" {dict(other.options)} differ in {name}{told}",
-                        fix=f"Use data sets made with the same {name}",
-                    )
-                )
-
 
 def fingerprint(header: Header, arrays: Mapping[str, NDArray[Any]]) -> str:
     """Returns a hash of a data set: header and arrays, pixels left out, for they follow."""

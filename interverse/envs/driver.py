@@ -116,7 +116,7 @@ class Driver:
         self._log: list[LogEntry] = []
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
         space = world.action_space
-        self._box = space if isinstance(space, gym.spaces.Box) and world.clips_actions else None
+        self._box = space if isinstance(space, gym.spaces.Box) else None
 
     # ---------------------------------------------------------------- episodes
 
@@ -221,12 +221,14 @@ class Driver:
 
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
-        box, n = self._box, len(self.steps)
-        usual = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box and usual and actions.shape == (n, *box.shape) and np.isfinite(actions).all():
-            return np.clip(actions, box.low, box.high)
-        world = self.world
-        return check_actions(actions, world.action_space, n, clip=world.clips_actions)
+        box, n, clips = self._box, len(self.steps), self.world.clips_actions
+        usual = box and type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if usual and actions.shape == (n, *box.shape):
+            if not clips and ((actions >= box.low) & (actions <= box.high)).all():
+                return actions
+            if clips and np.isfinite(actions).all():
+                return np.clip(actions, box.low, box.high)
+        return check_actions(actions, self.world.action_space, n, clip=clips)
 
     def _advance(self, actions: Any, index: Index) -> Index:
         """Steps worlds and returns those that were; one that breaks down needs a reset."""
@@ -256,7 +258,7 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = {name: np.array(value) for name, value in score.info.items()}
+            info = {name: _kept(value) for name, value in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated
@@ -373,3 +375,9 @@ def _plain(value: object) -> object:
     if callable(value):
         return getattr(value, "__qualname__", repr(value))
     return str(value)
+
+
+def _kept(value: Any) -> NDArray[Any]:
+    """Returns a copy of an array; what nobody can write to is shared."""
+    shared = type(value) is np.ndarray and not value.flags.writeable
+    return value if shared else np.array(value)

@@ -25,10 +25,7 @@ from interverse.metrics.statistics import (
     known_runs,
     mean,
     mean_known,
-    probability_of_improvement,
     score_table,
-    two_tables,
-    wins_by_task,
 )
 
 Statistic = Callable[[FloatArray], FloatArray]  # (..., run, task) -> (..., *extra)
@@ -90,36 +87,6 @@ def interval(
     return Interval(
         estimate=estimate, low=np.where(enough, low, np.nan), high=np.where(enough, high, np.nan)
     )
-
-
-def improvement_interval(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-) -> Interval:
-    """Returns the probability of improvement with its stratified bootstrap interval.
-
-    Runs of the two are drawn independently. For scores of the same episodes use
-    `comparison.compare`, which is sharper.
-    """
-    _check(confidence, resamples, "percentile")
-    left, right = two_tables(first, second)
-    terms = []
-    for wins in (w for w in wins_by_task(left, right) if w.size):
-        rows, columns = wins.shape
-        # How often each run was drawn is all that matters, so a draw is two vectors of counts.
-        chosen = rng.multinomial(rows, np.full(rows, 1 / rows), size=resamples)
-        against = rng.multinomial(columns, np.full(columns, 1 / columns), size=resamples)
-        terms.append(((chosen @ wins) * against).sum(axis=1) / wins.size)
-    drawn = mean_known(np.array(terms).reshape(len(terms), resamples), axis=0)
-    tail = (1 - confidence) / 2
-    enough = any(np.any(known_runs(t) > 1) for t in (left, right))
-    low, high = np.quantile(drawn, [tail, 1 - tail]) if enough and terms else (np.nan, np.nan)
-    estimate = probability_of_improvement(left, right)
-    return Interval(estimate=estimate, low=np.asarray(low), high=np.asarray(high))
 
 
 def _check(confidence: float, resamples: int, method: str) -> None:

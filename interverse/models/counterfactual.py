@@ -151,9 +151,8 @@ class TrueWorld:
         return self._scenes.act(actions, step=self._noise)
 
 
-@final
-class CopyTheFact:
-    """The baseline that takes the fact's outcome for the counterfactual: no effect on anything."""
+class _CopyRespondent:
+    """A respondent that shows something it was given: no effect on any other object."""
 
     def __init__(self, values: int) -> None:
         self._values = values
@@ -166,13 +165,44 @@ class CopyTheFact:
         """Returns one-hot states."""
         return np.eye(self._values)[shown].reshape(len(shown), -1)
 
+    def effects(self, facts: Facts) -> Floats:
+        """Returns zeros."""
+        return np.zeros(facts.outcomes.shape)
+
+
+@final
+class CopyTheFact(_CopyRespondent):
+    """The baseline that takes the fact's outcome for the counterfactual."""
+
     def predict(self, facts: Facts) -> Floats:
         """Returns the facts' outcomes."""
         return self.encode(facts.outcomes)
 
-    def effects(self, facts: Facts) -> Floats:
-        """Returns zeros."""
-        return np.zeros(facts.outcomes.shape)
+
+@final
+class KeepTheScene(_CopyRespondent):
+    """The baseline that takes the altered scene for what becomes of it, as if nothing were done."""
+
+    def predict(self, facts: Facts) -> Floats:
+        """Returns the altered scenes."""
+        return self.encode(facts.twins)
+
+
+@final
+class MoveTheActed(_CopyRespondent):
+    """The baseline that knows what becomes of the acted object and of no other."""
+
+    def __init__(self, trials: CounterfactualTrials) -> None:
+        super().__init__(trials.values)
+        self._scenes = trials.scenes
+
+    def predict(self, facts: Facts) -> Floats:
+        """Returns the altered scenes in which the acted object alone has its true outcome."""
+        states, actions = np.array(facts.twins), facts.twin_actions
+        self._scenes.show(states)
+        rows, acted = np.arange(len(states)), actions // (self._scenes.actions // states.shape[1])
+        states[rows, acted] = self._scenes.act(actions, step=1)[rows, acted]
+        return self.encode(states)
 
 
 @final

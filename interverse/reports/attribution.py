@@ -154,7 +154,9 @@ class Attribution:
         parts = [
             f"# Why it fails: {self.task}",
             story + (f" Played on {engine_words(self.engine)}." if contact else ""),
-            f"No more than one percent is lost to: {', '.join(harmless) or 'none of the factors'}.",
+            f"No more than one percent is lost to: {', '.join(harmless)}."
+            if harmless
+            else "Every factor costs more than one percent.",
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
             "\n".join(drawn),

@@ -30,6 +30,7 @@ except ImportError as error:
 
 FORMAT = "interverse-pixel-policy-1"
 _MOST_PIXELS = 512  # along a side
+_SCALE, _LARGE = ".scale", 2**16
 _BATCH = 64  # pictures at once: the first maps of more would fill the memory
 
 
@@ -125,14 +126,28 @@ class PixelPolicy:
         write_json(target / CARD, asdict(self.card))
         return target
 
+    def save_small(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the same with large matrices as whole numbers of one byte: half of half precision.
+
+        A row of a matrix has its own scale; the rest is in half precision. Actions change a little.
+        """
+        small: dict[str, Any] = {}
+        for name, value in self.weights.items():
+            if value.numel() < _LARGE:
+                small[name] = value.half()
+                continue
+            scale = value.float().abs().amax(1, keepdim=True).clamp(min=1e-12) / 127.0
+            small[name] = (value.float() / scale).round().to(torch.int8)
+            small[name + _SCALE] = scale
+        return PixelPolicy(self.card, small).save(folder)
+
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> PixelPolicy:
         """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
         source = Path(folder)
         try:
             card = PixelCard(**read_json_object(source / CARD))
-            held = read_safetensors(source / WEIGHTS)
-            weights = {name: value.float() for name, value in held.items()}  # shipped ones are half
+            weights = _widened(read_safetensors(source / WEIGHTS))
             _check(card, weights)
         except (ValueError, TypeError, OSError) as error:
             raise FileFormatError(
@@ -143,6 +158,13 @@ class PixelPolicy:
                 )
             ) from error
         return cls(card, weights)
+
+
+def _widened(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns weights in single precision; small files have half precision, or bytes and scales."""
+    scales = {name.removesuffix(_SCALE): v for name, v in held.items() if name.endswith(_SCALE)}
+    rest = {name: value.float() for name, value in held.items() if not name.endswith(_SCALE)}
+    return {name: value * scales.get(name, 1.0) for name, value in rest.items()}
 
 
 def is_pixel_policy(folder: Path) -> bool:

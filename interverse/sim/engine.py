@@ -94,9 +94,9 @@ class Engine(ABC):
             self.wrote(worlds)
 
     def _put_state(self, binding: Binding, values: Array, worlds: Index) -> None:
-        from interverse.sim.elements import find_slot
-
         if binding not in self._found:
+            from interverse.sim.elements import find_slot
+
             self._found[binding] = find_slot(self.model, binding).columns
         columns = self._found[binding]
         held = self.live(binding.field)
@@ -110,19 +110,19 @@ class Engine(ABC):
 
     def _named(self, kind: str, names: Names) -> NDArray[np.int64]:
         """Returns the indices of elements of the model by their names."""
-        from interverse.sim.elements import element_ids
-
         key = (kind, tuple(names))
         if key not in self._found:
+            from interverse.sim.elements import element_ids
+
             self._found[key] = element_ids(self.model, kind, names)
         return self._found[key]
 
     def _joints(self, joints: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns the columns of hinges and slides among positions and among velocities."""
-        from interverse.sim.elements import find_joints
-
         key = ("columns", tuple(joints))
         if key not in self._found:
+            from interverse.sim.elements import find_joints
+
             self._found[key] = find_joints(self.model, self._named("joint", joints), joints)
         return self._found[key]
 

@@ -6,7 +6,8 @@ import pytest
 
 import interverse as iv
 from interverse.agents.policies import TRAINED, trained_policy
-from interverse.core.errors import UnknownNameError
+from interverse.cli.evaluate import known_policy
+from interverse.core.errors import InvalidValueError, UnknownNameError
 
 pytest.importorskip("torch")
 
@@ -19,6 +20,12 @@ def test_policies_load_and_say_what_trained_them(name: str) -> None:
     task, _, curriculum = name.rpartition("_")
     assert card.trained["config"]["task"] == f"trifinger/{task}-v1"
     assert card.trained["config"]["curriculum"] == int(curriculum)
+
+
+def test_commands_know_a_policy_of_the_package_by_its_name() -> None:
+    assert known_policy("cartpole_balance_small", None).task == "control/cartpole_balance-v1"
+    with pytest.raises(InvalidValueError, match=r"or one of .*cartpole_balance_small"):
+        known_policy("cartpole_balance_large", None)
 
 
 def test_an_unknown_policy_names_its_neighbours() -> None:

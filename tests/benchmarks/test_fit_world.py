@@ -10,7 +10,9 @@ import pytest
 from interverse.benchmarks.causalmbrl import fit_world as module
 from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
+from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.cli import main
+from interverse.cli.fit import FitCommand, out_folder
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
 
@@ -59,13 +61,51 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
     assert again["seeds"][0]["scores"] == json.loads(json.dumps(record["scores"]))
 
 
+def test_stages_of_nll_are_chosen_and_said(tmp_path):
+    settings = FitWorld(
+        id="chemistry/chain-v1",
+        model="rssm",
+        loss="nll",
+        pretrain_epochs=2,
+        finetune=False,
+        out=tmp_path,
+    )
+    (record,) = fit_world(settings)["seeds"]
+    assert {name: row["epochs"] for name, row in record["training"].items()} == {
+        "pretrain": 2,
+        "transition": 1,
+    }
+    assert "--pretrain-epochs 2 --no-finetune" in record["runs"][0]["command"]
+    assert load_rows(tmp_path)[0].label.startswith("rssm NLL, 2 epochs of pretraining, 1 epochs")
+    with pytest.raises(InvalidValueError, match="one stage"):
+        FitWorld(id="chemistry/chain-v1", finetune=False)
+
+
 def test_a_world_without_world_models_says_which_have_them():
     with pytest.raises(InvalidValueError, match=r"trifinger.*blocks/observed-3-v1"):
         FitWorld(id="trifinger/pushing-v1")
     with pytest.raises(UnknownNameError, match="Did you mean"):
         FitWorld(id="blocks/observd-3-v1")
+    with pytest.raises(InvalidValueError, match="has no contrastive loss"):
+        FitWorld(id="blocks/observed-3-v1", model="vae")
 
 
 def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):
     assert main(["train", "--task", "blocks/observed-3-v1", "--out", str(tmp_path)]) == 2
     assert "interverse fit blocks/observed-3-v1" in capsys.readouterr().err
+
+
+def test_a_model_brings_its_loss_and_bad_words_are_refused_before_anything_is_made(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("")
+    assert "rssm.nll.smoke" in str(out_folder(FitCommand(id="blocks/observed-3-v1", model="rssm")))
+    for words, told in (
+        (("--time-limit", "-5"), "seconds from 0 on"),
+        (("--out", "taken"), "which is a file"),
+        (("--model", "gmn"), "Did you mean"),
+    ):
+        assert main(["fit", "blocks/observed-3-v1", *words]) == 2
+        assert told in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]

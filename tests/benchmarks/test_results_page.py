@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 from interverse.benchmarks.causalmbrl import results_page
+from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     option_section,
     write_option_figures,
 )
 from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, knowledge_section
+from interverse.benchmarks.causalmbrl.yardsticks import (
+    UNCHANGED,
+    write_yardsticks,
+    yardstick_values,
+)
 from interverse.models.checkpoint import read_json
 
 ROOT = Path(__file__).parents[2]
@@ -54,12 +60,43 @@ def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow
     )
 
 
-def test_means_and_correlations_are_those_of_the_runs(monkeypatch):
-    monkeypatch.setattr(results_page, "_yardsticks", lambda rows, names: iter(()))
+def test_means_and_correlations_are_those_of_the_runs():
     rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
-    assert knowledge_section(rows, "w")[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
-    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", "-1.00 (10 runs)"]
+    assert knowledge_section(rows, "w", ROOT)[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
+    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", "-1.00 (p < 0.001, 10 runs)"]
     assert results_page._overview(rows[:9])[1][3] == "not given (9 runs)"
+
+
+def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_path):
+    sizes = replace(budget("smoke", "contrastive"), test=30, trials=300)
+    write_yardsticks(tmp_path, "blocks/observed-3-v1", sizes)
+    still = dict(yardstick_values(tmp_path, "blocks/observed-3-v1"))[UNCHANGED]
+    rows = [
+        replace(made("ae", seed, 99.0, still["CF-H@1"] + 10 * seed), world="blocks/observed-3-v1")
+        for seed in range(3)
+    ]
+    (_, _, grid), names = knowledge_section(rows, rows[0].world, tmp_path), results_page._PATHS
+    assert [line[0] for line in grid[1:8]] == [
+        "true world",
+        "true world, other noise",
+        "copy of the fact",
+        UNCHANGED,
+        "acted object alone",
+        "all edges",
+        "ae L, 1 epochs",
+    ]
+    assert dict(zip(grid[0], grid[6], strict=True))["graph AP"] == "0.5"
+    assert dict(zip(grid[0], grid[1], strict=True))["graph F1"] == "1"
+    assert set(still) <= set(names)
+    told = list(results_page._ignoring(rows, tmp_path))
+    assert [text[:11] for text in told] == ["1 of 3 runs", "0 of 3 runs"]
+
+
+def test_runs_among_other_references_are_not_compared():
+    row = made("ae", 1, 90.0, 1.0)
+    few = replace(row, scores={"ranking": {"1": {"hits": 90.0, "references": 1000}}})
+    assert (row.comparable, few.comparable) == (True, False)
+    assert len(knowledge_section([row, few], "w", ROOT)[2]) == 2
 
 
 def test_a_missing_score_is_no_number():
@@ -77,7 +114,7 @@ def test_option_figures_have_a_mark_per_seed_and_a_row_per_value(tmp_path):
     skewness, movement = OPTION_FIGURES
     assert not skewness.rows(rows)
     assert not movement.rows(rows[:3])  # one value compares nothing
-    _, _, grid = option_section(rows, movement)
+    _, _, grid = option_section(rows, movement, tmp_path)
     assert [line[:4] for line in grid[1:3]] == [
         ["static", "ae L, 1 epochs", "3", "20 +- 8.2"],
         ["static", "gnn L, 1 epochs", "3", "20 +- 8.2"],

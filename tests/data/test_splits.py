@@ -104,27 +104,6 @@ def loaded(tmp_path, world, split="test", **options):
     return load_dataset(world, split, episodes=1, folder=tmp_path, **options)
 
 
-@pytest.mark.parametrize(
-    ("mine", "theirs", "name"),
-    [
-        (("blocks/observed-3-v1", {}), ("blocks/observed-3-v1", {"cmap": "Reds"}), "palette"),
-        (("blocks/observed-3-v1", {}), ("blocks/observed-4-v1", {}), "graph"),
-        (("chemistry/chain-v1", {}), ("chemistry/full-v1", {}), "graph"),
-        (("chemistry/chain-v1", {}), ("chemistry/chain-v1", {"cmap": "Pastels"}), "palette"),
-    ],
-)
-def test_sets_of_another_palette_or_graph_are_told_apart(tmp_path, mine, theirs, name):
-    a, b = (loaded(tmp_path, world, **options) for world, options in (mine, theirs))
-    a.header.check_same_world(a.header)
-    with pytest.raises(InvalidValueError, match=f"differ in {name}"):
-        a.header.check_same_world(b.header)
-
-
-def test_another_mode_is_the_same_world(tmp_path):
-    train, zero = (loaded(tmp_path, "blocks/observed-3-v1", s) for s in ("test", "zero-shot"))
-    train.header.check_same_world(zero.header)
-
-
 def test_without_a_split_the_file_is_named_after_the_one_that_is_taken(tmp_path):
     load_dataset("blocks/observed-3-v1", folder=tmp_path, episodes=2)
     (path,) = tmp_path.glob("*.h5")

@@ -20,7 +20,6 @@ _MADE = {"gallery.md"} | {f"tutorials/{p.stem}.md" for p in ROOT.glob("docs/tuto
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_the_site_builds_in_strict_mode(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

@@ -123,25 +123,6 @@ def test_few_runs_get_the_width_theory_gives():
     assert (found.high - found.low) / (2 * 1.96 * error) == pytest.approx(1.0, abs=0.02)
 
 
-def test_improvement_interval_equals_scipy():
-    rng = np.random.default_rng(8)
-    first, second = rng.normal(0.5, 1, 60), rng.normal(0, 1, 80)
-    found = bootstrap.improvement_interval(
-        first[:, None], second[:, None], rng=np.random.default_rng(0), resamples=4000
-    )
-    known = stats.bootstrap(
-        (first, second),
-        lambda a, b: np.mean(a[:, None] > b),
-        n_resamples=4000,
-        method="percentile",
-        vectorized=False,
-        rng=np.random.default_rng(1),
-    ).confidence_interval
-    assert found.estimate == pytest.approx(np.mean(first[:, None] > second))
-    assert found.low == pytest.approx(known.low, abs=0.01)
-    assert found.high == pytest.approx(known.high, abs=0.01)
-
-
 @pytest.mark.parametrize("method", bootstrap.METHODS)
 def test_same_seed_same_interval_in_any_order_of_runs_and_chunks(method, monkeypatch):
     scores = np.random.default_rng(9).random((3, 30, 4))

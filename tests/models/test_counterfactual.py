@@ -9,7 +9,9 @@ import interverse as iv
 from interverse.envs.build import build_world
 from interverse.models.counterfactual import (
     CopyTheFact,
+    KeepTheScene,
     ModelCounterfactual,
+    MoveTheActed,
     TrueWorld,
     counterfactual_trials,
     score_counterfactuals,
@@ -38,6 +40,24 @@ def test_copying_the_fact_never_hits_and_misses_every_effect(trials):
     assert score.hits == 0.0
     assert {value for value in score.missed if value is not None} == {1.0}
     assert {value for value in score.spurious if value is not None} == {0.0}
+
+
+def test_the_altered_scene_hits_exactly_where_nothing_happens_in_it(trials):
+    score = score_counterfactuals(KeepTheScene(trials.values), trials)
+    ranked = (trials.truth != trials.states.outcomes).any(1)
+    idle = (trials.truth == trials.states.twins).all(1)[ranked].mean()
+    assert score.hits == pytest.approx(100.0 * idle)
+    assert 0.0 < score.hits < 60.0
+
+
+def test_the_acted_object_alone_hits_exactly_where_no_other_follows(trials):
+    score = score_counterfactuals(MoveTheActed(trials), trials)
+    ranked = (trials.truth != trials.states.outcomes).any(1)
+    size = trials.scenes.actions // trials.truth.shape[1]
+    others = trials.states.twin_actions[:, None] // size != np.arange(trials.truth.shape[1])
+    alone = ((trials.truth == trials.states.twins) | ~others).all(1)[ranked].mean()
+    assert score.hits == pytest.approx(100.0 * alone)
+    assert score.hits < 100.0
 
 
 def test_perfect_mechanisms_without_the_noise_lie_between():

@@ -19,8 +19,6 @@ from tests.viewer.test_server import free_port
 pytest.importorskip("viser")
 playwright = pytest.importorskip("playwright.sync_api")
 
-pytestmark = pytest.mark.timeout(600)
-
 # Software GL: the same on a machine with a graphics card and on one without.
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 PATIENCE = 60_000  # milliseconds; a busy machine draws slowly without being wrong

@@ -6,10 +6,10 @@ An agent's own file holds its `update`, which ends with `learn` or `follow`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from interverse.agents.pixel.geometry import centre_crop, random_crop
-from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.half import WideAdam
+from interverse.agents.pixel.networks import PixelSizes, full_precision
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import SoftNetworks, actor_loss, critic_loss, temperature_loss
 from interverse.core.errors import FileFormatError, explain
+
+Actions: TypeAlias = Callable[[], NDArray[np.float32]]
 
 
 class PixelBatch(NamedTuple):
@@ -149,26 +152,42 @@ class Agent(ABC):
             "entropy": entropy.detach(),
         }
 
-    @torch.no_grad()
     def act(self, pictures: NDArray[np.uint8], *, explore: bool) -> NDArray[np.float32]:
         """Returns actions in [-1, 1] for (N, C, S, S): drawn, or the mean action."""
-        seen = torch.as_tensor(pictures).to(self.device, non_blocking=True)
-        maps = self.networks.encoder.maps(centre_crop(seen, self.sizes.pictures[1]))
+        return self.begin(pictures, explore=explore)()
+
+    @torch.no_grad()
+    def begin(self, pictures: NDArray[np.uint8], *, explore: bool) -> Actions:
+        """Asks for the same without waiting; what it returns waits, and returns the actions."""
+        seen = centre_crop(sent(pictures, self.device), self.sizes.pictures[1])
         noise = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
-        choice = self.networks.actor(self.networks.acting(maps[-1]), noise)
-        return (choice.actions if explore else choice.mean).cpu().numpy()
+        read = self.networks.acting(self.networks.encoder.convolve(seen))
+        chosen = self.chosen(read, noise, explore=explore)
+        if chosen.device.type != "cuda":
+            return chosen.numpy
+        there = torch.empty(chosen.shape, pin_memory=True)
+        there.copy_(chosen, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+
+        def wait() -> NDArray[np.float32]:
+            done.synchronize()
+            return there.numpy()
+
+        return wait
+
+    def chosen(self, read: Tensor, noise: Tensor, *, explore: bool) -> Tensor:
+        """Returns actions for what the actor reads, drawn by standard normal noise or the mean."""
+        choice = self.networks.actor(read, noise)
+        return choice.actions if explore else choice.mean
 
     def compile(self) -> None:
-        """Has Torch compile the parts of the networks; they are called the same way afterwards."""
+        """Has Torch compile actor, critics and what is learned besides; encoders have kernels."""
         nets = self.networks
-        heads = [nets.critics, nets.target_critics, nets.actor, nets.actor_trunk]
-        trunks = [nets.encoder.trunk, nets.target_encoder.trunk]
+        heads = [nets.critics, nets.target_critics, nets.actor]
         learned = [part for part in self.extra.values() if list(part.parameters())]
-        for part in (*heads, *trunks, *learned):
-            if part is not None:
-                part.compile(dynamic=False)
-        for encoder in (nets.encoder, nets.target_encoder):
-            encoder.last_maps = torch.compile(encoder.last_maps, dynamic=False)  # type: ignore[method-assign]
+        for part in (*heads, *learned):
+            part.compile(dynamic=False)
 
     def crop(self, pictures: Tensor) -> Tensor:
         """Returns a random part of each picture, of the size that the encoder reads."""
@@ -183,7 +202,8 @@ class Agent(ABC):
         """Returns Adam over modules and single tensors; on a GPU one that a graph can hold."""
         on_gpu = self.device.type == "cuda"
         settings = {"fused": True, "capturable": on_gpu, **more}
-        return torch.optim.Adam(list(_parameters(parts)), lr=rate, **settings)
+        kind = WideAdam if on_gpu else torch.optim.Adam
+        return kind(list(_parameters(parts)), lr=rate, **settings)
 
     def state(self) -> dict[str, Tensor]:
         """Returns everything a checkpoint needs, by name."""
@@ -218,6 +238,12 @@ class Agent(ABC):
         self.updates = updates
 
 
+def sent(array: NDArray[Any], device: torch.device) -> Tensor:
+    """Returns an array on a device; the copy is queued behind what a GPU has to do."""
+    here = torch.from_numpy(np.ascontiguousarray(array))
+    return here.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else here
+
+
 def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.Optimizer) -> None:
     """Makes one step on a loss; only what the optimisers train gets gradients."""
     every = (optimiser, *more)
@@ -225,7 +251,8 @@ def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.O
     for one in every:
         one.zero_grad(set_to_none=True)
     trained = [tensor for group in groups for tensor in group["params"]]
-    loss.backward(inputs=trained)
+    with full_precision(loss):  # gradients have the precision of what they go through
+        loss.backward(inputs=trained)
     for one in every:
         one.step()
 

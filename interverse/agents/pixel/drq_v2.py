@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend, track
 from interverse.agents.pixel.augment import augmentation
-from interverse.agents.pixel.geometry import centre_crop
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.core.errors import InvalidValueError, check_whole, explain
 
@@ -103,16 +100,10 @@ class DrqV2(Agent):
         x = mean + (spread * draws).clamp(-limit, limit)
         return x + (x.clamp(-1.0, 1.0) - x).detach()
 
-    @torch.no_grad()
-    def act(self, pictures: NDArray[np.uint8], *, explore: bool) -> NDArray[np.float32]:
+    def chosen(self, read: Tensor, noise: Tensor, *, explore: bool) -> Tensor:
         """Returns the actor's actions, with the present noise where it explores."""
-        seen = torch.as_tensor(pictures).to(self.device, non_blocking=True)
-        maps = self.networks.encoder.maps(centre_crop(seen, self.sizes.pictures[1]))
-        read = self.networks.acting(maps[-1])
-        draws = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
-        mean = self.networks.actor(read, draws).mean
-        moved = mean + self._fading.spread() * draws
-        return moved.clamp(-1.0, 1.0).cpu().numpy()
+        mean = self.networks.actor(read, noise).mean
+        return (mean + self._fading.spread() * noise).clamp(-1.0, 1.0)
 
 
 @final

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -9,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from interverse.agents.pixel.augment import FULL_SIZE, Augmentation, Drawn, integers, uniform
+from interverse.agents.pixel.augment import FULL_SIZE, Augmentation, Drawn, fused, integers, uniform
 
 
 @final
@@ -232,9 +234,19 @@ def take(pictures: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 def random_crop(pictures: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """Returns crops of `size`, drawn per sample, as CURL and RAD cut them: 0 to 15 of 100 - 84."""
+    numbers = uniform((2, len(pictures)), generator).to(pictures.device)
+    return (_fused_cut() if pictures.is_cuda else _cut)(pictures, size, numbers)
+
+
+def _cut(pictures: Tensor, size: int, numbers: Tensor) -> Tensor:
     most = max(pictures.shape[-1] - size - 1, 0)
-    starts = integers(0, most, uniform((2, len(pictures)), generator).to(pictures.device))
+    starts = integers(0, most, numbers)
     return take(pictures, *(_run(size, start) for start in starts))
+
+
+@functools.cache
+def _fused_cut() -> Callable[..., Tensor]:
+    return fused(_cut)
 
 
 def centre_crop(pictures: Tensor, size: int) -> Tensor:

@@ -59,7 +59,7 @@ class GraphedUpdate:
             if not self._record(program, here):
                 return self._plain(here)
         for mine, new in zip(self._given, given, strict=True):
-            mine.copy_(new, non_blocking=True)
+            mine.copy_(new if new.is_cuda else new.pin_memory(), non_blocking=True)
         graph, losses = self._graphs[program]
         graph.replay()
         self._agent.updates += 1

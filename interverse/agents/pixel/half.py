@@ -6,6 +6,7 @@ operations, summed in single precision.
 
 from __future__ import annotations
 
+import functools
 import logging
 from typing import Any, final
 
@@ -16,8 +17,20 @@ from torch.nn import functional
 
 _ALIGNED = 8  # rows and columns that tensor cores take in whole
 _MOST_PARTS = 64
+_WIDE = 2**15  # numbers of a tensor that is worth a launch of its own
 _log = logging.getLogger(__name__)
 _fuses = True  # until the library refuses
+
+
+@functools.cache
+def kernels() -> Any:
+    """Returns the module of kernels written for a GPU, or nothing where Triton lacks."""
+    try:
+        from interverse.agents.pixel import kernels as found
+    except ImportError as error:
+        _log.warning("Torch's own kernels are used, slower: %s", error)
+        return None
+    return found
 
 
 def in_half(x: Tensor) -> bool:
@@ -34,10 +47,12 @@ class ConvolveRelu(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: tuple[int, int]
     ) -> Tensor:
         """Returns the activations, laid out as the pictures are."""
-        held = weight.to(x.dtype).contiguous(memory_format=torch.channels_last)
+        made = x.new_empty if weight.shape[1] == x.shape[1] else x.new_zeros
+        held = made(len(weight), *weight.shape[2:], x.shape[1]).permute(0, 3, 1, 2)
+        held[:, : weight.shape[1]].copy_(weight)
         out = _convolve_relu(x, held, bias.to(x.dtype), stride)
         ctx.save_for_backward(x, held, out)
-        ctx.stride = stride
+        ctx.stride, ctx.given = stride, weight.shape[1]
         return out
 
     @staticmethod
@@ -46,13 +61,22 @@ class ConvolveRelu(torch.autograd.Function):
         x, weight, out = ctx.saved_tensors
         (given,) = gradients
         given = given.contiguous(memory_format=torch.channels_last)
-        given = torch.ops.aten.threshold_backward(given, out, 0)
-        wanted = [ctx.needs_input_grad[0], True, True]
+        given, of_bias = _rectified(given, out)
+        wanted = [ctx.needs_input_grad[0], True, False]
         geometry = (list(ctx.stride), [0, 0], [1, 1], False, [0, 0], 1)
-        back, of_weight, of_bias = torch.ops.aten.convolution_backward(
+        back, of_weight, _ = torch.ops.aten.convolution_backward(
             given, x, weight, [len(weight)], *geometry, wanted
         )
-        return back, of_weight.float(), of_bias.float(), None
+        return back, of_weight[:, : ctx.given].float(), of_bias, None
+
+
+def _rectified(given: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the gradient before a ReLU, and that of the bias."""
+    whole = out.shape[1].bit_count() == 1  # Triton counts in powers of two
+    if whole and in_half(out) and (made := kernels()) is not None:
+        return made.rectified(given, out)
+    given = torch.ops.aten.threshold_backward(given, out, 0)
+    return given, given.sum((0, 2, 3), dtype=torch.float32)
 
 
 def _convolve_relu(x: Tensor, weight: Tensor, bias: Tensor, stride: tuple[int, int]) -> Tensor:
@@ -78,9 +102,13 @@ class LongProduct(torch.autograd.Function):
     def forward(ctx: Any, maps: Tensor, weight: Tensor) -> Tensor:
         """Returns the product in single precision."""
         flat = maps.permute(0, 2, 3, 1).reshape(len(maps), -1)  # a view of channels last
-        turned = weight.to(maps.dtype).view(len(weight), *maps.shape[1:]).permute(0, 2, 3, 1)
+        channels, height, width = maps.shape[1:]
         spare = -len(weight) % _ALIGNED
-        held = functional.pad(turned.reshape(len(weight), -1), (0, 0, 0, spare))
+        turned = maps.new_empty(len(weight) + spare, height, width, channels)
+        turned[len(weight) :].zero_()
+        seen = weight.view(len(weight), channels, height, width)
+        turned[: len(weight)].copy_(seen.permute(0, 2, 3, 1))
+        held = turned.view(len(turned), -1)
         ctx.save_for_backward(flat, held)
         ctx.shape, ctx.rows = maps.shape, len(weight)
         count = _parts(flat.shape[1])
@@ -99,10 +127,37 @@ class LongProduct(torch.autograd.Function):
         if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
             back = (given @ held).view(count, height, width, channels).permute(0, 3, 1, 2)
         of_weight = (given.T @ flat)[:rows].view(rows, height, width, channels)
-        return back, of_weight.permute(0, 3, 1, 2).reshape(rows, -1).float()
+        turned = torch.empty(rows, channels, height, width, device=flat.device)
+        turned.copy_(of_weight.permute(0, 3, 1, 2))
+        return back, turned.view(rows, -1)
 
 
 def _parts(length: int) -> int:
     """Returns into how many aligned parts of one size a length is cut."""
     fit = (n for n in range(_MOST_PARTS, 1, -1) if length % (n * _ALIGNED) == 0)
     return next(fit, 1)
+
+
+@final
+class WideAdam(torch.optim.Adam):
+    """Adam that fills a GPU with one large tensor: Torch's fused one gives it a few blocks."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Makes one step; small tensors go through Torch's own."""
+        made = kernels()
+        wide = [
+            (one, one.grad, group)
+            for group in self.param_groups
+            for one in group["params"]
+            if made is not None and one.grad is not None and one.numel() >= _WIDE
+        ]
+        for one, _, _ in wide:
+            one.grad = None
+        super().step(closure)
+        for one, gradient, group in wide:
+            if not self.state[one]:
+                moments = {name: torch.zeros_like(one) for name in ("exp_avg", "exp_avg_sq")}
+                self.state[one] = {"step": torch.zeros((), device=one.device), **moments}
+            made.adam(one, gradient.contiguous(), self.state[one], group)
+            one.grad = gradient

@@ -101,11 +101,13 @@ class PixelEncoder(nn.Module):
         maps = []
         for layer in (self.convolutions if layers is None else layers).children():
             assert isinstance(layer, nn.Conv2d)
-            spare = x.shape[1] - layer.in_channels
-            weight = functional.pad(layer.weight, (0, 0, 0, 0, 0, spare)) if spare else layer.weight
             if in_half(x):
-                x = ConvolveRelu.apply(x, weight, layer.bias, layer.stride)  # type: ignore[no-untyped-call]
+                x = ConvolveRelu.apply(x, layer.weight, layer.bias, layer.stride)  # type: ignore[no-untyped-call]
             else:
+                spare = x.shape[1] - layer.in_channels
+                weight = layer.weight
+                if spare:
+                    weight = functional.pad(weight, (0, 0, 0, 0, 0, spare))
                 x = functional.relu(functional.conv2d(x, weight, layer.bias, layer.stride))
             maps.append(x)
         return maps
@@ -177,7 +179,13 @@ class Critics(nn.Module):
 
 
 def ready(*pictures: Tensor) -> Tensor:
-    """Returns batches of pictures in a row, on 0..1, laid out for the first convolution."""
+    """Returns batches of pictures in a row, on 0..1, laid out for the first convolution.
+
+    One batch in half precision is that already.
+    """
+    if pictures[0].dtype == torch.bfloat16:
+        (there,) = pictures
+        return there
     return (_fused() if pictures[0].is_cuda else scaled)(*pictures)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.agents.pixel.agent import PixelBatch
+from interverse.agents.pixel.agent import PixelBatch, sent
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import atomic
 from interverse.core.files.zip_archive import read_npz
@@ -112,7 +112,7 @@ class Replay:
     def add(self, moment: PixelMoment) -> None:
         """Stores one step of every lane over the oldest."""
         slot = self.time % self.slots
-        self._frames[slot] = torch.from_numpy(np.ascontiguousarray(moment.frames))
+        self._frames[slot] = sent(moment.frames, self._frames.device)
         self._ages[slot], self._actions[slot] = moment.ages, moment.actions
         self._rewards[slot], self._ends[slot] = moment.rewards, moment.ends
         self.time += 1

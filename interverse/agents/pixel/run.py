@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.agents.pixel.actors import Actors, MakeEnv
+from interverse.agents.pixel.agent import Actions
 from interverse.agents.pixel.config import PixelPlan, PixelTrain
 from interverse.agents.pixel.curves import Curves
 from interverse.agents.pixel.graphed import GraphedUpdate
@@ -109,10 +110,18 @@ class PixelRun:
         return int(draw.integers(2**31))
 
     def advance(self) -> None:
-        """Makes one step of every actor and the updates that it earns."""
-        actions = self._actions()
+        """Makes one step of every actor and the updates that it earns.
+
+        With `overlap`, updates learn from the steps before this one while the actors move. A GPU
+        has the first update queued before the actions are awaited, so it never idles; the order of
+        what it does is fixed.
+        """
+        begun = self._actions()
+        if self._config.overlap:
+            self._learn(most=1)
+        actions = begun()
         self._actors.begin(self._stretched(actions))
-        if self._config.overlap:  # from the steps before this one, while the actors move
+        if self._config.overlap:
             self._learn()
         steps = self._actors.finish()
         frames = self._seen[:, -self._replay.frame_channels :]
@@ -126,19 +135,20 @@ class PixelRun:
         if losses and before // _LOG_EVERY != self.step // _LOG_EVERY:
             self.curves.losses(self.step, losses)
 
-    def _actions(self) -> NDArray[np.float32]:
-        """Returns actions in [-1, 1]: random ones during the warm-up."""
+    def _actions(self) -> Actions:
+        """Asks for actions in [-1, 1]: random ones during the warm-up."""
         shape = (len(self._seen), *self.action_space.shape)
         if self.step < self._plan.hyper.warm_up:
-            return self._rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+            drawn = self._rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+            return lambda: drawn
         with autocast(self.agent.device.type, self._config.precision):
-            return self.agent.act(self._seen, explore=True)
+            return self.agent.begin(self._seen, explore=True)
 
-    def _learn(self) -> dict[str, torch.Tensor]:
-        """Makes the updates owed so far; returns the latest value of every loss."""
+    def _learn(self, most: int | None = None) -> dict[str, torch.Tensor]:
+        """Makes the updates owed so far, or a few; returns the latest value of every loss."""
         hyper = self._plan.hyper
         owed = int((self.step - hyper.warm_up) * hyper.update_rate) - self.agent.updates
-        for _ in range(owed):
+        for _ in range(owed if most is None else min(owed, most)):
             draw = self._replay.draw(hyper.batch, self._rng)
             with autocast(self.agent.device.type, self._config.precision):
                 self._losses |= self._update(draw)  # not every update trains the actor

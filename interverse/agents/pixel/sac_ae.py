@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -11,7 +13,7 @@ from torch.nn import functional
 from torch.nn.utils import skip_init
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
-from interverse.agents.pixel.half import in_half
+from interverse.agents.pixel.augment import fused
 from interverse.agents.pixel.networks import PixelSizes, linear
 
 _BINS = 2**5  # grey levels of the picture that is to be given back
@@ -50,9 +52,10 @@ class SacAe(Agent):
         losses = self.learn(batch.observations, batch.actions, target)
         features = self.networks.encoder(batch.observations)
         given_back = self.extra["decoder"](features)
-        wanted = coarse(batch.observations, self._uniform(batch.observations.shape))
-        cost = 0.5 * features.pow(2).sum(1).mean()
-        error = functional.mse_loss(given_back, wanted) + self.options.latent_cost * cost
+        draws = self._uniform(batch.observations.shape)
+        measure = _fused_error() if given_back.is_cuda else picture_error
+        error = measure(given_back, batch.observations, draws)
+        error = error + self.options.latent_cost * 0.5 * features.pow(2).sum(1).mean()
         descend(self.optimisers["encoder"], error, self.optimisers["decoder"])
         return losses | {"reconstruction": error.detach()}
 
@@ -79,11 +82,21 @@ class PixelDecoder(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Returns pictures about -0.5..0.5."""
         x = functional.relu(self.linear(features)).view(-1, *self._maps)
-        if in_half(x):  # the layout of the encoder's maps
+        if x.is_cuda and torch.is_autocast_enabled("cuda"):  # the layout of the encoder's maps
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
             x = functional.relu(layer(x))
         return self.last(x)
+
+
+def picture_error(given_back: Tensor, pictures: Tensor, noise: Tensor) -> Tensor:
+    """Returns the mean squared difference to the coarse pictures."""
+    return functional.mse_loss(given_back.float(), coarse(pictures, noise))
+
+
+@functools.cache
+def _fused_error() -> Callable[..., Tensor]:
+    return fused(picture_error)
 
 
 def coarse(pictures: Tensor, noise: Tensor) -> Tensor:

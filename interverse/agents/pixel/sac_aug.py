@@ -10,6 +10,8 @@ from torch import Tensor
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import Rule, augmentation
+from interverse.agents.pixel.geometry import PadCrop
+from interverse.agents.pixel.half import kernels
 from interverse.agents.pixel.soft import critic_loss
 from interverse.core.errors import check_number
 
@@ -46,26 +48,45 @@ class SacAug(Agent):
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch: the first part augmented, o and o' alike, the rest as it is."""
-        nets, options = self.networks, self.options
-        cut = int(options.beta * len(batch.rewards))
-        seen, successors = self._augment(
-            batch.observations, batch.successors, generator=self.generator
-        )
+        nets, options, count = self.networks, self.options, len(batch.rewards)
+        cut = int(options.beta * count)
+        seen, successors = self._views(batch, cut)
         with self.aside():  # neither has a gradient: on a GPU they run beside the rest
-            target = self.target(batch, successors[:cut], batch.successors[cut:])
+            target = self.target(batch, *successors)
             plain = self._plain(batch.observations, cut)
-        flat = nets.encoder.convolve(seen, batch.observations[cut:])
+        flat = nets.encoder.convolve(*seen)
         moved = nets.encoder.trunk(flat)
-        mixed, features = _mixed(flat, cut, len(seen)), _mixed(moved, cut, len(seen))
+        mixed, features = _mixed(flat, cut, count), _mixed(moved, cut, count)
         self.join()
         critic = critic_loss(nets.critics(features, batch.actions), target)
         losses, loss = {"critic": critic.detach()}, critic
         if plain is not None:
-            gap = self._gap(moved[: len(seen)], torch.cat([plain, features[cut:].detach()]))
+            gap = self._gap(moved[:count], torch.cat([plain, features[cut:].detach()]))
             losses["invariance"] = gap.detach()
             loss = critic + options.invariance * gap
         descend(self.optimisers["critic"], loss)
         return losses | self.follow(mixed, features)
+
+    def _views(self, batch: PixelBatch, cut: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Returns o augmented and the last ones as they are; o' augmented up to there, the same."""
+        now, then = batch.observations, batch.successors
+        crop = self._augment.parts[0]
+        if isinstance(crop, PadCrop) and self._in_one_kernel(crop, now):
+            numbers = crop.numbers(now.shape, self.generator)
+            seeds = torch.randint(2**31, (2,), generator=self.generator, device=self.device)
+            given = [seeds[i:] if crop.noisy else None for i in range(2)]
+            made = kernels()
+            return (made.crops(now, numbers, given[0], len(now), cut),), (
+                made.crops(then, numbers, given[1], cut, cut),
+            )
+        seen, successors = self._augment(now, then, generator=self.generator)
+        return (seen, now[cut:]), (successors[:cut], then[cut:])
+
+    def _in_one_kernel(self, crop: PadCrop, pictures: Tensor) -> bool:
+        """Whether crop, noise and layout are one kernel: in half precision on a GPU."""
+        paper = len(self._augment.parts) == 1 and crop.rule == "paper" and crop.pad == 4
+        half = pictures.is_cuda and torch.is_autocast_enabled("cuda")
+        return paper and half and pictures.shape[1] == 9 and kernels() is not None
 
     @torch.no_grad()
     def _plain(self, raw: Tensor, cut: int) -> Tensor | None:

@@ -21,6 +21,7 @@ _PREDICTION = (
     "The start of a test episode, its true frame after K actions, and the test frame whose encoding"
     " is nearest to the prediction. H@1: the share of episodes whose own prediction is the nearest"
     " to their true state, seen among all; episodes that end in the same picture are the same."
+    " Unchanged: the score of pictures that are predicted to stay as they are, pixel by pixel."
 )
 _PLANNING = (
     "Mean of the last reward and share of episodes that end exactly at the target, which is as many"
@@ -38,7 +39,8 @@ _COUNTERFACTUAL = (
     "The same noise, one object or paint altered. CF-H@1 and CF-MRR rank the true counterfactual"
     " among other outcomes. Effect error: how far the model's effect of the alteration on an object"
     " is from the world's. The true world with the facts' noise is the ceiling; with other noise it"
-    " is what perfect mechanisms alone can give."
+    " is what perfect mechanisms alone can give. The altered scene with nothing done is what a"
+    " model gets that ignores the action."
 )
 
 
@@ -49,10 +51,11 @@ def write_fit_page(
     records: Sequence[Mapping[str, Any]] = found["seeds"]
     _save_figures(out, records, materials, model)
     first = records[0]
+    ranked = _ranking_grid(records, materials.unchanged)
     title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
     sections: list[tuple[Section, str]] = [
         (("What was fitted", [_made(records)], _about(first)), "curves.svg"),
-        (("Prediction", [_PREDICTION], _ranking_grid(records)), "predictions.png"),
+        (("Prediction", [_PREDICTION], ranked), "predictions.png"),
         (("Planning", [_PLANNING], _planning_grid(records, found["baselines"])), ""),
         (("Planning by search", [_SEARCH], _search_grid(records)), ""),
         (("The causal graph", [_GRAPH], _graph_grid(records)), "graph.svg"),
@@ -68,7 +71,7 @@ def _made(records: Sequence[Mapping[str, Any]]) -> str:
     run = records[0]["runs"][-1]
     made_by = records[0]["made_by"]
     return (
-        f"{len(records)} seed(s). Made by: {run['command']}; commit {run['commit'][:12]}, source"
+        f"Seeds: {len(records)}. Made by: {run['command']}; commit {run['commit'][:12]}, source"
         f" {run['source']}, torch {made_by.get('torch', '?')}, on {run['device']}."
     )
 
@@ -89,13 +92,15 @@ def _about(record: Mapping[str, Any]) -> Grid:
     return [["stage", "transitions", "epochs", "best epoch", "its validation loss", "time"], *rows]
 
 
-def _ranking_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
-    head = ["steps", "H@1", "MRR", "H@1, published rule", "MRR, published rule", "references"]
+def _ranking_grid(records: Sequence[Mapping[str, Any]], unchanged: Mapping[str, Any]) -> Grid:
+    head = ["steps", "H@1", "H@1, unchanged", "MRR", "H@1, published rule", "MRR, published rule"]
+    head.append("references")
     rows = []
     for steps in HORIZONS:
         each = [r["scores"]["model"]["ranking"][str(steps)] for r in records]
         names = ("hits", "mrr", "published_hits", "published_mrr")
         values = [_spread([one[name] for one in each], 1) for name in names]
+        values.insert(1, f"{unchanged[str(steps)]['hits']:.1f}")
         rows.append([str(steps), *values, str(each[0]["references"])])
     return [head, *rows]
 

@@ -259,7 +259,7 @@ class _StateFitWork:
         first = records[0]
         run = first["runs"][-1]
         made = (
-            f"{len(records)} seed(s), {first['sizes']['episodes']} episodes of"
+            f"Seeds: {len(records)}; {first['sizes']['episodes']} episodes of"
             f" {first['sizes']['steps']} random actions. Made by: {run['command']}; commit"
             f" {run['commit'][:12]}."
         )

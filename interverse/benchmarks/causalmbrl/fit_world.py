@@ -25,6 +25,7 @@ from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, device_name, tra
 from interverse.benchmarks.clock import Clock
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.models.fit import Fit
+from interverse.models.stages import STAGES
 from interverse.models.steps import check_device
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import Loss, WorldModelConfig
@@ -33,7 +34,6 @@ from interverse.worlds import WORLDS
 FitBudget = Literal["smoke", "reduced", "full"]
 FAMILIES = ("blocks/", "chemistry/")
 _KINDS = ("ranking", "planning", "search", "recovery")
-_STAGES = {"contrastive": "contrastive", "jepa": "jepa", "nll": "finetune"}
 
 _HIDDEN, _SMOKE_HIDDEN = 512, 256  # width of the networks, as published and in small
 
@@ -65,7 +65,7 @@ class FitWorld:
 
       interverse fit chemistry/full-v1 --model action_gnn --seeds 3 --option cpt_seed=2
 
-    A network on the states of a world with continuous actions, seconds:
+    A network on the states of a world with continuous actions, about a minute:
 
       interverse fit tutorial/slider-v1
     """
@@ -83,6 +83,10 @@ class FitWorld:
     """Seeds 1 to N."""
     epochs: int | None = None
     """Epochs per stage, if not the budget's."""
+    pretrain_epochs: int | None = None
+    """nll: epochs of its first stage, by far the dearest, if not as many."""
+    finetune: bool = True
+    """nll: whether encoder, decoder and transition train on together at the end."""
     device: str = "cpu"
     """cpu or cuda."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -102,18 +106,35 @@ class FitWorld:
                 )
             )
         WORLDS[self.id]  # raises for an unknown one, with suggestions
+        WorldModelConfig(model=self.model, loss=self.loss, objects=1)  # likewise
         check_whole(self.seeds, "seeds", MOST_SEEDS)
-        if self.epochs is not None:
-            check_whole(self.epochs, "epochs", MOST_EPOCHS)
+        for name in ("epochs", "pretrain_epochs"):
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, MOST_EPOCHS)
+        if self.loss != "nll" and (self.pretrain_epochs is not None or not self.finetune):
+            raise InvalidValueError(
+                explain(
+                    f"{self.loss} trains in one stage: pretrain_epochs and finetune have no use",
+                    allowed="loss nll",
+                    fix="Leave them out, or pass --loss nll",
+                )
+            )
         check_device(self.device)
 
     @property
     def sizes(self) -> Budget:
         """The sizes in force."""
+        first = {} if self.pretrain_epochs is None else {"pretrain_epochs": self.pretrain_epochs}
         if self.budget == "smoke":
-            return _SMOKE if self.epochs is None else replace(_SMOKE, epochs=self.epochs)
+            own = first if self.epochs is None else {**first, "epochs": self.epochs}
+            return replace(_SMOKE, **own)
         loss: Loss = "nll" if self.loss == "nll" else "contrastive"
-        return budget(self.budget, loss, epochs=self.epochs)
+        return replace(budget(self.budget, loss, epochs=self.epochs), **first)
+
+    @property
+    def stage(self) -> str:
+        """The stage of training whose weights are scored."""
+        return STAGES[self.loss][-1 if self.finetune else -2]
 
     @property
     def folder(self) -> Path:
@@ -127,6 +148,10 @@ class FitWorld:
         words += ["--budget", self.budget, "--seeds", str(self.seeds), "--device", self.device]
         if self.epochs is not None:
             words += ["--epochs", str(self.epochs)]
+        if self.pretrain_epochs is not None:
+            words += ["--pretrain-epochs", str(self.pretrain_epochs)]
+        if not self.finetune:
+            words.append("--no-finetune")
         for name, value in self.options.items():
             words += ["--option", f"{name}={value}"]
         return shlex.join(words)
@@ -173,6 +198,8 @@ class _FitWork:
             "loss": settings.loss,
             "sizes": settings.sizes.record(),
         }
+        if not settings.finetune:
+            made_with["finetune"] = False
         self.records = {
             seed: Record(settings.folder / f"seed-{seed}.json", {**made_with, "seed": seed})
             for seed in range(1, settings.seeds + 1)
@@ -184,7 +211,7 @@ class _FitWork:
     @property
     def model(self) -> Any:
         """The first seed's model, for pictures of what it predicts."""
-        return self.fitted[1].model(_STAGES[self.settings.loss], device=self.settings.device)
+        return self.fitted[1].model(self.settings.stage, device=self.settings.device)
 
     def run_all(self) -> None:
         """Does all that is not done yet."""
@@ -193,9 +220,7 @@ class _FitWork:
             record.made_by_run(self._stamp())
             record.trained_as(training_record(self.fitted[seed]))
             record.note("history", [dict(row) for row in self.fitted[seed].history])
-            model = self.fitted[seed].model(
-                _STAGES[self.settings.loss], device=self.settings.device
-            )
+            model = self.fitted[seed].model(self.settings.stage, device=self.settings.device)
             for kind in _KINDS:
                 if not record.has("model", kind):
                     self.clock.check()
@@ -203,6 +228,7 @@ class _FitWork:
                         record.put("model", kind, KINDS[kind](model, self.materials, seed))
         if not self.baselines.content["scores"]:
             with self.clock.timed("baselines of planning"):
+                self.baselines.made_by_run(self._stamp())
                 self.baselines.note("scores", baselines(self.materials, 1))
 
     def _train(self) -> dict[int, Fitted]:
@@ -218,6 +244,8 @@ class _FitWork:
         settings = self.settings
         how = Fit(
             epochs=sizes.epochs,
+            pretrain_epochs=sizes.pretrain_epochs,
+            finetune=settings.finetune,
             batch_size=sizes.batch_size,
             seeds=seeds,
             device=settings.device,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -19,12 +19,15 @@ from interverse.models.counterfactual import (
     CopyTheFact,
     CounterfactualRespondent,
     CounterfactualTrials,
+    KeepTheScene,
+    MoveTheActed,
     TrueWorld,
     counterfactual_trials,
     score_counterfactuals,
 )
 from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
 from interverse.models.effects import Effects, effects
+from interverse.models.ranking import rank_unchanged
 from interverse.models.reward import RewardData
 from interverse.models.source import TransitionSource
 from interverse.models.trials import GridTrials, WorldRespondent, blocks_trials, chemistry_trials
@@ -116,6 +119,11 @@ class Materials:
         return dataset_source(self._load("zero-shot", self.budget.zero_shot), device=self.device)
 
     @cached_property
+    def unchanged(self) -> dict[str, dict[str, Any]]:
+        """Ranking scores by horizon of pictures that are predicted to stay as they are."""
+        return {str(k): asdict(score) for k, score in rank_unchanged(self.test).items()}
+
+    @cached_property
     def rewards(self) -> tuple[RewardData, RewardData]:
         """What the reward predictor trains and validates on."""
         return (
@@ -146,12 +154,14 @@ class Materials:
 
     @cached_property
     def counterfactual_ceilings(self) -> dict[str, dict[str, Any]]:
-        """Scores of the true world with and without the facts' noise, and of copying the fact."""
+        """Scores of the true world with and without the facts' noise, and of copies."""
         trials = self.counterfactuals
         every: dict[str, CounterfactualRespondent] = {
             "true world": TrueWorld(trials),
             "true world, other noise": TrueWorld(trials, noise=2),
             "copy of the fact": CopyTheFact(trials.values),
+            "altered scene, nothing done": KeepTheScene(trials.values),
+            "acted object alone": MoveTheActed(trials),
         }
         return {name: score_counterfactuals(one, trials).record() for name, one in every.items()}
 

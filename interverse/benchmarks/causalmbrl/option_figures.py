@@ -12,6 +12,8 @@ from scipy import stats
 
 from interverse.benchmarks.causalmbrl.intervals import LEVEL
 from interverse.benchmarks.causalmbrl.pages import Section
+from interverse.benchmarks.causalmbrl.yardsticks import yardstick_file
+from interverse.models.checkpoint import read_json
 
 _SCORES = ("H@1 after 1", "H@1 after 1, published rule", "planning success")
 
@@ -84,20 +86,27 @@ OPTION_FIGURES = (
 )
 
 
-def option_section(rows: Sequence[OptionRow], figure: OptionFigure) -> Section:
+def option_section(rows: Sequence[OptionRow], figure: OptionFigure, yardsticks: Path) -> Section:
     """Returns H@1 by both rules and planning by the values of the option."""
     grid = [["value", "model", "runs", *_SCORES]]
     mine = figure.rows(rows)
+    worlds = sorted({row.world for row in mine})
     for value in figure.values:
+        for world in worlds:
+            path = yardstick_file(yardsticks, world, {figure.option: value})
+            if path.exists():
+                found = read_json(path)["scores"]["unchanged"]["1"]
+                hits = (found["hits"], found["published_hits"])
+                grid.append([value, "unchanged pictures", "", *(f"{h:.3g}" for h in hits), ""])
         for label in sorted({row.label for row in mine}):
             own = _seeds(mine, figure, value, label)
             if own:
                 cells = [mean_text([row.value(name) for row in own]) for name in _SCORES]
                 grid.append([value, label, str(len(own)), *cells])
-    worlds = ", ".join(sorted({row.world for row in mine}))
     remark = (
-        f"{worlds}, option `{figure.option}`; +- is the deviation over seeds. In the figure a mark"
-        " is a seed, a bar the mean and its 95 % interval by Student's t."
+        f"{', '.join(worlds)}, option `{figure.option}`; +- is the deviation over seeds. In the"
+        " figure a mark is a seed, a bar the mean and its 95 % interval by Student's t. Unchanged"
+        " pictures are what a model gets that predicts no change: near it, H@1 tells nothing."
     )
     return figure.title, [remark], grid
 

@@ -45,6 +45,11 @@ def commit() -> str:
     return head + ("+changes" if _git("status", "--porcelain", "--", str(_PACKAGE)) else "")
 
 
+def run_stamp(command: str, device: str) -> dict[str, str]:
+    """Returns what says where a run's numbers come from: code, command, device."""
+    return {"commit": commit(), "source": source_digest(), "command": command, "device": device}
+
+
 def _git(*words: str) -> str:
     try:
         done = subprocess.run(

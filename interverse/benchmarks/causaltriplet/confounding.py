@@ -16,7 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from interverse.benchmarks.causalmbrl.provenance import run_stamp
 from interverse.benchmarks.causalmbrl.rows import Record
+from interverse.benchmarks.causaltriplet.variants import device_name
 from interverse.benchmarks.causaltriplet.verdicts import summary
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
@@ -27,6 +29,7 @@ from interverse.models.pairs.fit import SETS, fingerprint
 from interverse.models.pairs.recipes import recipe
 from interverse.models.pairs.stacked import HeadJob, fit_heads
 from interverse.models.pairs.tensors import PairTensors
+from interverse.results.provenance import command
 
 Rows = NDArray[np.int64]
 BASELINES = {"constant answer": constant_answer, "object only": object_only}
@@ -155,10 +158,13 @@ def curve_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
     return drawn()
 
 
-def _record(out: Path, model: str, strength: float, seed: int) -> Record:
+def _record(out: Path, model: str, strength: float, seed: int, device: str = "cpu") -> Record:
     name = f"{model.replace(' ', '-')}.strength-{strength:g}.seed-{seed}.json"
     asked = {"model": model, "strength": float(strength), "seed": seed}
-    return Record(out / "rows" / name, asked)
+    record = Record(out / "rows" / name, asked)
+    if "accuracy" not in record.content:
+        record.made_by_run(run_stamp(command(), device_name(device)))
+    return record
 
 
 def _answers(
@@ -182,9 +188,10 @@ def _train(
     fit: PairFit | None,
 ) -> None:
     """Trains what is not on disk, all at once; accuracy is that of the epoch best on validation."""
+    how = fit or recipe(next(iter(models), "lite0")).fit
     jobs = [
         (
-            _record(out, model, strength, seed),
+            _record(out, model, strength, seed, how.device),
             HeadJob(config=recipe(model).model, split=s, seed=seed),
         )
         for model in models
@@ -193,7 +200,7 @@ def _train(
     jobs = [(record, job) for record, job in jobs if "accuracy" not in record.content]
     if not jobs:
         return
-    runs = fit_heads([job for _, job in jobs], pairs, fit=fit or recipe(models[0]).fit)
+    runs = fit_heads([job for _, job in jobs], pairs, fit=how)
     for (record, _), run in zip(jobs, runs, strict=True):
         content = run.record()
         record.content |= {name: content[name] for name in ("sizes", "weights", "fit")}

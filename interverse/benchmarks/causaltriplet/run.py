@@ -12,13 +12,19 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from interverse.benchmarks.causalmbrl.provenance import run_stamp
 from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causaltriplet.compare import compare
 from interverse.benchmarks.causaltriplet.materials import TripletMaterials
 from interverse.benchmarks.causaltriplet.pages import write_pages
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
-from interverse.benchmarks.causaltriplet.variants import TripletVariant, answers_file, row_file
+from interverse.benchmarks.causaltriplet.variants import (
+    TripletVariant,
+    answers_file,
+    device_name,
+    row_file,
+)
 from interverse.benchmarks.clock import Clock, raise_failures
 from interverse.core.errors import InterverseError
 from interverse.data.pairs import Split
@@ -31,6 +37,7 @@ from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slot
 from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.steps import check_device
+from interverse.results.provenance import command
 
 _SAVED_EVERY = 5
 
@@ -58,6 +65,7 @@ class _TripletWork:
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.materials = TripletMaterials(settings, clock)
+        self.stamp = run_stamp(command(), device_name(settings.device))
         self.failures: dict[str, Exception] = {}
 
     def run_all(self) -> None:
@@ -83,6 +91,7 @@ class _TripletWork:
             return
         pairs, split = self.materials.pairs(crop), self.materials.split(crop, shift, seed)
         record = Record(path, {"seed": seed, "split": self.settings.split})
+        record.made_by_run(self.stamp)
         record.content |= {
             "constant answer": constant_answer(pairs, split),
             "object only": object_only(pairs, split),
@@ -173,16 +182,17 @@ class _TripletWork:
         """Writes the row of a trained model."""
         settings, pairs, seed = self.settings, run.work.data, run.work.seed
         content = run.record()
+        record.made_by_run(self.stamp)
         record.content |= {
             "data": fingerprint(pairs, run.sets),
-            "device": _device_name(settings.device),
+            "device": device_name(settings.device),
             "weights": content["weights"].removeprefix(f"{settings.out}/"),
             "sizes": content["sizes"],
             "held": [list(map(int, held)) for held in split.held],
             "selection": content["selection"],
             "history": content["history"],
         }
-        if settings.analysis:
+        if settings.analysis and not variant.changes and variant.pictures == "whole":
             with self.clock.timed(f"{variant.name} seed {seed}: what it holds"):
                 record.content["analysis"] = analyse(run)
         self._pictures(variant, run, seed)
@@ -257,7 +267,3 @@ def _at(pairs: PairTensors, size: int) -> torch.Tensor:
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(dict(record)))
-
-
-def _device_name(device: str) -> str:
-    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"

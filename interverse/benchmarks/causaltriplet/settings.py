@@ -79,7 +79,7 @@ class TripletSettings:
     epochs: int | None = None
     """Epochs of every model, if not the budget's."""
     analysis: bool = True
-    """Also measure what each representation holds (a few seconds a model)."""
+    """Also measure what each representation of a table holds (a few seconds a model)."""
     device: str = "cpu"
     """cpu or cuda."""
     precision: Precision | None = None

@@ -82,7 +82,10 @@ class Lite0Tokens(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Returns the tokens, row by row."""
-        found: Tensor = self.network((images - self.mean) * self.scale)
+        x = (images - self.mean) * self.scale
+        if x.is_cuda:  # filters of single channels are several times faster so
+            x = x.contiguous(memory_format=torch.channels_last)
+        found: Tensor = self.network(x)
         return found.flatten(2).transpose(1, 2)
 
 

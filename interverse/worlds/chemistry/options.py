@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
@@ -193,11 +194,16 @@ class ChemistryOptions(WorldOptions):
                         allowed=f"{name} in modes rl, plain and moving, without meta",
                     )
                 )
+        if self.cpt_file is not None and not isinstance(self.cpt_file, str | Path):
+            raise InvalidValueError(
+                explain(f"cpt_file is {self.cpt_file!r}", allowed="the path of a file")
+            )
         if self.cpt_file is not None and (self.graph is not None or self.least_effect):
             raise InvalidValueError(
                 explain(
-                    "cpt_file is given, and graph or least_effect too",
-                    fix="Leave them out: the file brings its graph, and nothing is drawn",
+                    f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
+                    f" {self.least_effect} (chain, full, collider and random set them)",
+                    fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
                 )
             )
 

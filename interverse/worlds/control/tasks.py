@@ -31,16 +31,30 @@ class RememberedNames(FieldIndexer):
         super().__init__(struct, indexer._field_name, indexer.axes)
         self._array = getattr(struct, indexer._field_name)
         self._known: dict[str, Any] = {}
-        self._other: dict[str, Any] = {}  # of keys that are no names, by what they print as
+        self._other: dict[Any, Any] = {}  # of keys that are no names
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the array at a key, as dm_control's indexer does."""
-        known, word = (self._known, key) if type(key) is str else (self._other, repr(key))
+        known, word = (self._known, key) if type(key) is str else (self._other, _word(key))
         try:
             return self._array[known[word]]
         except KeyError:
             known[word] = index = self._convert_key(key)
             return self._array[index]
+
+
+def _word(key: Any) -> Any:
+    """Returns what stands for a key that is no name in a table: cheap for a pair with a range."""
+    if type(key) is tuple and len(key) == 2:
+        one, other = key
+        if type(one) is str:
+            if type(other) is slice:
+                return one, other.start, other.stop, other.step
+            if type(other) is str:
+                return key
+        elif type(one) is slice and type(other) is list:
+            return one.start, one.stop, one.step, *other
+    return repr(key)
 
 
 def remember_names(physics: Any) -> None:

@@ -90,13 +90,14 @@ def choose_view(
     others = [b for i, b in enumerate(boxes) if i != target]
     blind = _blockers(room, others, box)
     points = 0.8 * corners_of(box) + 0.2 * (box[0] + box[1]) / 2
-    views = [_try(floor, box, row, close=close, side=side) for row in numbers]
-    scores = []
-    for view in views:
+    views, scores = [], []
+    for row in numbers:
+        view = _try(floor, box, row, close=close, side=side)
         clear = clear_share(view.position, points, *blind)
         company = close or any(_shows(view, other) for other in others)
         if clear >= _CLEAR and company:
             return view
+        views.append(view)
         scores.append(clear + 0.3 * company)
     return views[int(np.argmax(scores))]
 

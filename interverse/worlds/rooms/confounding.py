@@ -1,8 +1,9 @@
-"""The confounder: one hidden coin that object, size, distance, lamp and action may all follow.
+"""The confounder: a hidden coin that object, first states, size, distance, lamp and action follow.
 
 Each of them follows the coin with a probability, the variable `confounding`; else it is drawn as
-without it. A model that reads the object or the lamp then guesses the action, until the strength
-changes.
+without it. First states decide which actions are possible: heads, objects tend to be shut, off and
+clean, and are opened, switched on and soiled; tails, the other way. A model that reads the object
+or the lamp then guesses the action, until the strength changes.
 """
 
 from __future__ import annotations
@@ -61,20 +62,45 @@ def distance_side(row: Row) -> int | None:
     return int(row[COIN]) if _follows(row, _DISTANCE) else None
 
 
+def chance_of_holding(row: Row) -> float:
+    """Returns how likely each property of an object holds at first; a half where it is free."""
+    return 0.5 * (1.0 + float(row[STRENGTH]) * (1 - 2 * int(row[COIN])))
+
+
+def first_degrees(row: Row, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns graded first states, moved towards the coin's half by the strength."""
+    strength = float(row[STRENGTH])
+    return degrees * (1.0 - strength / 2) + strength / 2 * (1 - int(row[COIN]))
+
+
 def preferred_verbs(row: Row, verbs: Sequence[int], uniform: float) -> list[int]:
     """Returns the actions left to choose from: those on the coin's side, where it is followed."""
     if uniform >= float(row[STRENGTH]):
         return list(verbs)
-    side = int(row[COIN])
-    return [v for v in verbs if bool(VERBS[v].target) == bool(side)] or list(verbs)
+    return _verbs_of_side(row, verbs) or list(verbs)
 
 
-def preferred_classes(row: Row, classes: Sequence[int], uniform: float) -> list[int]:
-    """Returns places in a list of classes: those on the coin's side, where it is followed."""
-    everyone = list(range(len(classes)))
+def preferred_objects(
+    row: Row, objects: Sequence[tuple[int, Sequence[int]]], uniform: float
+) -> list[int]:
+    """Returns places in a list of objects, each a class and the actions possible on it.
+
+    Where the coin is followed, those left have an action on its side, and its class if any has.
+    """
+    everyone = list(range(len(objects)))
     if uniform >= float(row[STRENGTH]):
         return everyone
-    return [i for i in everyone if classes[i] % 2 == int(row[COIN])] or everyone
+    able = [i for i in everyone if _verbs_of_side(row, objects[i][1])] or everyone
+    return [i for i in able if objects[i][0] % 2 == int(row[COIN])] or able
+
+
+def puts_back(row: Row, uniform: float) -> bool:
+    """Returns whether an object is put back after its pair, so that the coin's side stays open."""
+    return uniform < float(row[STRENGTH])
+
+
+def _verbs_of_side(row: Row, verbs: Sequence[int]) -> list[int]:
+    return [v for v in verbs if bool(VERBS[v].target) == bool(row[COIN])]
 
 
 def _follows(row: Row, place: int) -> bool:

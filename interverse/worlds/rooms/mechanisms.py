@@ -119,8 +119,7 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
         if problem is not None:
             return problem
         if slot in redraw:
-            graded = options.states == "graded"
-            row[name_of(slot, "state")] = _initial(row, slot, graded=graded)
+            row[name_of(slot, "state")] = _initial(row, slot, options)
     _settle_light(row, room, options)
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
@@ -204,15 +203,20 @@ def _pose(row: Row, room: Room, index: int, planned: Thing | None, slot: int) ->
     return place_item(room, index, name, instance)
 
 
-def _initial(row: Row, slot: int, *, graded: bool) -> NDArray[np.float64]:
+def _initial(row: Row, slot: int, options: RoomsOptions) -> NDArray[np.float64]:
     """Returns an object's first state: open, on and dirty by the toss of a coin, never broken.
 
-    Graded, each is any hundredth from 0 to 1.
+    Graded, each is any hundredth from 0 to 1. A confounder weighs the coin.
     """
     held = has(int(row[name_of(slot, "class")]))
-    if graded:
-        return np.where(held, (1 - row["u/state"][slot]).round(2), 0.0) * [1.0, 1.0, 1.0, 0.0]
-    heads = row["u/state"][slot] < 0.5
+    if options.states == "graded":
+        degrees = 1 - row["u/state"][slot]
+        if options.confounder:
+            degrees = confounding.first_degrees(row, degrees)
+        return np.where(held, degrees.round(2), 0.0) * [1.0, 1.0, 1.0, 0.0]
+    heads = row["u/state"][slot] < (
+        confounding.chance_of_holding(row) if options.confounder else 0.5
+    )
     full = np.array([_OPEN, 1.0, 1.0, 0.0])
     return np.where(heads & held, full, 0.0)
 
@@ -231,7 +235,7 @@ def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
 def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     close = options.view == "single"
     things = things_of(row) if close else list(room.things)
-    boxes = [t.pose.bounds(t.item.bounds()) for t in things if t is not None]
+    boxes = [t.bounds() for t in things if t is not None]
     index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
     target = sum(t is not None for t in things[:index])
     side = confounding.distance_side(row) if options.confounder else None

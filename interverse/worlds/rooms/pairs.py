@@ -1,7 +1,8 @@
 """Before/after pairs, collected as the original was: a house, rounds, places, acceptance tests.
 
 A round starts with fresh states and light; the camera then goes from place to place, and every
-pair leaves its object as it is, so that what one pair opened another can close. A house is a pure
+pair leaves its object as it is, so that what one pair opened another can close (as far as a
+confounder lets it). A house is a pure
 function of (seed, house): other houses, processes and restarts change nothing.
 """
 
@@ -20,7 +21,7 @@ from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
 from interverse.worlds.rooms.acceptance import Box, Limits, box_of, refusal
 from interverse.worlds.rooms.actions import possible
-from interverse.worlds.rooms.confounding import preferred_classes, preferred_verbs
+from interverse.worlds.rooms.confounding import preferred_objects, preferred_verbs, puts_back
 from interverse.worlds.rooms.drawing import Frame, Part
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
@@ -106,7 +107,7 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
     if world.options.view == "single":
         world.focus(0, target)
     world.look(0, target, rng.random((camera.TRIES, camera.NUMBERS)))
-    seen = world.frame(0, size, ("rgb", "items"), fast=True)
+    seen = world.frame(0, size, ("items",), fast=True)  # colours cost most, and many are refused
     candidates = candidates_in(world, seen, limits)
     if world.options.view == "single":
         candidates = [c for c in candidates if c.item == target]
@@ -117,14 +118,16 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
         candidates = [c for c in candidates if c.item in wanted]
     chosen = candidates[int(rng.integers(len(candidates)))]
     world.focus(0, chosen.item)
-    state = world.read(name_of(0, "state"))[0]
-    graded = world.options.states == "graded"
-    verbs = possible(int(world.read(name_of(0, "class"))[0]), state, graded=graded)
+    _, verbs = class_and_verbs(world, 0)
     if world.options.confounder:
         verbs = preferred_verbs(world.hidden(0), verbs, float(rng.random()))
     verb = verbs[int(rng.integers(len(verbs)))]
     origin = replace(origin, state=world.save(_ONE))
-    return _judged(world, Draft(verb, address, origin), seen, limits=limits, depth=depth)
+    before = replace(seen, rgb=world.frame(0, size, ("rgb",), fast=True).rgb)
+    found = _judged(world, Draft(verb, address, origin), before, limits=limits, depth=depth)
+    if world.options.confounder and puts_back(world.hidden(0), float(rng.random())):
+        world.load(dict(origin.state or {}), _ONE)
+    return found
 
 
 def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list[int]:
@@ -132,9 +135,15 @@ def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list
     if not world.options.confounder:
         return items
     order = world.read("order")[0].tolist()
-    classes = [int(world.read(name_of(order.index(item), "class"))[0]) for item in items]
-    kept = preferred_classes(world.hidden(0), classes, float(rng.random()))
+    objects = [class_and_verbs(world, order.index(item)) for item in items]
+    kept = preferred_objects(world.hidden(0), objects, float(rng.random()))
     return [items[place] for place in kept]
+
+
+def class_and_verbs(world: Rooms, slot: int) -> tuple[int, list[int]]:
+    """Returns the class of the object in a slot, and the actions that change it as it is."""
+    cls, state = (world.read(name_of(slot, field))[0] for field in ("class", "state"))
+    return int(cls), possible(int(cls), state, graded=world.options.states == "graded")
 
 
 def candidates_in(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:

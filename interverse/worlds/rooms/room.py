@@ -72,6 +72,10 @@ class Thing:
         """The item itself."""
         return item_of(self.cls, self.instance, self.form)
 
+    def bounds(self) -> Bounds:
+        """Returns its box in the room, closed."""
+        return self.pose.bounds(_closed_bounds(self.cls, self.instance, self.form))
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,6 +108,11 @@ def item_of(cls: str, instance: int, form: Form | None = None) -> Item:
     if form is not None:
         return formed(item_of(cls, instance), form)
     return build_item(cls, generator(seed=instance, name=f"rooms/{cls}"))
+
+
+@functools.lru_cache(maxsize=512)
+def _closed_bounds(cls: str, instance: int, form: Form | None) -> Bounds:
+    return item_of(cls, instance, form).bounds()
 
 
 @functools.lru_cache(maxsize=512)

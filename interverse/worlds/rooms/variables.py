@@ -81,7 +81,7 @@ def _confounder() -> Iterator[Variable]:
         domain=Box(0.0, 1.0),
         space_a=Box(0.0, 0.5),
         space_b=Box(0.5, 1.0, open_low=True),
-        doc="How likely object, size, distance, hue, brightness and action each follow the coin.",
+        doc="How likely object, first states, size, distance, lamp and action follow the coin.",
     )
     yield Variable(
         name=CONFOUNDER[1],

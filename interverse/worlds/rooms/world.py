@@ -213,12 +213,12 @@ class Rooms(World):
     # ------------------------------------------------------------------- reading
 
     def hidden(self, world: int) -> Row:
-        """Returns a world's row, for whoever acts as its confounder says."""
-        return self._row(world)
+        """Returns a world's row as it is, to be read: who acts asks what the confounder says."""
+        return {name: rows[world, ...] for name, rows in self._store.rows.items()}
 
     def present(self, world: int) -> list[int]:
         """Returns the items that are in a room now, by their index in it."""
-        return [index for index, thing in enumerate(things_of(self._row(world))) if thing]
+        return [index for index, thing in enumerate(things_of(self.hidden(world))) if thing]
 
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape), as a fresh array."""
@@ -246,13 +246,14 @@ class Rooms(World):
             parts: which of rgb, items and depth to draw.
             fast: whether the quick renderer draws it whatever the quality.
         """
-        shot = self._shot(self._row(world))
-        return draw(self.staged(world), shot, size=size, parts=parts, fast=fast)
+        row = self.hidden(world)
+        shot = self._shot(row)
+        scene = self._staged(world, int(row["room/seed"]), shot)
+        return draw(scene, shot, size=size, parts=parts, fast=fast)
 
-    def staged(self, world: int) -> Staged:
+    def _staged(self, world: int, seed: int, shot: Shot) -> Staged:
         """Returns the model of a world's room, made at first and then kept."""
-        options, row = self.options, self._row(world)
-        seed, cast = int(row["room/seed"]), cast_of(things_of(row), self._states(row))
+        options, cast = self.options, cast_of(shot.things, shot.states)
         held = self._held.get(world)
         if held is None or held[0] != (seed, cast):
             spill, high = options.light_spill, options.quality == "high"
@@ -309,7 +310,7 @@ class Rooms(World):
 
     def _write(self, row: Row, world: int) -> None:
         rows = {name: np.asarray(value)[None] for name, value in row.items()}
-        self._store.commit(rows, np.array([world]))
+        self._store.update(rows, np.array([world]))
         self._stale[world] = True
 
     def save(self, worlds: Index) -> State:

@@ -24,7 +24,8 @@ from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.rollouts.pixels import PixelPolicy
+from interverse.core.files.tensor_files import read_safetensors
+from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.rollouts.policy import as_policy
 from tests.agents.pixel.dot import SIZE, Dot, PlainDot
 
@@ -168,6 +169,20 @@ def test_the_export_acts_as_the_agent(tmp_path):
         for mine, theirs in zip(policy.maps(torch.as_tensor(seen)), maps, strict=True):
             assert torch.allclose(mine, theirs, atol=1e-6)
         run.close()
+
+
+def test_a_small_file_acts_almost_alike(tmp_path, monkeypatch):
+    monkeypatch.setattr("interverse.rollouts.pixels._LARGE", 64)
+    draw = torch.Generator().manual_seed(0)
+    shapes = {"conv.0": (4, 3, 3, 3), "trunk": (6, 100), "norm": (6,), "actor.0": (2, 6)}
+    weights = {f"{n}.weight": torch.randn(s, generator=draw) for n, s in shapes.items()}
+    weights |= {f"{n}.bias": torch.zeros(s[0]) for n, s in shapes.items()}
+    card = {"observation": [3, 12, 12], "image_size": 12, "convolutions": 1, "layers": 1}
+    policy = PixelPolicy(PixelCard(**card, low=[-1.0], high=[1.0], trained={}), weights)
+    seen = torch.randint(0, 256, (5, 3, 12, 12), generator=draw, dtype=torch.uint8).numpy()
+    small = PixelPolicy.load(policy.save_small(tmp_path))
+    assert np.allclose(small(seen), policy(seen), atol=0.03)
+    assert read_safetensors(tmp_path / "policy.safetensors")["trunk.weight"].dtype == torch.int8
 
 
 def test_a_path_is_a_policy(tmp_path):

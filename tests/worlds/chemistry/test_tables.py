@@ -115,3 +115,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     (tmp_path / "bad.pt").write_bytes(b"no tensors")
     with pytest.raises(FileFormatError, match="cannot be read"):
         iv.make("chemistry/custom-v1", cpt_file=str(tmp_path / "bad.pt"))
+    with pytest.raises(InvalidValueError, match="the path of a file"):
+        iv.make("chemistry/custom-v1", cpt_file=3)
+    with pytest.raises(InvalidValueError, match="Pass cpt_file to chemistry/custom-v1"):
+        iv.make("chemistry/chain-v1", cpt_file=path)

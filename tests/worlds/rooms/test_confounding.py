@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
 import interverse as iv
 from interverse.core.rng import Noise
-from interverse.worlds.rooms.actions import VERBS
+from interverse.worlds.rooms.actions import VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Pair
 from interverse.worlds.rooms.pairs import generate_pairs
+from interverse.worlds.rooms.variables import name_of
 from interverse.worlds.rooms.world import Rooms
 
 SMALL = {"image_size": 24, "objects": 8}
@@ -22,7 +24,8 @@ def worlds_with(strength, count):
     found = []
     for seed in range(count):
         noise = Noise.single(seed=seed, episode=0)
-        world.reset(np.array([0]), noise, {"confounding": np.array([strength])})
+        given = {"confounding": np.array([strength]), "room/seed": np.array([seed % 8])}
+        world.reset(np.array([0]), noise, given)
         found.append({name: world.read(name)[0] for name in world.variables})
     return found
 
@@ -44,10 +47,23 @@ def test_strength_ties_object_and_lamp_to_the_coin():
 
 def test_without_strength_the_world_is_the_one_without_a_confounder():
     plain = Rooms(num_worlds=1, options=RoomsOptions(**SMALL))
-    plain.reset(np.array([0]), Noise.single(seed=3, episode=0), {})
+    plain.reset(np.array([0]), Noise.single(seed=3, episode=0), {"room/seed": np.array([3])})
     same = worlds_with(0.0, 4)[3]
     for name in plain.variables:
         assert np.array_equal(plain.read(name)[0], same[name]), name
+
+
+@pytest.mark.parametrize(("states", "low", "high"), [("whole", 0.0, 0.8), ("graded", 0.5, 0.5)])
+def test_the_coin_alone_decides_first_states_at_full_strength(states, low, high):
+    """Of the same room: heads, things can be opened, switched on or soiled; tails, undone."""
+    world = Rooms(num_worlds=1, options=RoomsOptions(confounder=True, states=states, **SMALL))
+    for seed, coin in itertools.product(range(4), (0, 1)):
+        given = {"confounding": np.array([1.0]), "confounder": np.array([coin])}
+        world.reset(np.array([0]), Noise.single(seed=seed, episode=0), given)
+        for slot in range(SMALL["objects"]):
+            cls, state = (world.read(name_of(slot, field))[0] for field in ("class", "state"))
+            first = state[:3][has(int(cls))[:3]]
+            assert (first <= low).all() if coin else (first >= high).all()
 
 
 def test_collected_actions_follow_the_coin():
@@ -60,7 +76,8 @@ def test_collected_actions_follow_the_coin():
     pairs = list(itertools.islice((item for item in made if isinstance(item, Pair)), 12))
     sets = [bool(VERBS[pair.verb].target) for pair in pairs]
     coins = [bool(pair.factors_before["confounder"]) for pair in pairs]
-    assert np.mean(np.array(sets) == np.array(coins)) > 0.6
+    assert sets == coins, "objects are put back, so there is always an action on the coin's side"
+    assert all(pair.cls % 2 == coin for pair, coin in zip(pairs, coins, strict=True))
     fact = pairs[0]
     assert np.array_equal(iv.counterfactual(fact, {}).after, fact.after)
 

@@ -132,7 +132,7 @@ def test_evening_is_darker_than_noon(env):
 
 def test_a_stage_names_a_field_it_cannot_edit(env):
     env.reset(seed=0)
-    stage = env.world.staged(0).stage
+    stage = next(iter(env.world._held.values()))[1].stage
     with pytest.raises(UnknownNameError, match="geom_sise"):
         stage.draw({"geom_sise": np.zeros(1)}, qpos=np.zeros(stage.model.nq), size=8)
 
