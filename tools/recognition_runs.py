@@ -112,7 +112,9 @@ def _keep_latents(path: Path, found: Recovered, tested: PairTensors) -> None:
     with torch.no_grad():
         parts = small_images(tested).split(256)
         latents = torch.cat([found.model.encode(p.flatten(0, 1).to(device))[0] for p in parts])
-    content = {f"factor/{name}": values.ravel() for name, values in tested.factors.items()}
+    content: dict[str, Any] = {
+        f"factor/{name}": values.ravel() for name, values in tested.factors.items()
+    }
     np.savez_compressed(path.with_suffix(".npz"), latents=latents.cpu().numpy(), **content)
 
 

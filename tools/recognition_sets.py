@@ -89,7 +89,7 @@ def draw(out: Path, name: str, house: int) -> None:
         content |= {"twin_verb": [t[0] for t in twins], "twins": np.stack([t[1] for t in twins])}
     content |= {"refused": json.dumps(refused), "cpu": time.process_time() - began}
     with atomic(path) as partial, partial.open("wb") as file:
-        np.savez(file, **content)  # type: ignore[arg-type]
+        np.savez(file, **content)
 
 
 def _content(pairs: list[Pair], asked: PairSet) -> dict[str, Any]:
