@@ -13,6 +13,8 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Ray would write a token into the home folder, or use the one that is there.
 os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+# A head node starts slowly on a busy machine.
+os.environ |= {"RAY_gcs_server_port_wait_time_s": "300"}
 
 import pytest
 from hypothesis import HealthCheck, settings

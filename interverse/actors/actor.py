@@ -52,6 +52,7 @@ class Moment:
 
     def values(self, name: str) -> NDArray[Any]:
         """Returns a variable's value in these worlds, (n, *shape): as given, else as it is."""
+        check_name("variable", name, self.variables)
         return self.overlaid({})[name]
 
     def overlaid(self, drawn: Assignment) -> Overlay:

@@ -80,7 +80,6 @@ def decision(
         device=device,
         precision="bf16",
         overlap=True,
-        compiled=device == "cuda",
         hyper={"capacity": 20_000, **more},
     )
     planned = plan(config)

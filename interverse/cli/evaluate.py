@@ -18,6 +18,7 @@ import tyro
 from rich.console import Console
 
 from interverse.agents.policies import TRAINED, TRAINED_PIXELS, trained_policy
+from interverse.cli.config_file import CONFIG_FILE
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
@@ -114,6 +115,13 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
             )
         )
     known = policy_world(given)
+    if known.task is None and (Path(given) / CONFIG_FILE).is_file():
+        raise InvalidValueError(
+            explain(
+                f"the run {given} has no policy yet",
+                fix=f"Go on with it: interverse train --config {Path(given) / CONFIG_FILE}",
+            )
+        )
     if task is None and known.task is None:
         raise InvalidValueError(
             explain(

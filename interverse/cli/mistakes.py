@@ -26,7 +26,8 @@ def mistake(config: type[Any], verb: str, args: Sequence[str]) -> str | None:
     hints = get_type_hints(config, include_extras=True)
     flags = {f"--{name.replace('_', '-')}": hint for name, hint in hints.items() if _is_flag(hint)}
     bare = [name for name, hint in hints.items() if Positional in _marks(hint)]
-    words, given = [], set()
+    words: list[str] = []
+    given: set[str] = set()
     for flag, values in _grouped(args):
         if not flag:
             words += values

@@ -71,6 +71,8 @@ class TrainCommand:
     """Pictures: float32, tf32 or bf16; the last two are for a GPU."""
     overlap: bool = False
     """Pictures: let actors step while the networks learn from what came before."""
+    compiled: bool = False
+    """Pictures: compile actor and critics: seconds at the start, faster updates on a GPU."""
     evaluate_every: int | None = None
     """Pictures: decisions between evaluations with the mean action."""
     evaluate_episodes: int | None = None

@@ -127,13 +127,22 @@ def _check_owner(
     """Raises if a folder is another's; `partly`: the other code may have written less of it."""
     names = [n for n in different(held, identity) if n not in free and (n in held or not partly)]
     if names:
-        shown = ", ".join(f"{n} {held.get(n)!r} there, {identity.get(n)!r} here" for n in names)
+        pairs = [pair for n in names for pair in _leaves(n, held.get(n), identity.get(n))]
+        shown = ", ".join(f"{name} {there!r} there, {here!r} here" for name, there, here in pairs)
         raise InvalidValueError(
             explain(
                 f"{folder} holds another {what}: {shown}",
                 fix="Choose another folder, or delete that one",
             )
         )
+
+
+def _leaves(name: str, there: Any, here: Any) -> list[tuple[str, Any, Any]]:
+    """Returns name and both values of all that differs, inside of tables by dotted names."""
+    if not (isinstance(there, Mapping) and isinstance(here, Mapping)):
+        return [(name, there, here)]
+    names = different(there, here)
+    return [leaf for n in names for leaf in _leaves(f"{name}.{n}", there.get(n), here.get(n))]
 
 
 def _refuse_other_code(folder: Path, held: Any, mine: Mapping[str, str]) -> None:

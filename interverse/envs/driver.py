@@ -21,13 +21,7 @@ from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
-from interverse.envs.values import (
-    FirstWorld,
-    HostValues,
-    PresentVariables,
-    WorldValues,
-    to_numpy,
-)
+from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World, changed_options
@@ -222,12 +216,12 @@ class Driver:
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
         box, n, clips = self._box, len(self.steps), self.world.clips_actions
-        usual = box and type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if usual and actions.shape == (n, *box.shape):
-            if not clips and ((actions >= box.low) & (actions <= box.high)).all():
-                return actions
+        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if box is not None and real and actions.shape == (n, *box.shape):
             if clips and np.isfinite(actions).all():
                 return np.clip(actions, box.low, box.high)
+            if not clips and ((actions >= box.low) & (actions <= box.high)).all():
+                return actions
         return check_actions(actions, self.world.action_space, n, clip=clips)
 
     def _advance(self, actions: Any, index: Index) -> Index:

@@ -20,13 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.statistics import (
-    FloatArray,
-    known_runs,
-    mean,
-    mean_known,
-    score_table,
-)
+from interverse.metrics.statistics import FloatArray, known_runs, mean, mean_known, score_table
 
 Statistic = Callable[[FloatArray], FloatArray]  # (..., run, task) -> (..., *extra)
 Method = Literal["percentile", "bca"]

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from interverse.scm import Variable
-from interverse.scm.graph import NEXT, CausalGraph, Edge, now
+from interverse.scm.graph import NEXT, CausalGraph, Edge
 
 WITNESS_LAWS = (
     "every declared edge is seen to act",
@@ -163,10 +163,10 @@ def credit_next(graph: CausalGraph, before: set[str], after: set[str]) -> set[Ed
     cause of the moment before.
     """
     out: set[Edge] = set()
-    for child in [name + NEXT for name in after if name + NEXT in graph]:
+    moved = {name + NEXT for name in after if name + NEXT in graph}
+    for child in moved:
         parents = graph.parents(child)
-        early = {p for p in parents if not p.endswith(NEXT) and p in before}
-        late = {p for p in parents if p.endswith(NEXT) and now(p) in after}
+        early, late = parents & before, parents & moved
         out |= {(p, child) for p in early if not early - {p} - graph.twins(p)}
         out |= {(p, child) for p in late if not early}
     return out

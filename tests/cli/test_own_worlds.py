@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import interverse as iv
+from interverse.actors.curriculum import Curriculum, Stage
+from interverse.actors.wrappers import CurriculumVectorEnv
 from interverse.cli import main
 from interverse.core import registry
 from interverse.core.registry import Entry, Registry
@@ -80,6 +82,17 @@ def test_a_broken_world_is_told(workshop, capsys):
 def test_a_new_file_can_be_imported(workshop, kind):
     assert main(["new", kind, f"my_{kind}"]) == 0
     assert importlib.import_module(f"my_{kind}").__doc__
+
+
+def test_a_new_actor_takes_variables_of_any_shape(workshop):
+    assert main(["new", "actor", "my_turns"]) == 0
+    actor = importlib.import_module("my_turns").InTurn(names=("box/mass", "box/color"))
+    envs = CurriculumVectorEnv(
+        iv.make_vec("tutorial/slider-v1", num_envs=3), Curriculum(stages=(Stage(actor=actor),))
+    )
+    first = envs.reset(seed=0)[1]
+    assert "refused_interventions" not in first
+    envs.close()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ def test_the_next_line_is_right(run, capsys, tmp_path):
     assert results.data["length"].to_pylist() == [4, 4]
 
 
+def test_a_run_without_a_policy_yet_says_how_to_go_on(capsys, tmp_path):
+    (tmp_path / "config.yaml").write_text("verb: train\n")
+    assert main(["evaluate", str(tmp_path)]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "has no policy yet" in told
+    assert "interverse train --config" in told
+
+
 def test_a_contradiction_names_both_sides(run):
     with pytest.raises(InvalidValueError, match=r"'joint_torques'.*'joint_positions'"):
         iv.evaluate(run, task="trifinger/reaching-v1", action_mode="joint_positions", episodes=1)

@@ -27,6 +27,12 @@ def test_another_config_is_refused_with_both_sides(tmp_path):
         code.claim_run(tmp_path, {"seed": 1}, allow_other_code=True)
 
 
+def test_of_tables_only_what_differs_is_named(tmp_path):
+    code.claim_run(tmp_path, {"hyper": {"gamma": 0.9, "batch": 64}})
+    with pytest.raises(InvalidValueError, match=r"run: hyper\.gamma 0\.9 there, 0\.8 here\."):
+        code.claim_run(tmp_path, {"hyper": {"gamma": 0.8, "batch": 64}})
+
+
 def test_other_code_is_refused_unless_allowed_and_then_written_down(tmp_path, monkeypatch):
     code.claim_run(tmp_path, {"seed": 0})
     first = code.code_identity()

@@ -89,12 +89,14 @@ def group_alive(group: int) -> bool:
     return False
 
 
-def node(unit: int, shared: int) -> tuple[int, str]:
-    """Returns a product and the node that it was made on."""
+def node(unit: int, shared: Path) -> tuple[int, str]:
+    """Returns a product and its node, once two nodes are at work: one CPU each, held by waiting."""
     import ray
 
-    time.sleep(0.2)
-    return unit * shared, ray.get_runtime_context().get_node_id()
+    name = ray.get_runtime_context().get_node_id()
+    (shared / name).touch()
+    wait_for(lambda: len(list(shared.iterdir())) == 2)
+    return 10 * unit, name
 
 
 def unpack(unit: int, shared: PolicyFiles) -> tuple[Path, dict[str, bytes]]:

@@ -35,7 +35,7 @@ def cluster():
 
     made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False})
     made.add_node(num_cpus=1)
-    made.wait_for_nodes()
+    made.wait_for_nodes(timeout=300)
     yield made
     ray.shutdown()
     made.shutdown()
@@ -136,8 +136,8 @@ def test_a_connection_of_the_callers_is_used_and_left(connected):
     assert ray.is_initialized()
 
 
-def test_every_unit_once_and_on_both_nodes(connected):
-    done = dict(run_units(labour.node, range(9), 10, **TWO))
+def test_every_unit_once_and_on_both_nodes(connected, tmp_path):
+    done = dict(run_units(labour.node, range(9), tmp_path, **TWO))
     assert {unit: result for unit, (result, _) in done.items()} == {u: 10 * u for u in range(9)}
     assert len({node for _, node in done.values()}) == 2
 

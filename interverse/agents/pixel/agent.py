@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from interverse.agents.pixel.geometry import centre_crop, random_crop
 from interverse.agents.pixel.half import WideAdam
-from interverse.agents.pixel.networks import PixelSizes, full_precision
+from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.soft import SoftNetworks, actor_loss, critic_loss, temperature_loss
 from interverse.core.errors import FileFormatError, explain
@@ -251,8 +251,7 @@ def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.O
     for one in every:
         one.zero_grad(set_to_none=True)
     trained = [tensor for group in groups for tensor in group["params"]]
-    with full_precision(loss):  # gradients have the precision of what they go through
-        loss.backward(inputs=trained)
+    loss.backward(inputs=trained)
     for one in every:
         one.step()
 

@@ -50,7 +50,7 @@ class PixelTrain:
     overlap: bool = False
     """Let actors step while the networks learn from what came before; the order is fixed."""
     compiled: bool = False
-    """Compile the networks: a minute at the start, faster updates on a GPU afterwards."""
+    """Compile actor and critics: seconds at the start, faster updates on a GPU afterwards."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
     allow_other_code: bool = False

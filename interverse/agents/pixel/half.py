@@ -17,7 +17,7 @@ from torch.nn import functional
 
 _ALIGNED = 8  # rows and columns that tensor cores take in whole
 _MOST_PARTS = 64
-_WIDE = 2**15  # numbers of a tensor that is worth a launch of its own
+_WIDE = 2**18  # numbers of a tensor that is worth a launch of its own
 _log = logging.getLogger(__name__)
 _fuses = True  # until the library refuses
 
@@ -47,8 +47,7 @@ class ConvolveRelu(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: tuple[int, int]
     ) -> Tensor:
         """Returns the activations, laid out as the pictures are."""
-        made = x.new_empty if weight.shape[1] == x.shape[1] else x.new_zeros
-        held = made(len(weight), *weight.shape[2:], x.shape[1]).permute(0, 3, 1, 2)
+        held = x.new_zeros(len(weight), *weight.shape[2:], x.shape[1]).permute(0, 3, 1, 2)
         held[:, : weight.shape[1]].copy_(weight)
         out = _convolve_relu(x, held, bias.to(x.dtype), stride)
         ctx.save_for_backward(x, held, out)
@@ -104,8 +103,7 @@ class LongProduct(torch.autograd.Function):
         flat = maps.permute(0, 2, 3, 1).reshape(len(maps), -1)  # a view of channels last
         channels, height, width = maps.shape[1:]
         spare = -len(weight) % _ALIGNED
-        turned = maps.new_empty(len(weight) + spare, height, width, channels)
-        turned[len(weight) :].zero_()
+        turned = maps.new_zeros(len(weight) + spare, height, width, channels)
         seen = weight.view(len(weight), channels, height, width)
         turned[: len(weight)].copy_(seen.permute(0, 2, 3, 1))
         held = turned.view(len(turned), -1)

@@ -18,14 +18,14 @@ _PADDED = 16  # channels of three stacked frames, in a multiple of eight for the
 _PIXELS, _ROWS, _PROGRAMS = 256, 128, 528
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _pixel(source, place, inside, noise, channel: tl.constexpr, area: tl.constexpr):  # type: ignore[no-untyped-def]
     """One channel of some pixels, noise added, on 0..1."""
     value = tl.load(source + channel * area + place, mask=inside, other=0).to(tl.float32)
     return (tl.minimum(tl.maximum(value + noise, 0.0), 255.0) / 255.0).to(tl.bfloat16)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _crops(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     pictures, stride, numbers, seed, out, count, moved, cut,
     side: tl.constexpr, pad: tl.constexpr, noisy: tl.constexpr, pixels: tl.constexpr,
@@ -46,12 +46,12 @@ def _crops(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     zero = tl.zeros([pixels], tl.float32)
     n0, n1, n2, n3, n4, n5, n6, n7, n8 = zero, zero, zero, zero, zero, zero, zero, zero, zero
     if noisy:
-        key = tl.load(seed)  # seven rounds of Philox pass the tests of randomness
+        key = tl.load(seed)
         first = (row * area + at) * 3
         scale = tl.where(shifted, 1.0, 0.0)
-        n0, n1, n2, n3 = tl.randn4x(key, first, 7)
-        n4, n5, n6, n7 = tl.randn4x(key, first + 1, 7)
-        n8, _a, _b, _c = tl.randn4x(key, first + 2, 7)
+        n0, n1, n2, n3 = tl.randn4x(key, first)
+        n4, n5, n6, n7 = tl.randn4x(key, first + 1)
+        n8, _a, _b, _c = tl.randn4x(key, first + 2)
         n0, n1, n2 = n0 * scale, n1 * scale, n2 * scale
         n3, n4, n5 = n3 * scale, n4 * scale, n5 * scale
         n6, n7, n8 = n6 * scale, n7 * scale, n8 * scale
@@ -96,7 +96,7 @@ def crops(pictures: Tensor, numbers: Tensor, seed: Tensor | None, moved: int, cu
     return out.permute(0, 3, 1, 2)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _rectified(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     given, out, kept, sums, count,
     channels: tl.constexpr, rows: tl.constexpr, rounds: tl.constexpr,
@@ -132,7 +132,7 @@ def rectified(given: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     return kept, sums.sum(0)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _adam(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     weight, gradient, first, second, steps, count, rate, beta1, beta2, log1, log2, tiny, decay,
     block: tl.constexpr,

@@ -14,6 +14,7 @@ from torch.nn.utils import skip_init
 
 from interverse.agents.pixel.agent import Agent, AgentOptions, PixelBatch, descend
 from interverse.agents.pixel.augment import fused
+from interverse.agents.pixel.half import in_half
 from interverse.agents.pixel.networks import PixelSizes, linear
 
 _BINS = 2**5  # grey levels of the picture that is to be given back
@@ -82,7 +83,7 @@ class PixelDecoder(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Returns pictures about -0.5..0.5."""
         x = functional.relu(self.linear(features)).view(-1, *self._maps)
-        if x.is_cuda and torch.is_autocast_enabled("cuda"):  # the layout of the encoder's maps
+        if in_half(x):  # the layout of the encoder's maps
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
             x = functional.relu(layer(x))

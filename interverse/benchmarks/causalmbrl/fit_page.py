@@ -51,10 +51,14 @@ def write_fit_page(
     records: Sequence[Mapping[str, Any]] = found["seeds"]
     _save_figures(out, records, materials, model)
     first = records[0]
-    ranked = _ranking_grid(records, materials.unchanged)
+    unchanged = materials.unchanged
+    ranked = _ranking_grid(records, unchanged)
     title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
     sections: list[tuple[Section, str]] = [
-        (("What was fitted", [_made(records)], _about(first)), "curves.svg"),
+        (
+            ("What was fitted", [_in_short(found, unchanged), _made(records)], _about(first)),
+            "curves.svg",
+        ),
         (("Prediction", [_PREDICTION], ranked), "predictions.png"),
         (("Planning", [_PLANNING], _planning_grid(records, found["baselines"])), ""),
         (("Planning by search", [_SEARCH], _search_grid(records)), ""),
@@ -65,6 +69,25 @@ def write_fit_page(
     markdown, page = written_page(title, [section for section, _ in sections], (), placed)
     write_text(out / "summary.md", markdown)
     write_text(out / "index.html", page)
+
+
+def _in_short(found: Mapping[str, Any], unchanged: Mapping[str, Any]) -> str:
+    """Returns the main scores, each beside what an answer without any knowledge gets."""
+    each = [record["scores"]["model"] for record in found["seeds"]]
+    graphs = [one["recovery"] for one in each]
+    beside = graphs[0]["counterfactual_ceilings"].items()
+    told = "; ".join(f"{name} {score['hits']:.1f}" for name, score in beside)
+    plans = [one["planning"]["5"]["open"]["success"] for one in each]
+    idle = found["baselines"]["Nothing"]["5"]["success"]
+    precisions = [one["edges"]["average_precision"] for one in graphs]
+    hits = [one["counterfactual"]["hits"] for one in graphs]
+    return (
+        f"In short: H@1 after one step {_spread([o['ranking']['1']['hits'] for o in each], 1)}"
+        f" (unchanged pictures {unchanged['1']['hits']:.1f}); planning success after five"
+        f" {_spread(plans, 2)} (nothing done {idle:.2f}); average precision of the graph"
+        f" {_spread(precisions, 2)} (the true world 1); CF-H@1 {_spread(hits, 1)}"
+        f" ({told})."
+    )
 
 
 def _made(records: Sequence[Mapping[str, Any]]) -> str:

@@ -124,12 +124,12 @@ class FitWorld:
     @property
     def sizes(self) -> Budget:
         """The sizes in force."""
-        first = {} if self.pretrain_epochs is None else {"pretrain_epochs": self.pretrain_epochs}
         if self.budget == "smoke":
-            own = first if self.epochs is None else {**first, "epochs": self.epochs}
-            return replace(_SMOKE, **own)
-        loss: Loss = "nll" if self.loss == "nll" else "contrastive"
-        return replace(budget(self.budget, loss, epochs=self.epochs), **first)
+            made = _SMOKE if self.epochs is None else replace(_SMOKE, epochs=self.epochs)
+        else:
+            loss: Loss = "nll" if self.loss == "nll" else "contrastive"
+            made = budget(self.budget, loss, epochs=self.epochs)
+        return replace(made, pretrain_epochs=self.pretrain_epochs)
 
     @property
     def stage(self) -> str:
@@ -191,7 +191,7 @@ class _FitWork:
             folder=settings.folder / "data",
             options=settings.options,
         )
-        made_with = {
+        made_with: dict[str, Any] = {
             "world": settings.id,
             "options": dict(settings.options),
             "model": settings.model,

@@ -172,8 +172,8 @@ def _steps(record: Record) -> str:
 
 
 def _cell(mean: Mean) -> str:
-    """Returns a mean over episodes with its 95% interval."""
-    return f"{mean[0]:.2f} ± {half_width(mean):.2f}"
+    """Returns a mean over episodes with its 95% interval; one episode has none."""
+    return f"{mean[0]:.2f}" + (f" ± {half_width(mean):.2f}" if mean[2] > 1 else "")
 
 
 def _draw(out: Path, task: str, records: Sequence[Record]) -> None:

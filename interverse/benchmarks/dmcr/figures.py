@@ -20,18 +20,8 @@ from interverse.benchmarks.dmcr.compare import records
 from interverse.benchmarks.dmcr.curves import look_curves, sweep_curves
 from interverse.benchmarks.dmcr.published import TASKS
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.sheets import (
-    SHEETS,
-    TRAJECTORY,
-    one_state,
-    sheet,
-    trajectory,
-)
-from interverse.benchmarks.dmcr.variants import (
-    SWEPT,
-    DmcrVariant,
-    shown_variants,
-)
+from interverse.benchmarks.dmcr.sheets import SHEETS, TRAJECTORY, one_state, sheet, trajectory
+from interverse.benchmarks.dmcr.variants import SWEPT, DmcrVariant, shown_variants
 from interverse.core.errors import missing_extra
 from interverse.protocols.remastered import REMASTERED
 from interverse.rollouts.pixels import PixelPolicy

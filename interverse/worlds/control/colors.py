@@ -16,7 +16,6 @@ from interverse.worlds.control.looks import NO_PICTURE, Look
 
 SETS = 100
 _STEP = 0.1  # from the floor's first colour to its second
-_Ends = tuple[tuple[float, float, float], tuple[float, float, float]]
 RANGES = MappingProxyType(
     {
         "color_easy": {

@@ -35,6 +35,7 @@ ENOUGH = 20  # a house ends after the round in which it has more pairs
 TRIES = 24  # places looked from in a round
 _ONE = np.array([0])
 _ITEMS: tuple[Part, ...] = ("items",)
+_COLOURS: tuple[Part, ...] = ("rgb",)
 _NO_BOX: Box = (0, 0, 0, 0)  # of what is not in the picture
 
 
@@ -124,7 +125,7 @@ def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> 
         verbs = preferred_verbs(world.hidden(0), verbs, float(rng.random()))
     verb = verbs[int(rng.integers(len(verbs)))]
     origin = replace(origin, state=world.save(_ONE))
-    before = replace(seen, rgb=world.frame(0, size, fast=True).rgb)
+    before = replace(seen, rgb=world.frame(0, size, _COLOURS, fast=True).rgb)
     found = _judged(world, Draft(verb, address, origin), before, limits=limits, depth=depth)
     if world.options.confounder and puts_back(world.hidden(0), float(rng.random())):
         world.load(dict(origin.state or {}), _ONE)

@@ -11,7 +11,7 @@ from interverse.art.rooms.objects import CLASSES
 from interverse.core.errors import InterventionError
 from interverse.models.pairs.factors import pair_factors
 from interverse.worlds.rooms.room import item_of
-from tests.worlds.rooms.test_rebuild import check_rebuilt, pairs_of
+from tests.worlds.rooms.test_rebuild import check_pairs, pairs_of
 
 OPEN = {"image_size": 48, "instances": "open"}
 
@@ -73,7 +73,7 @@ def test_the_instance_gives_what_is_not_set(env):
 
 
 def test_pairs_of_open_instances_are_rebuilt_and_scored():
-    check_rebuilt("single", 4, **OPEN)
+    check_pairs("single", range(100), 4, instances="open")
     pair = pairs_of("single", 1, **OPEN)[0]
     both = [
         {name: value[None] for name, value in factors.items()}

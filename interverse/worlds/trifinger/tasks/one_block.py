@@ -78,6 +78,7 @@ class Pushing(Task):
     name = "pushing"
     weights = (750.0, 250.0, 100.0)
     dense = staticmethod(rewards.pushing)
+    drawn = ("goal_0/cylindrical_position", "goal_0/orientation")
 
     def scene(self) -> ArenaScene:
         """Returns a block in front of the middle and a goal behind it."""
@@ -105,13 +106,6 @@ class Pushing(Task):
         """Gives block and goal one size and seats both on the floor."""
         return same_size(rows, given, seated=("block", "goal"))
 
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns a place, uniform in radius and angle, and a yaw."""
-        names = ("goal_0/cylindrical_position", "goal_0/orientation")
-        return {name: draw(name, spaces[name], noise) for name in names}
-
 
 _PLACE = "goal_0/cylindrical_position"
 _ROUNDING = 1e-9  # of a radius of zero, m
@@ -137,6 +131,7 @@ class Picking(Task):
     name = "picking"
     weights = (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005)
     dense = staticmethod(rewards.picking)
+    drawn = (_PLACE,)
 
     def scene(self) -> ArenaScene:
         """Returns a block in the middle and a goal above it."""
@@ -170,12 +165,6 @@ class Picking(Task):
             fix="Use trifinger/pick_and_place-v1 for goals elsewhere",
         )
         return refused | dict.fromkeys(np.flatnonzero(beside).tolist(), reason)
-
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns a height above the middle."""
-        return {_PLACE: draw(_PLACE, spaces[_PLACE], noise)}
 
 
 _BLOCK, _GOAL = "block_0/cylindrical_position", "goal_0/cylindrical_position"

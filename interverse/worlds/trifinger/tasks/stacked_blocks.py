@@ -10,7 +10,7 @@ import numpy as np
 
 from interverse.core.arrays import Array
 from interverse.core.rng import Noise
-from interverse.scm import Box, Integers, Space, Variable
+from interverse.scm import Box, Integers, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import HEIGHT, REST
@@ -33,7 +33,7 @@ from interverse.worlds.trifinger.tasks.reaching import (
     place_obstacles,
     spare_obstacles,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Task, draw
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import declare
 
 LEVELS, MIN_SIZE, MAX_WIDTH = "stack/levels", "stack/min_size", "stack/max_width"
@@ -161,6 +161,7 @@ class CreativeStackedBlocks(Task):
 
     name = "creative_stacked_blocks"
     generators = (*CAUSES, MASS, COUNT)
+    drawn = (*CAUSES, MASS)
     interleaved = True
     varies = True
 
@@ -197,9 +198,3 @@ class CreativeStackedBlocks(Task):
     def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns nothing: between the given levels there are many ways."""
         return {}
-
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns levels, least size, greatest width and mass."""
-        return {name: draw(name, spaces[name], noise) for name in (*CAUSES, MASS)}

@@ -7,9 +7,8 @@ from typing import final
 
 import numpy as np
 
-from interverse.core.arrays import Array
 from interverse.core.rng import Noise
-from interverse.scm import Box, Space, UnitQuaternion, Variable
+from interverse.scm import Box, UnitQuaternion, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.objects import (
@@ -21,7 +20,7 @@ from interverse.worlds.trifinger.objects import (
     to_cylindrical,
 )
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
-from interverse.worlds.trifinger.tasks.task import Edge, Task, draw
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 
 _PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"
@@ -35,6 +34,7 @@ class Stacking2(Task):
     name = "stacking2"
     weights = (750.0, 250.0, 250.0, 125.0, 0.005)
     dense = staticmethod(rewards.stacking2)
+    drawn = (_PLACE, _TURN)
 
     def scene(self) -> ArenaScene:
         """Returns two blocks on the floor and two goals, one upon the other."""
@@ -100,9 +100,3 @@ class Stacking2(Task):
         if _TURN in given:
             rows["goal/orientation"][:] = rows["goal_tower/orientation"][:, None]
         return {}
-
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns a place for the tower, uniform in radius and angle, and a yaw."""
-        return {name: draw(name, spaces[name], noise) for name in (_PLACE, _TURN)}

@@ -120,6 +120,7 @@ class Task(ABC):
     dense: Callable[[Instant, Instant], Sequence[Array]] | None = None  # see `terms`
     start: ClassVar[tuple[float, ...]] = REST  # joint angles of a new episode
     generators: ClassVar[tuple[str, ...]] = ()  # variables that the scene is built from
+    drawn: ClassVar[tuple[str, ...]] = ()  # variables that a drawn goal sets; none: the generators
     interleaved: ClassVar[bool] = False  # whether each goal is observed after its block
     draws: ClassVar[bool] = False  # whether a new episode is drawn at random
     varies: ClassVar[bool] = False  # whether the number of blocks can vary
@@ -267,7 +268,7 @@ class Task(ABC):
         self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
     ) -> Mapping[str, Array]:
         """Returns an intervention, (N, *shape) each, that sets a goal drawn from the spaces."""
-        return {name: draw(name, spaces[name], noise) for name in self.generators}
+        return {name: draw(name, spaces[name], noise) for name in self.drawn or self.generators}
 
 
 def _placed(scene: ArenaScene) -> list[Obstacle]:
