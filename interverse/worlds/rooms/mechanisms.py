@@ -22,7 +22,14 @@ from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.placing import Bounds, Occupancy, Pose
 from interverse.worlds.rooms.room import Room, Thing, form_of, place_item, plan_room, reach
-from interverse.worlds.rooms.variables import CAMERA, FIELDS, LIGHT, TRAINING_ROOMS, name_of
+from interverse.worlds.rooms.variables import (
+    CAMERA,
+    FIELDS,
+    LIGHT,
+    STEEPEST,
+    TRAINING_ROOMS,
+    name_of,
+)
 
 Row = dict[str, NDArray[Any]]
 _OPEN = VERBS[0].target
@@ -243,7 +250,8 @@ def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     shake = _SHAKE * (row["u/shake"] - 0.5) * (0.25 if close else 1.0)
     place = view.position + shake[:3]
     place = place if camera.stands_free(room, place) else view.position
-    values = (place, camera.wrap(view.yaw + shake[3]), view.pitch + shake[4], view.fov)
+    pitch = np.clip(view.pitch + shake[4], -STEEPEST, STEEPEST)
+    values = (place, camera.wrap(view.yaw + shake[3]), pitch, view.fov)
     for name, value in zip(CAMERA, values, strict=True):
         _put(row, name, np.asarray(value, dtype=float))
 

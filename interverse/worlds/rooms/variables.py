@@ -21,6 +21,7 @@ from interverse.worlds.rooms.options import RoomsOptions
 TRAINING_ROOMS = 10_000
 TEST_ROOMS = 2_000
 INSTANCES = 2**31 - 1
+STEEPEST = 1.4  # of a camera, rad
 CAMERA = ("camera/position", "camera/yaw", "camera/pitch", "camera/fov")
 LIGHT = ("light/color", "light/brightness", "light/time_of_day")
 ACTION = ("action/object", "action/verb")
@@ -178,7 +179,7 @@ def _camera() -> Iterator[Variable]:
         kind="appearance",
         unit="rad",
         default=np.array(0.0),
-        domain=Box(-1.4, 1.4),
+        domain=Box(-STEEPEST, STEEPEST),
         doc="How far it looks up.",
     )
     yield Variable(

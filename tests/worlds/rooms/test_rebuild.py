@@ -131,6 +131,16 @@ def test_factors_and_counterfactuals_of_pairs_are_pixel_equal(view):
     check_pairs(view, range(1, 3), 10, pair_nuisance="both" if view == "single" else "none")
 
 
+def test_a_camera_right_above_its_object_stays_in_its_domain():
+    steep = pairs_of("single", 15, [20], image_size=24)[14]
+    assert (
+        Rooms(num_worlds=1, options=RoomsOptions(view="single"))
+        .variables["camera/pitch"]
+        .domain.contains(steep.factors_before["camera/pitch"])
+    )
+    assert float(steep.factors_before["camera/pitch"]) < -1.3
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(4))
