@@ -303,7 +303,7 @@ ON_MAKE = [
 
 ON_COMMAND_LINE = [
     (["lst"], "Did you mean 'list'"),
-    (["describe"], "id"),
+    (["describe"], "ID is missing"),
     (["describe", "chemistry/chian-v1"], "Did you mean 'chemistry/chain-v1'"),
     (["describe", CHEMISTRY, "--jsn"], "jsn"),
     (["doctor", "now"], "now"),

@@ -93,6 +93,7 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
     if len(names) > _MOST_NAMES_SHOWN:
         near_many = difflib.get_close_matches(str(given), names, n=_MOST_NAMES_SHOWN, cutoff=0.0)
         shown = [*sorted(near_many), f"and {len(names) - len(near_many)} more"]
+        fix = fix or ("interverse list shows all" if kind == "world" else "")
     tail = f" {fix.rstrip('.')}." if fix else ""
     return f"unknown {kind} {given!r}.{hint} Allowed: {', '.join(shown) or 'none'}.{tail}"
 

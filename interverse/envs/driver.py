@@ -252,7 +252,7 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = {name: _kept(value) for name, value in score.info.items()}
+            info = {name: np.array(value) for name, value in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated
@@ -369,9 +369,3 @@ def _plain(value: object) -> object:
     if callable(value):
         return getattr(value, "__qualname__", repr(value))
     return str(value)
-
-
-def _kept(value: Any) -> NDArray[Any]:
-    """Returns a copy of an array; what nobody can write to is shared."""
-    shared = type(value) is np.ndarray and not value.flags.writeable
-    return value if shared else np.array(value)

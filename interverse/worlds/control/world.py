@@ -303,7 +303,7 @@ class ControlWorld(World):
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
         names = self._look_names  # a look lasts: gathering it at every step cost most of one
-        look = self._store.cached("look", names, lambda: {n: _frozen(self.read(n)) for n in names})
+        look = self._store.cached("look", names, lambda: {n: self.read(n) for n in names})
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
 
     # --------------------------------------------------------------- snapshots
@@ -394,9 +394,3 @@ def _in_oil(
 
 def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
     return given if isinstance(given, tuple | list) else (given, given)
-
-
-def _frozen(array: Array) -> Array:
-    """Returns an array that nobody can write to, so that steps can share it."""
-    array.setflags(write=False)
-    return array
