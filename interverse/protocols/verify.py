@@ -27,7 +27,7 @@ from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
-from interverse.rollouts.policy import NAMES, PolicyLike
+from interverse.rollouts.policy import NAMES, PolicyLike, is_path, load_policy
 
 _ADDRESS = ("protocol", "seed", "episode")
 _MOST_SHOWN = 5
@@ -154,8 +154,11 @@ def _policy(results: Results, given: PolicyLike | None) -> PolicyLike:
                 fix="Pass it: interverse verify FOLDER --policy PATH",
             )
         )
-    mine, known = fingerprint(policy), run.get("policy")
-    if known is not None and mine is not None and mine != known:
+    known, mine = run.get("policy"), {fingerprint(policy)}
+    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and is_path(policy)):
+        mine.add(fingerprint(load_policy(Path(policy))))  # it may have been scored once loaded
+    mine.discard(None)
+    if known is not None and mine and known not in mine:
         raise VerificationError(explain(f"the policy {policy} is another one than was scored"))
     return policy
 

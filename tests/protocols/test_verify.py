@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 import interverse as iv
+from interverse.agents.policies import trained_policy
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError
 from interverse.protocols.folder import write_index
-from interverse.protocols.verify import verify
+from interverse.protocols.verify import VerificationError, verify
 from interverse.results import Results
+from interverse.rollouts.policy import load_policy
 
 SETTINGS = dict(task="tutorial/slider-v1", protocols="P0,P1", episodes=6, max_steps=6)
 
@@ -37,6 +39,15 @@ def test_honest_results_are_verified(folder, capsys):
     said = capsys.readouterr().out
     assert said.startswith("VERIFIED")
     assert "3 episodes played again, equal bit for bit" in said
+
+
+def test_a_folder_stands_for_the_policy_that_was_loaded_from_it(tmp_path):
+    of, task = trained_policy("pushing_1"), "trifinger/pushing-v1"
+    loaded, options = load_policy(of), {"skip_frame": 3, "max_steps": 2}
+    iv.evaluate(loaded, task, protocols="P0", episodes=1, out=tmp_path / "e", **options)
+    assert verify(tmp_path / "e", policy=str(of)).problems == ()
+    with pytest.raises(VerificationError, match="is another one than was scored"):
+        verify(tmp_path / "e", policy=str(trained_policy("pushing_2")))
 
 
 @pytest.mark.parametrize("cover", ["none", "index", "units"])
