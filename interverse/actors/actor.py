@@ -228,6 +228,12 @@ def drawable(
     return out
 
 
+def check_some(given: Collection[str], name: str) -> None:
+    """Raises if an actor is given no variable at all: it would change nothing, in silence."""
+    if not given:
+        raise InvalidValueError(explain(f"{name} is empty", allowed="one variable or more"))
+
+
 def _has(variable: Variable, region: SpaceName) -> bool:
     space = variable.space_b if region == "B" else variable.space_a
     return space is not None

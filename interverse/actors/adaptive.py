@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, between, drawable
+from interverse.actors.actor import Actor, Assignment, Moment, between, check_some, drawable
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
@@ -39,6 +39,7 @@ class Adaptive(Actor):
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to draw."""
+        check_some(self.patterns, "patterns")
         drawable(variables, self.patterns)
 
     def act(self, moment: Moment) -> Assignment:

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, drawable
+from interverse.actors.actor import Actor, Assignment, Moment, check_some, drawable
 from interverse.core.errors import check_whole
 from interverse.scm.variable import SpaceName, Variable
 
@@ -33,6 +33,7 @@ class Adversarial(Actor):
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to draw."""
+        check_some(self.patterns, "patterns")
         drawable(variables, self.patterns)
 
     def act(self, moment: Moment) -> Assignment:

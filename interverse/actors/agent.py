@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, drawable
+from interverse.actors.actor import Actor, Assignment, Moment, check_some, drawable
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable
@@ -27,6 +27,7 @@ class AgentDriven(Actor):
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to choose."""
+        check_some(self.patterns, "patterns")
         drawable(variables, self.patterns)
 
     def size(self, moment: Moment) -> int:

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Assignment, Moment, between, matching
+from interverse.actors.actor import Actor, Assignment, Moment, between, check_some, matching
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.scm.variable import SpaceName, Variable, lookup
 
@@ -34,6 +34,7 @@ class Interpolation(Actor):
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a target names no variable or lies outside the space."""
+        check_some(self.target, "target")
         matching(variables, self.target)
         values = {n: np.asarray(self.target.get(n, v.default)) for n, v in variables.items()}
         for name in self.target:

@@ -322,6 +322,21 @@ def test_an_actor_with_nothing_to_act_on_says_so(actor, match):
         actor.act(moment())
 
 
+@pytest.mark.parametrize(
+    "actor",
+    [
+        Adaptive(patterns=()),
+        AgentDriven(patterns=()),
+        Adversarial(patterns=(), critic=heavy_first),
+        Interpolation(target={}),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_an_actor_of_no_variable_is_refused(actor):
+    with pytest.raises(InvalidValueError, match="is empty"):
+        actor.check(moment().variables, "A")
+
+
 def test_everything_but():
     now = trifinger_moment(n=20)
     drawn = Everything(space="A", but={"block_*/mass": "B"}).act(now)

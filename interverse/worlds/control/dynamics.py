@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.scm import Binding, Box, Variable
 from interverse.sim.elements import Slot, find_slot, template
 from interverse.sim.inertia import capsule_inertia
@@ -180,6 +181,10 @@ class Dynamics:
         """Takes the model as its task left it after a first reset: that is the stock state."""
         self._model = physics.model.ptr
         variables = dynamics_variables(domain)
+        for v in variables:
+            if v.shape or any(binding.of for binding in v.bindings):
+                problem = f"{v.name} is no single number, or is bound with others"
+                raise InvalidValueError(explain(problem, allowed="a number bound by itself"))
         bound = [(v.name, b, find_slot(self._model, b)) for v in variables for b in v.bindings]
         self._bound = sorted(bound, key=lambda entry: entry[1].relative)  # factors come last
         names = dict.fromkeys((*_FOLLOW, *(binding.field for _, binding, _ in bound)))
@@ -212,7 +217,10 @@ class Dynamics:
 
     def rewrite_damping(self) -> None:
         """Puts the damping back that a task overwrote with its own at the start of an episode."""
-        damping = self._stock["dof_damping"] * self._written[DAMPING]
+        damping = np.array(self._stock["dof_damping"])
+        for name, binding, slot in self._bound:
+            if binding.field == "dof_damping" and self._written[name] != self._defaults[name]:
+                _put(damping, binding, slot, self._written[name])
         np.copyto(self._model.dof_damping, damping)
 
     def derive(self) -> None:

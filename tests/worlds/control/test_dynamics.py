@@ -66,6 +66,31 @@ def test_stock_values_leave_every_bit():
     assert different(physics.model.ptr, template("walker", "walk").model) == []
 
 
+@pytest.mark.parametrize("task", ["walker_walk", "finger_turn_hard", "ball_in_cup_catch"])
+def test_a_value_set_at_the_start_is_in_the_model_like_one_set_later(task):
+    first, later = (iv.make(f"control/{task}-v1", observation="state") for _ in range(2))
+    models = [env.unwrapped.world._stages[0].physics.model.ptr for env in (first, later)]
+    for variable in dynamics_variables(task.partition("_")[0].replace("ball", "ball_in_cup")):
+        value = variable.space("A").high
+        first.reset(seed=3, options={"do": {variable.name: value}})
+        later.reset(seed=3)
+        later.do({variable.name: value})
+        assert different(*models) == [], variable.name
+
+
+def test_a_variable_of_several_numbers_is_refused(monkeypatch):
+    wind = Variable(
+        name="air/wind",
+        kind="latent",
+        default=np.zeros(3),
+        domain=Box(-9.0, 9.0, shape=(3,)),
+        bindings=(Binding("opt.wind"),),
+    )
+    monkeypatch.setattr(dynamics_module, "SCALES", (*dynamics_module.SCALES, wind))
+    with pytest.raises(InvalidValueError, match="air/wind is no single number"):
+        walker()
+
+
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_scales_scale_what_they_name(domain):
     made = template(domain, DOMAINS[domain].tasks[0])
