@@ -134,30 +134,6 @@ def curve(out: Path) -> list[dict[str, Any]]:
     ]
 
 
-def curve_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Returns accuracy against strength, a line for each model: ID dashed, OOD full."""
-    from interverse.reports.plots import style
-
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(3.8)
-        axes = figure.subplots()
-        for number, model in enumerate(dict.fromkeys(row["model"] for row in rows)):
-            found = sorted((r for r in rows if r["model"] == model), key=lambda r: r["strength"])
-            look, place = style.look(number), [row["strength"] for row in found]
-            for name, line in (("test_ood", "-"), ("test_id", "--")):
-                means = [row[name]["mean"] for row in found]
-                label = model if name == "test_ood" else None
-                axes.plot(place, means, line, color=look.color, marker=look.marker, label=label)
-        axes.set_xlabel("strength of the confounder in training")
-        axes.set_ylabel("accuracy (dashed: ID, full: OOD)")
-        axes.set_ylim(0, 1)
-        style.legend_above(figure, axes, 5)
-        return figure
-
-    return drawn()
-
-
 def _record(out: Path, model: str, strength: float, seed: int, device: str = "cpu") -> Record:
     name = f"{model.replace(' ', '-')}.strength-{strength:g}.seed-{seed}.json"
     asked = {"model": model, "strength": float(strength), "seed": seed}
