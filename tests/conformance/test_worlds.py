@@ -269,6 +269,8 @@ def test_a_and_b_do_not_meet(worlds, case, seed):
     rng = np.random.default_rng(seed)
     for name, variable in env.unwrapped.variables.items():
         assert variable.domain.contains(variable.default), name
+        assert variable.domain.contains(env.unwrapped.values[name]), name
+        assert variable.domain.contains(variable.domain.sample(rng)), name
         if variable.space_a is None:
             assert variable.space_b is None
             continue

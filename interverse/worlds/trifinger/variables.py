@@ -290,13 +290,13 @@ def _damping_bindings(scene: ArenaScene) -> list[Binding]:
     ]
 
 
-def success_variable() -> Variable:
-    """Returns the read-only share of the goal that is filled."""
+def success_variable(blocks: int) -> Variable:
+    """Returns the read-only share of the goal that is filled; blocks that overlap count twice."""
     return declare(
         "fractional_success",
         "goal",
         0.0,
-        Box(0.0, np.inf),
+        Box(0.0, max(1, blocks)),
         read_only=True,
         doc="Share of the goal's volume that blocks fill.",
     )

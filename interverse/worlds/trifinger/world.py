@@ -470,7 +470,7 @@ def declare_variables(task: Task, scene: ArenaScene) -> list[Variable]:
         *arena_variables(scene),
         *robot_variables(scene, task.start),
         *task.variables(scene),
-        success_variable(),
+        success_variable(scene.block_count),
     ]
 
 
