@@ -307,3 +307,15 @@ def test_tensors_of_actions_are_checked_where_they_are():
         with pytest.raises(ActionError):
             check_actions(actions, box, 1, clip=False)
     assert issubclass(ActionError, InterverseError)
+
+
+def test_a_refused_reset_does_not_count_as_an_episode():
+    env = iv.make("tutorial/slider-v1")
+    env.reset(seed=3)
+    for wrong in ({"box/mass": -1.0}, {"box/mas": 1.0}, {"box/position": [9.0, 9.0, 9.0]}):
+        with pytest.raises(iv.InterventionError):
+            env.reset(seed=8, options={"do": wrong})
+        assert env.unwrapped.driver.seeds.tolist() == [3]
+        assert env.unwrapped.driver.episodes.tolist() == [0]
+    env.reset()
+    assert env.unwrapped.driver.episodes.tolist() == [1]
