@@ -24,4 +24,4 @@ TASKS = Registry(
 
 def load_task(name: str) -> type:
     """Returns the class of a task by its name, or by "package.module:Class" for one's own."""
-    return Entry(name).load() if ":" in name else TASKS.load(name)
+    return Entry(name).load() if ":" in str(name) else TASKS.load(name)
