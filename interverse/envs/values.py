@@ -15,7 +15,7 @@ from interverse.worlds.world import Index, World
 ItemT = TypeVar("ItemT", covariant=True)
 
 
-class LiveView(Mapping[str, ItemT]):
+class PresentItems(Mapping[str, ItemT]):
     """A mapping whose items are worked out when asked for; a copy or a pickle is a plain dict."""
 
     _names: Collection[str]
@@ -33,7 +33,7 @@ class LiveView(Mapping[str, ItemT]):
         return dict, (dict(self),)
 
 
-class WorldValues(LiveView[Any]):
+class WorldValues(PresentItems[Any]):
     """All variables now, read when asked for, as the world's own arrays or tensors."""
 
     def __init__(self, world: World) -> None:
@@ -52,7 +52,7 @@ class HostValues(WorldValues):
 
 
 @final
-class PresentVariables(LiveView[Variable]):
+class PresentVariables(PresentItems[Variable]):
     """All variables; the spaces of one are evaluated at the present values when it is asked for."""
 
     def __init__(self, variables: Mapping[str, Variable], values: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class PresentVariables(LiveView[Variable]):
 
 
 @final
-class Overlay(LiveView[NDArray[Any]]):
+class Overlay(PresentItems[NDArray[Any]]):
     """Present values of some worlds with an intervention's values laid over them.
 
     Where the graph says that a variable always equals one that is given (the size of a block and of
@@ -85,7 +85,7 @@ class Overlay(LiveView[NDArray[Any]]):
 
 
 @final
-class FirstWorld(LiveView[NDArray[Any]]):
+class FirstWorld(PresentItems[NDArray[Any]]):
     """The values of world 0, without the world axis."""
 
     def __init__(self, values: Mapping[str, NDArray[Any]]) -> None:
