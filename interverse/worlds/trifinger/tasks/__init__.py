@@ -16,7 +16,7 @@ TASKS = Registry(
         "pushing": Entry("interverse.worlds.trifinger.tasks.one_block:Pushing"),
         "reaching": Entry("interverse.worlds.trifinger.tasks.reaching:Reaching"),
         "stacked_blocks": Entry("interverse.worlds.trifinger.tasks.stacked_blocks:StackedBlocks"),
-        "stacking2": Entry("interverse.worlds.trifinger.tasks.stacking2:Stacking2"),
+        "stacking2": Entry("interverse.worlds.trifinger.tasks.towers:Stacking2"),
         "towers": Entry("interverse.worlds.trifinger.tasks.towers:Towers"),
     },
 )
