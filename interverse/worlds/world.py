@@ -7,25 +7,11 @@ index arrays, and arrays given with them have one row per index.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from numbers import Integral, Real
-from pathlib import Path
-from types import MappingProxyType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    Union,
-    final,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -41,6 +27,7 @@ from interverse.core.errors import (
     explain,
     unknown,
 )
+from interverse.core.option_types import check_types
 from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
@@ -103,64 +90,10 @@ def parse_options(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     except InterverseError:
         raise
     except Exception:  # what the options' own checks took for granted does not hold
-        _check_types(kind, given)
+        check_types(kind, given)
         raise
-    _check_types(kind, {name: getattr(options, name) for name in given})
+    check_types(kind, {name: getattr(options, name) for name in given})
     return options
-
-
-def _check_types(kind: type[WorldOptions], given: Mapping[str, Any]) -> None:
-    try:
-        declared = get_type_hints(kind)
-    except NameError:  # of somebody's own options, from a module that is read by type checkers only
-        return
-    for name, value in given.items():
-        if not _fits(value, declared[name]):
-            raise InvalidValueError(
-                explain(f"{name} is {value!r}", allowed=_in_words(declared[name]))
-            )
-
-
-_WORDS: dict[Any, str] = {
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    Literal: "a text",
-    Path: "the path of a file",
-    os.PathLike: "the path of a folder",
-    Mapping: "a dict",
-    tuple: "a list",
-    Sequence: "a list",
-    type(None): "None",
-}
-
-
-def _in_words(declared: Any) -> str:
-    kind = get_origin(declared) or declared
-    parts = get_args(declared) if kind in (Union, UnionType) else ()
-    return ", or ".join(map(_in_words, parts)) or _WORDS.get(kind, str(kind))
-
-
-_PLAIN: dict[Any, Any] = {bool: bool | np.bool_, int: Integral, float: Real}
-
-
-def _fits(value: object, declared: Any) -> bool:
-    """Returns whether a value is of a declared type; any sequence will do for a tuple."""
-    kind, parts = get_origin(declared) or declared, get_args(declared)
-    if kind in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
-    if kind is Mapping:
-        return isinstance(value, Mapping) and all(_fits(v, parts[1]) for v in value.values())
-    if kind is Literal:
-        return isinstance(value, str)
-    if kind in _PLAIN:
-        truth = isinstance(value, bool) and kind is not bool
-        return isinstance(value, _PLAIN[kind]) and not truth
-    if kind in (tuple, Sequence):
-        several = isinstance(value, Collection) and not isinstance(value, Mapping)
-        return several and all(_fits(v, parts[0]) for v in value)  # type: ignore[attr-defined]
-    return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
 
 
 def changed_options(options: WorldOptions) -> dict[str, Any]:
