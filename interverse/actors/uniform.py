@@ -75,7 +75,7 @@ def _range(variable: Variable, given: tuple[Any, Any]) -> Space:
     domain = variable.domain
     try:
         low, high = (np.broadcast_to(np.asarray(end, dtype=float), domain.shape) for end in given)
-        inside = domain.inside(np.stack([low, high])).all()
+        inside = bool(domain.inside(np.stack([low, high])).all())
     except (TypeError, ValueError):
         inside = False
     if not inside:
