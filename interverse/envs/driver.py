@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Protocol, final
 
 import gymnasium as gym
@@ -54,7 +55,7 @@ class Transition:
     reward: Array
     terminated: Array
     truncated: Array
-    info: dict[str, Array]
+    info: Mapping[str, Array]
     ended: NDArray[np.bool_]
 
 
@@ -211,7 +212,7 @@ class Driver:
         edits = self._edits
         extra = self.hook.on_step(self, moment)  # the reward stays the step's own
         seen = moment.observation if edits == self._edits else self.world.observe()
-        return replace(moment, observation=seen, info=moment.info | extra)
+        return replace(moment, observation=seen, info={**moment.info, **extra})
 
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
@@ -252,7 +253,9 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = {name: np.array(value) for name, value in score.info.items()}
+            info = score.info
+            if type(info) is not MappingProxyType:
+                info = {name: np.array(value) for name, value in info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

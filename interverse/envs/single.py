@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -41,6 +42,8 @@ class WorldEnv(gym.Env[Any, Any]):
         self.observation_space = world.observation_space
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
+        self._lasting: Mapping[str, Any] | None = None  # entries of `info` that stay, ...
+        self._told: dict[str, Any] = {}  # ... and their first rows
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -57,7 +60,7 @@ class WorldEnv(gym.Env[Any, Any]):
         moment = driver.transition()
         if self._window is not None:
             self.render()
-        return first(moment.observation), _info(moment.info)
+        return first(moment.observation), self._info(moment.info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
@@ -66,7 +69,16 @@ class WorldEnv(gym.Env[Any, Any]):
             self.render()
         terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
         seen, reward = first(moment.observation), float(moment.reward[0])
-        return seen, reward, terminated, truncated, _info(moment.info)
+        return seen, reward, terminated, truncated, self._info(moment.info)
+
+    def _info(self, info: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns world 0's entries; of what lasts, each call gives copies."""
+        if info is not self._lasting:
+            told = {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
+            if type(info) is not MappingProxyType:
+                return told
+            self._lasting, self._told = info, told
+        return {n: v.copy() if type(v) is np.ndarray else v for n, v in self._told.items()}
 
     @property
     def world(self) -> Any:
@@ -136,7 +148,3 @@ def _lead(action: Any) -> Any:
     if isinstance(action, np.ndarray | np.generic) or hasattr(action, "detach"):
         return action[None]
     return [action]
-
-
-def _info(info: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}

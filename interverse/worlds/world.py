@@ -113,7 +113,8 @@ class Score:
     Attributes:
         reward: (N,) float.
         terminated: (N,) bool.
-        info: named arrays (N, ...) for the Gymnasium `info`.
+        info: named arrays (N, ...) for the Gymnasium `info`. A mapping proxy is the same one, with
+            the same arrays, until something in it changes; it is copied where it is handed out.
     """
 
     reward: Array

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -35,7 +36,7 @@ from interverse.worlds.control.looks import (
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
-from interverse.worlds.control.stage import ControlStage, Mark
+from interverse.worlds.control.stage import ControlStage
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -210,25 +211,25 @@ class ControlWorld(World):
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
-        rows = {world: row for row, world in enumerate(worlds.tolist())}
-        given = np.asarray(actions, np.float64)
-        marks: dict[int, Mark] = {}
+        order, given = worlds.tolist(), np.asarray(actions, np.float64)
+        rows = dict(zip(order, given, strict=True))
         failed: dict[int, PhysicsError] = {}
 
         def advance(world: int) -> None:
-            stage, row = self._stages[world], rows[world]
-            marks[world] = stage.mark()
-            own = noise if self._distraction is None else noise.take(np.array([row]))
+            stage, own = self._stages[world], noise
+            if self._distraction is not None:
+                own = noise.take(np.array([order.index(world)]))
+            stage.mark()
             try:
-                stage.step(given[row], own)
+                stage.step(rows[world], own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
-        self._pool.each(advance, list(rows))
+        self._pool.each(advance, order)
         if failed:
-            for stepped, mark in marks.items():
-                self._stages[stepped].undo(mark)
+            for stepped in order:
+                self._stages[stepped].undo()
             world = min(failed)
             problem = f"the physics of {self.options.domain} diverged in world {world}"
             fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
@@ -252,7 +253,11 @@ class ControlWorld(World):
         """Returns every world's state, laid side by side as `layout` says."""
         out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
         for row, stage in zip(out, self._stages, strict=True):
-            for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
+            seen = stage.seen()
+            if self._is_flat:
+                np.concatenate(tuple(seen.values()), out=row)
+                continue
+            for part, place in zip(seen.values(), self.layout.values(), strict=True):
                 row[place] = part.ravel() if type(part) is np.ndarray else part
         return out
 
@@ -272,6 +277,7 @@ class ControlWorld(World):
         if self.options.kinds != ("state",):
             return {}
         layout, start = {}, 0
+        self._is_flat = all(np.ndim(part) == 1 for part in self._stages[0].seen().values())
         for name, part in self._stages[0].state().items():
             layout[name] = slice(start, start + part.size)
             start += part.size
@@ -302,9 +308,12 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        names = self._look_names  # a look lasts: gathering it at every step cost most of one
-        look = self._store.cached("look", names, lambda: {n: self.read(n) for n in names})
+        look = self._store.cached("look", self._look_names, self._present_look)
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
+
+    def _present_look(self) -> Mapping[str, NDArray[Any]]:
+        """Returns the look as it stays: gathering it at every step cost most of one."""
+        return MappingProxyType({name: self.read(name) for name in self._look_names})
 
     # --------------------------------------------------------------- snapshots
 
