@@ -20,6 +20,7 @@ from interverse.envs.window import RenderWindow
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
+_ARRAYS = (np.ndarray, np.generic)
 _FPS = 25  # pictures a second of a window or a video
 
 
@@ -43,7 +44,8 @@ class WorldEnv(gym.Env[Any, Any]):
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
         self._lasting: Mapping[str, Any] | None = None  # entries of `info` that stay, ...
-        self._told: dict[str, Any] = {}  # ... and their first rows
+        self._told: dict[str, Any] = {}  # ... their first rows, and those that are arrays
+        self._arrays: list[tuple[str, NDArray[Any]]] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -78,7 +80,11 @@ class WorldEnv(gym.Env[Any, Any]):
             if type(info) is not MappingProxyType:
                 return told
             self._lasting, self._told = info, told
-        return {n: v.copy() if type(v) is np.ndarray else v for n, v in self._told.items()}
+            self._arrays = [(n, v) for n, v in told.items() if type(v) is np.ndarray]
+        out = self._told.copy()
+        for name, array in self._arrays:
+            out[name] = array.copy()
+        return out
 
     @property
     def world(self) -> Any:
@@ -145,6 +151,6 @@ def first(observation: Any) -> Any:
 
 
 def _lead(action: Any) -> Any:
-    if isinstance(action, np.ndarray | np.generic) or hasattr(action, "detach"):
+    if isinstance(action, _ARRAYS) or hasattr(action, "detach"):
         return action[None]
     return [action]

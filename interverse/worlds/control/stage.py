@@ -73,6 +73,7 @@ class ControlStage:
     ) -> None:
         self._options, self._distraction, self._thread = options, distraction, thread
         self._drawn_kinds = tuple(kind for kind in options.kinds if kind in KINDS)
+        self._is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
@@ -188,6 +189,9 @@ class ControlStage:
     def mark(self) -> None:
         """Keeps this moment, to come back to if a step fails."""
         keep_moment(self._model, self._data, *self._marked_parts)
+        if self._is_bare:
+            self._mark = Mark(self.reward, self.ticks, {}, {}, {})
+            return
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}
         past, now = self._past.copy(), self._now.copy()

@@ -111,6 +111,7 @@ class ControlWorld(World):
         self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
+        self._is_state = bool(self.layout) and not self._is_dict
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
@@ -212,36 +213,44 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         order, given = worlds.tolist(), np.asarray(actions, np.float64)
-        rows = dict(zip(order, given, strict=True))
         failed: dict[int, PhysicsError] = {}
 
-        def advance(world: int) -> None:
+        def advance(world: int, row: int | None = None) -> None:
             stage, own = self._stages[world], noise
+            row = order.index(world) if row is None else row
             if self._distraction is not None:
-                own = noise.take(np.array([order.index(world)]))
+                own = noise.take(np.array([row]))
             stage.mark()
             try:
-                stage.step(rows[world], own)
+                stage.step(given[row], own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
-        self._pool.each(advance, order)
+        if self._pool.size == 1:
+            for row, world in enumerate(order):
+                advance(world, row)
+        else:
+            self._pool.each(advance, order)
         if failed:
-            for stepped in order:
-                self._stages[stepped].undo()
-            world = min(failed)
-            problem = f"the physics of {self.options.domain} diverged in world {world}"
-            fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
-            raise SimulationError(
-                explain(f"{problem}: {failed[world]}", fix=fix), [world]
-            ) from failed[world]
+            self._undo(order, failed)
+
+    def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
+        """Takes a step back in all its worlds, and says which could not be made."""
+        for stepped in order:
+            self._stages[stepped].undo()
+        world = min(failed)
+        problem = f"the physics of {self.options.domain} diverged in world {world}"
+        fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
+        raise SimulationError(explain(f"{problem}: {failed[world]}", fix=fix), [world]) from failed[
+            world
+        ]
 
     # ------------------------------------------------------------ observations
 
     def observe(self) -> Any:
         """Returns every world's observation."""
-        if self.layout and not self._is_dict:
+        if self._is_state:
             return self._states()
         kinds = self.options.kinds
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
@@ -251,13 +260,12 @@ class ControlWorld(World):
 
     def _states(self) -> NDArray[np.float64]:
         """Returns every world's state, laid side by side as `layout` says."""
+        if self._is_flat:
+            seen = [part for stage in self._stages for part in stage.seen().values()]
+            return np.concatenate(seen).reshape(self.num_worlds, -1)
         out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
         for row, stage in zip(out, self._stages, strict=True):
-            seen = stage.seen()
-            if self._is_flat:
-                np.concatenate(tuple(seen.values()), out=row)
-                continue
-            for part, place in zip(seen.values(), self.layout.values(), strict=True):
+            for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
                 row[place] = part.ravel() if type(part) is np.ndarray else part
         return out
 
@@ -277,7 +285,8 @@ class ControlWorld(World):
         if self.options.kinds != ("state",):
             return {}
         layout, start = {}, 0
-        self._is_flat = all(np.ndim(part) == 1 for part in self._stages[0].seen().values())
+        seen = self._stages[0].seen().values()
+        self._is_flat = all(np.ndim(p) == 1 and p.dtype == np.float64 for p in seen)
         for name, part in self._stages[0].state().items():
             layout[name] = slice(start, start + part.size)
             start += part.size
