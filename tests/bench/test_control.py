@@ -23,7 +23,7 @@ def test_rows_have_a_value_and_a_baseline():
     assert switch.ratio > 0.5
     assert 0.0 < made.value < 10_000.0
     assert _batch("pendulum_swingup").value > 1.0
-    assert _states("pendulum", 2).value > 0.0
+    assert all(row.value > 0.0 and row.ratio > 0.0 for row in _states("pendulum", 2))
 
 
 def test_a_gpu_measures_worlds_and_the_learner_of_pictures():

@@ -30,6 +30,7 @@ from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.paint import Paint
 from interverse.worlds.control.tasks import new_physics, new_task, template
 
+_NONE: dict[str, Any] = {}  # frames or values of a mark that keeps none
 KINDS: dict[str, Kind] = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
 # What tasks write into the model where an episode starts: targets and what is hidden.
 _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba")
@@ -190,7 +191,7 @@ class ControlStage:
         """Keeps this moment, to come back to if a step fails."""
         keep_moment(self._model, self._data, *self._marked_parts)
         if self._is_bare:
-            self._mark = Mark(self.reward, self.ticks, {}, {}, {})
+            self._mark = Mark(self.reward, self.ticks, _NONE, _NONE, _NONE)
             return
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}

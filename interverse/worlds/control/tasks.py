@@ -44,17 +44,22 @@ class RememberedNames(FieldIndexer):
 
 
 def _word(key: Any) -> Any:
-    """Returns what stands for a key that is no name in a table: cheap for a pair with a range."""
+    """Returns what stands for a key that is no name in a table; parts of pairs have kinds."""
     if type(key) is tuple and len(key) == 2:
         one, other = key
-        if type(one) is str:
-            if type(other) is slice:
-                return one, other.start, other.stop, other.step
-            if type(other) is str:
-                return key
-        elif type(one) is slice and type(other) is list:
-            return one.start, one.stop, one.step, *other
-    return repr(key)
+        return key if type(one) is type(other) is str else (_part(one), _part(other))
+    return _part(key)
+
+
+def _part(part: Any) -> Any:
+    kind = type(part)
+    if kind is str:
+        return part
+    if kind is slice:
+        return slice, part.start, part.stop, part.step
+    if kind is list and all(type(word) is str for word in part):
+        return list, *part
+    return repr(part)
 
 
 def remember_names(physics: Any) -> None:
