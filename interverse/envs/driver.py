@@ -112,6 +112,7 @@ class Driver:
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
         space = world.action_space
         self._box = space if isinstance(space, gym.spaces.Box) else None
+        self._shape = (n, *(space.shape or ()))
         ends = (np.ravel(getattr(space, name, ())).tolist() * n for name in ("low", "high"))
         self._ends = tuple(ends) if n <= _FEW else ((), ())
 
@@ -218,14 +219,14 @@ class Driver:
 
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
-        box, n, clips = self._box, len(self.steps), self.world.clips_actions
+        box, clips = self._box, self.world.clips_actions
         real = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and real and actions.shape == (n, *box.shape):
+        if box is not None and real and actions.shape == self._shape:
             if clips and np.isfinite(actions).all():
                 return np.clip(actions, box.low, box.high)
             if not clips and self._within(actions, box):
                 return actions
-        return check_actions(actions, self.world.action_space, n, clip=clips)
+        return check_actions(actions, self.world.action_space, len(self.steps), clip=clips)
 
     def _within(self, actions: NDArray[Any], box: gym.spaces.Box) -> bool:
         """Returns whether actions lie in a box; a few numbers are compared faster one by one."""
@@ -242,10 +243,10 @@ class Driver:
         while len(index):
             which: Any = slice(None) if len(index) == len(self.steps) else index
             steps = self.steps[which] + 1
-            noise = Noise(self.seeds[which].copy(), self.episodes[which].copy(), steps)
+            noise = Noise(self.seeds[which], self.episodes[which], steps)
             try:
                 self.world.step(actions[which], index, noise)
-                self.steps[which] += 1
+                self.steps[which] = steps
                 return
             except SimulationError as error:
                 broken = list(error.worlds)
