@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import mujoco
 import numpy as np
@@ -78,17 +78,30 @@ def state_size(model: Any) -> int:
 def save_moment(model: Any, data: Any, size: int) -> NDArray[np.float64]:
     """Returns the `state_size` numbers that integration starts from, then the sensors' last."""
     moment = np.empty(size + len(data.sensordata))
-    keep_moment(model, data, moment[:size], moment[size:])
+    mujoco.mj_getState(model, data, moment[:size], _SIGNATURE)
+    moment[size:] = data.sensordata
     return moment
 
 
-def keep_moment(
-    model: Any, data: Any, state: NDArray[np.float64], sensors: NDArray[np.float64]
-) -> None:
-    """Writes the same into two arrays, which costs half of making them."""
-    mujoco.mj_getState(model, data, state, _SIGNATURE)
-    if sensors.size:
-        np.copyto(sensors, data.sensordata)
+@final
+class KeptMoment:
+    """A moment of one world's data, kept in other data: a fifth of the cost of `save_moment`."""
+
+    def __init__(self, model: Any, data: Any) -> None:
+        self._model, self._data, self._there = model, data, mujoco.MjData(model)
+        self._sensors = self._there.sensordata, data.sensordata  # views; asking takes as long
+
+    def keep(self) -> None:
+        """Keeps what the data is now."""
+        mujoco.mj_copyState(self._model, self._data, self._there, _SIGNATURE)
+        if self._sensors[0].size:
+            np.copyto(*self._sensors)
+
+    def restore(self) -> None:
+        """Goes back to what was kept; see `load_moment`."""
+        mujoco.mj_copyState(self._model, self._there, self._data, _SIGNATURE)
+        settle(self._model, self._data)
+        self._data.sensordata[:] = self._there.sensordata
 
 
 def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:

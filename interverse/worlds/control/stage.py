@@ -13,8 +13,8 @@ from interverse.core.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes, sky_shape
 from interverse.sim.single import (
+    KeptMoment,
     advance,
-    keep_moment,
     load_moment,
     place_cameras,
     save_moment,
@@ -80,8 +80,7 @@ class ControlStage:
         self.physics, self._task = new_physics(made), new_task(made)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
         self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
-        self._marked = self._moment()  # of the latest mark
-        self._marked_parts = self._marked[: self._state_size], self._marked[self._state_size :]
+        self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
         self._mark = Mark(0.0, 0, {}, {}, {})
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._begin(0)  # lets the task write what it always writes
@@ -189,7 +188,7 @@ class ControlStage:
 
     def mark(self) -> None:
         """Keeps this moment, to come back to if a step fails."""
-        keep_moment(self._model, self._data, *self._marked_parts)
+        self._marked.keep()
         if self._is_bare:
             self._mark = Mark(self.reward, self.ticks, _NONE, _NONE, _NONE)
             return
@@ -201,7 +200,7 @@ class ControlStage:
     def undo(self) -> None:
         """Goes back to the marked moment of the same episode and values."""
         mark = self._mark
-        load_moment(self._model, self._data, self._marked)
+        self._marked.restore()
         self.reward, self.ticks = mark.reward, mark.ticks
         for name, value in mark.values.items():
             self.values[name][...] = value
