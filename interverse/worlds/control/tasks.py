@@ -20,6 +20,8 @@ from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.rewards import with_fast_rewards
 from interverse.worlds.control.scene import compile_domain
 
+_PLAIN = {str, int}  # types of an index that stand for themselves
+
 
 @final
 class RememberedNames(FieldIndexer):
@@ -53,11 +55,11 @@ def _word(key: Any) -> Any:
 
 def _part(part: Any) -> Any:
     kind = type(part)
-    if kind is str:
+    if kind in _PLAIN:
         return part
     if kind is slice:
         return slice, part.start, part.stop, part.step
-    if kind is list and all(type(word) is str for word in part):
+    if kind is list and _PLAIN.issuperset(map(type, part)):
         return list, *part
     return repr(part)
 
