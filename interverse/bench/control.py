@@ -44,7 +44,7 @@ def control() -> list[Row]:
             )
         )
     more = _switch("cheetah_run"), _construction("cheetah_run"), _batch("walker_walk")
-    return [*rows, *more, *states()]
+    return [*rows, *more]
 
 
 def states(repeats: int = _STATE_REPEATS) -> list[Row]:
