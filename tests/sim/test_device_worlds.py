@@ -40,10 +40,11 @@ def test_solved_episodes_count_as_equal_whatever_their_last_decimals() -> None:
 @pytest.mark.timeout(900)
 def test_trained_policies_score_alike_on_warp() -> None:
     pytest.importorskip("mujoco_warp")
-    from tests.sim.device_parity import compare
+    from tests.sim.device_parity import agrees, compare, table
 
-    found = compare("pushing_2", "P5", "warp", 12, max_steps=200)
+    found = compare(("pushing_2", "pushing", "P5"), "warp", 12, max_steps=200)
     assert found["p"] > 0.001
+    assert table([found]).endswith(f"{int(agrees(found))} of 1 agree")
     assert abs(found["cpu"] - found["device"]) < max(3 * found["standard_error"], 0.05)
 
 
