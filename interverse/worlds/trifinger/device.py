@@ -21,7 +21,7 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
-from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
+from interverse.worlds.trifinger.drag import DragOfAll, drag_law
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
@@ -145,8 +145,7 @@ class DeviceArena:
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
-        self._law = self._drag_law()
-        self._push = Recorded(self._add_drag, self.device)
+        self._drag = DragOfAll(self._qpos, self._qvel, self._force)
         self._look = Recorded(self._see, self.device)
         self._begin({k: k * int(self._lengths[k]) // count for k in range(count)})
 
@@ -240,9 +239,9 @@ class DeviceArena:
 
     def _follow_masses(self) -> None:
         """Makes the drag that of the blocks and links that are there now."""
-        law = self._drag_law()
-        self._law.links.copy_(law.links)
-        self._law.blocks.copy_(law.blocks)
+        mass, size = self._held["block/mass"], self._held["block/size"]
+        law = drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
+        self._push = self._drag.follow(law) if self._exact_drag else None
 
     # ---------------------------------------------------------------------- time
 
@@ -255,8 +254,7 @@ class DeviceArena:
             command = torch.minimum(torch.maximum(actions, self._least), self._most)
         everyone = np.arange(self.num_worlds)
         self.engine.set_controls(JOINTS, command, everyone)
-        before = self._push if self._exact_drag else None
-        self.engine.step(everyone, self.options.skip_frame, before)
+        self.engine.step(everyone, self.options.skip_frame, self._push)
         self.clock += 1
         self._clock += 1
 
@@ -270,13 +268,6 @@ class DeviceArena:
     def action_limits(self) -> tuple[list[float], list[float]]:
         """Returns the least and the greatest joint command, rad."""
         return self._least.tolist(), self._most.tolist()
-
-    def _drag_law(self) -> DragLaw:
-        mass, size = self._held["block/mass"], self._held["block/size"]
-        return drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
-
-    def _add_drag(self) -> None:
-        add_drag(self._law, self._qpos, self._qvel, self._force)
 
     # -------------------------------------------------------------------- seeing
 
