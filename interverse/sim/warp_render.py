@@ -1,9 +1,9 @@
 """Pictures of every world of a MuJoCo Warp engine at once, by Warp's ray caster on its device.
 
 Shapes, colours, textures, lights and cameras are those of each world; shading is Warp's own, so
-pictures are like MuJoCo's and not the same to the pixel. Two of Warp's ray tests are replaced: it
-does not know of geoms that cast no shadow, and a ray through a wide hole need not search the mesh
-around it.
+pictures are like MuJoCo's and not the same to the pixel. Warp's tests of rays and meshes cost more
+than all else and are replaced: a tube is met by formula, a closed mesh is searched once, and one
+that casts no shadow, which Warp does not know of, is in no light's way.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, final
 
 import mujoco
@@ -25,8 +26,8 @@ from interverse.sim.warp_fields import wp_to_torch
 _TILE = (8, 4)  # rows and columns: the 32 rays that a GPU casts in step
 _RENDER = "mujoco_warp._src.render"
 _TESTS = ("ray_mesh_with_bvh", "ray_mesh_with_bvh_anyhit")  # of rays to the eye and to a light
-_WIDE = 0.5  # least radius of a hole worth a test, as a share of the mesh's
-_MARGIN = 1e-4  # by which holes are made narrower and longer, m
+_BLOCK = 128  # rays of a block of threads; 64, Warp's own, take a tenth longer on an H200
+_ROUND = 1e-4  # by which the corners of a tube may lie off its edges, m
 _MOST_MESHES = 31  # that a mask of 32 bits tells apart
 
 
@@ -62,7 +63,9 @@ class WarpRenderer:
                 enable_emission=bool(model.mat_emission.any()),
                 enable_per_light_ambient=bool(model.light_ambient.any()),
             )
-        self._tests: Any = _ray_tests(_widest_hole(model), _shadowless(model))
+        self._tests: Any = _ray_tests(
+            _tube(model), closed=_closed(model), shadowless=_shadowless(model)
+        )
         order = [sorted(ids).index(i) for i in ids]  # Warp draws them in the model's order
         self._pixels = self._cast_in_tiles(order)
 
@@ -103,6 +106,7 @@ class WarpRenderer:
     def draw(self, model: Any, data: Any) -> torch.Tensor:
         """Returns the pictures as they are now, uint8 (N, cameras, size, size, 3)."""
         warp, mujoco_warp = load_warp()
+        model.block_dim.render = _BLOCK
         with quiet(), warp.ScopedDevice(self._device):
             mujoco_warp.kinematics(model, data)
             mujoco_warp.com_pos(model, data)
@@ -116,35 +120,60 @@ class WarpRenderer:
         return packed.reshape(shape)[..., [2, 1, 0]]
 
 
-Hole = tuple[int, int, float, float]
-"""A mesh, the axis of the hole through its middle, the hole's radius and half its length, m."""
+@final
+@dataclass(frozen=True, slots=True)
+class WarpTube:
+    """A mesh that is a tube around an axis of its own: radii and half its length, m.
+
+    Its faces look outwards (1) or, as those of TriFinger's wall, into the material (-1), and are
+    seen from there.
+    """
+
+    mesh: int = -1
+    axis: int = 0
+    inner: float = 0.0
+    outer: float = 0.0
+    half: float = 0.0
+    faces: int = 1
 
 
-def _widest_hole(model: mujoco.MjModel) -> Hole:
-    """Returns the widest hole through a mesh along an axis of it; mesh -1 where there is none."""
-    found: Hole = (-1, 0, 0.0, 0.0)
+def _tube(model: mujoco.MjModel) -> WarpTube:
+    """Returns the first mesh of which every corner lies on the edges of a tube, or number -1."""
     for mesh in range(model.nmesh):
-        first, face = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
-        points = model.mesh_vert[first : first + model.mesh_vertnum[mesh]]
-        triangles = points[model.mesh_face[face : face + model.mesh_facenum[mesh]]]
+        corners = _triangles(model, mesh)
         for axis in range(3):
-            flat = np.delete(triangles, axis, axis=2).astype(np.float64)
-            radius = _distance(flat) - _MARGIN
-            if radius > max(found[2], _WIDE * np.linalg.norm(flat, axis=2).max()):
-                found = mesh, axis, radius, float(abs(points[:, axis]).max()) + _MARGIN
-    return found
+            along = np.abs(corners[..., axis])
+            around = np.linalg.norm(np.delete(corners, axis, axis=2), axis=2)
+            inner, outer, half = float(around.min()), float(around.max()), float(along.max())
+            off = np.minimum(around - inner, outer - around)
+            if inner > 2 * (outer - inner) > 0 and max(off.max(), half - along.min()) < _ROUND:
+                faces = 1 if _volume(corners) > 0 else -1
+                return WarpTube(mesh, axis, inner, outer, half, faces)
+    return WarpTube()
 
 
-def _distance(triangles: np.ndarray) -> float:
-    """Returns the distance of the origin from triangles in a plane, (n, 3, 2); 0 inside of one."""
-    a, along = triangles, np.roll(triangles, -1, axis=1) - triangles
-    turn = a[..., 0] * along[..., 1] - a[..., 1] * along[..., 0]
-    inside = (turn > 0).all(axis=1) | (turn < 0).all(axis=1)
-    if inside.any():
-        return 0.0
-    square = np.maximum((along**2).sum(-1), 1e-18)
-    share = np.clip(-(a * along).sum(-1) / square, 0.0, 1.0)
-    return float(np.linalg.norm(a + share[..., None] * along, axis=-1).min())
+def _triangles(model: mujoco.MjModel, mesh: int) -> np.ndarray:
+    """Returns the corners of a mesh's triangles, (n, 3, 3)."""
+    first, face = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
+    return model.mesh_vert[first + model.mesh_face[face : face + model.mesh_facenum[mesh]]]
+
+
+def _volume(corners: np.ndarray) -> float:
+    """Returns the volume within triangles; negative where they look inwards."""
+    a, b, c = np.moveaxis(corners.astype(np.float64), 1, 0)
+    return float((a * np.cross(b, c)).sum() / 6.0)
+
+
+def _closed(model: mujoco.MjModel) -> int:
+    """Returns a mask of the closed meshes that look outwards: from outside, no back comes first."""
+    mask = 0
+    for mesh in range(min(model.nmesh, _MOST_MESHES)):
+        face = model.mesh_faceadr[mesh]
+        faces = model.mesh_face[face : face + model.mesh_facenum[mesh]].tolist()
+        edges = {(f[i], f[(i + 1) % 3]) for f in faces for i in range(3)}
+        if all((b, a) in edges for a, b in edges) and _volume(_triangles(model, mesh)) > 0:
+            mask |= 1 << mesh
+    return mask
 
 
 def _shadowless(model: mujoco.MjModel) -> int:
@@ -155,63 +184,84 @@ def _shadowless(model: mujoco.MjModel) -> int:
     return sum(1 << mesh for mesh in dark if mesh < _MOST_MESHES)
 
 
-def _ray_tests(hole: Hole, shadowless: int) -> tuple[Any, Any]:
+def _ray_tests(tube: WarpTube, *, closed: int, shadowless: int) -> tuple[Any, Any]:
     """Returns tests of a ray and a mesh, for rays to the eye and for those to a light.
 
     Args:
-        hole: a ray that is inside of it at both ends of its length misses the mesh.
+        tube: the mesh that is met by formula.
+        closed: a mask of meshes of which the first face on the way is the one that is seen; from
+            inside it is a back, which the caller drops.
         shadowless: a mask of meshes that no ray to a light meets.
     """
     wp, _ = load_warp()
     nearest, first = (getattr(importlib.import_module(_RENDER), name) for name in _TESTS)
-    mesh, axis, radius, half = hole
-    one, other = (axis + 1) % 3, (axis + 2) % 3
+    meet = _meet_tube(wp, tube)
+    number, ray = tube.mesh, {"pos": wp.vec3, "mat": wp.mat33, "pnt": wp.vec3, "vec": wp.vec3}
+    types = {"mesh_bvh_id": wp.array(dtype=wp.uint64), "mesh_id": int, **ray, "max_t": float}
 
-    @wp.func  # type: ignore[untyped-decorator]
-    def passes(pos: wp.vec3, mat: wp.mat33, pnt: wp.vec3, vec: wp.vec3, max_t: float) -> bool:
-        start = wp.transpose(mat) @ (pnt - pos)
-        way = wp.transpose(mat) @ vec
-        speed = way[axis]
-        if wp.abs(speed) < 1.0e-9:
-            speed = 1.0e-9
-        below = (-half - start[axis]) / speed
-        above = (half - start[axis]) / speed
-        begin = start + way * wp.max(wp.min(below, above), 0.0)
-        end = start + way * wp.min(wp.max(below, above), max_t)
-        near = begin[one] * begin[one] + begin[other] * begin[other]
-        far = end[one] * end[one] + end[other] * end[other]
-        return wp.max(near, far) < radius * radius
-
-    @wp.func  # type: ignore[untyped-decorator]
-    def seen(  # noqa: PLR0913 - as Warp calls it
-        mesh_bvh_id: wp.array(dtype=wp.uint64),
-        mesh_id: int,
-        pos: wp.vec3,
-        mat: wp.mat33,
-        pnt: wp.vec3,
-        vec: wp.vec3,
-        max_t: float,
-        cull_backfaces: bool,
-    ) -> tuple[float, wp.vec3, float, float, int, int]:
-        if mesh_id == mesh and passes(pos, mat, pnt, vec, max_t):
-            return -1.0, wp.vec3(0.0, 0.0, 0.0), 0.0, 0.0, -1, -1
-        t, n, u, v, f, found = nearest(
-            mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces
-        )
+    def seen(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def] # noqa: PLR0913
+        if mesh_id == number:
+            start = wp.transpose(mat) @ (pnt - pos)
+            far, normal = meet(start, wp.transpose(mat) @ vec)
+            if far < 0.0 or far > max_t:
+                return -1.0, normal, 0.0, 0.0, -1, -1
+            return far, mat @ normal, 0.0, 0.0, -1, mesh_id
+        cull = cull_backfaces and (wp.int32(closed) >> mesh_id) & 1 == 0
+        t, n, u, v, f, found = nearest(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull)
         return t, n, u, v, f, found
 
-    @wp.func  # type: ignore[untyped-decorator]
-    def shaded(  # noqa: PLR0913 - as Warp calls it
-        mesh_bvh_id: wp.array(dtype=wp.uint64),
-        mesh_id: int,
-        pos: wp.vec3,
-        mat: wp.mat33,
-        pnt: wp.vec3,
-        vec: wp.vec3,
-        max_t: float,
-    ) -> bool:
+    def shaded(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def] # noqa: PLR0913
         if (wp.int32(shadowless) >> mesh_id) & 1 == 1:
             return False
         return first(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t)
 
-    return seen, shaded
+    seen.__annotations__ = {**types, "cull_backfaces": bool}
+    shaded.__annotations__ = {**types, "return": bool}
+    return wp.func(seen), wp.func(shaded)
+
+
+def _meet_tube(wp: Any, tube: WarpTube) -> Any:
+    """Returns the function that says how far along a ray a tube's face is, and its normal.
+
+    A ray meets the outside where it enters the outer cylinder, the inside where it leaves the inner
+    one, and an end where it enters the slab between both; the other way round where faces look into
+    the material.
+    """
+    axis, half, faces = tube.axis, tube.half, float(tube.faces)
+    one, other = (axis + 1) % 3, (axis + 2) % 3
+    inner, outer = tube.inner**2, tube.outer**2
+
+    def meet(start, way):  # type: ignore[no-untyped-def]
+        far = 1.0e9
+        normal = wp.vec3(0.0, 0.0, 0.0)
+        a = way[one] * way[one] + way[other] * way[other]
+        b = start[one] * way[one] + start[other] * way[other]
+        c = start[one] * start[one] + start[other] * start[other]
+        for side in range(2):
+            square = outer
+            sign = -faces
+            if side == 1:
+                square = inner
+                sign = faces
+            root = b * b - a * (c - square)
+            if root > 0.0 and a > 1.0e-12:
+                t = (sign * wp.sqrt(root) - b) / a
+                there = start + way * t
+                if t > 0.0 and t < far and wp.abs(there[axis]) <= half:
+                    far = t
+                    there[axis] = 0.0
+                    normal = wp.normalize(there) * -sign
+        if wp.abs(way[axis]) > 1.0e-9:
+            t = (-faces * wp.sign(way[axis]) * half - start[axis]) / way[axis]
+            there = start + way * t
+            around = there[one] * there[one] + there[other] * there[other]
+            if t > 0.0 and t < far and around >= inner and around <= outer:
+                far = t
+                normal = wp.vec3(0.0, 0.0, 0.0)
+                normal[axis] = -wp.sign(way[axis])
+        if far > 9.0e8:
+            far = -1.0
+        return far, normal
+
+    meet.__annotations__ = {"start": wp.vec3, "way": wp.vec3}
+    return wp.func(meet)

@@ -93,19 +93,16 @@ def test_a_device_draws_every_world_at_once_as_the_cpu_draws_each() -> None:
     assert np.abs(apart).mean() < 0.5 * np.abs(mine[0] - mine[1]).mean()
 
 
-def test_rays_to_a_light_pass_what_casts_no_shadow_and_rays_to_the_eye_its_hole() -> None:
+def test_the_wall_is_a_tube_that_no_light_meets_and_fingers_are_closed() -> None:
     pytest.importorskip("mujoco_warp")
-    from interverse.sim.warp_render import _shadowless, _widest_hole
+    from interverse.sim.warp_render import _closed, _shadowless, _tube
 
     env = iv.make("trifinger/pushing-v1")
     model = env.unwrapped.world._physics.model
     env.close()
     wall = model.mesh("stage").id
     assert _shadowless(model) == 1 << wall
-    mesh, axis, radius, half = _widest_hole(model)
-    first = model.mesh_vertadr[wall]
-    points = model.mesh_vert[first : first + model.mesh_vertnum[wall]]
-    around = np.linalg.norm(np.delete(points, axis, axis=1), axis=1)
-    assert mesh == wall
-    assert 0.99 * around.min() < radius < around.min(), "flat sides come nearer than corners"
-    assert half == pytest.approx(np.abs(points[:, axis]).max(), abs=2e-4)
+    assert _closed(model) == sum(1 << mesh for mesh in range(model.nmesh) if mesh != wall)
+    tube = _tube(model)
+    assert (tube.mesh, tube.faces) == (wall, -1)
+    assert tube.inner < tube.outer < 1.02 * tube.inner < 2 * tube.half
