@@ -41,7 +41,7 @@ class CollectCommand(CollectConfig):
     id: Annotated[str, tyro.conf.Positional]
     """A world's id, such as trifinger/pushing-v1 or blocks/observed-3-v1."""
     out: Path
-    """The folder to write; for random play of a grid world, the file."""
+    """The folder to write; for random play of blocks or chemistry, the file."""
     seed: int = 0
     """Of the data set: episode or house number n has the address (seed, n)."""
     episodes: int = 1000
@@ -49,7 +49,7 @@ class CollectCommand(CollectConfig):
     steps: int = 100
     """Actions per episode."""
     images: bool = False
-    """Random play of a grid world: store pixels too. Without, they are drawn when asked for."""
+    """Random play of blocks or chemistry: store pixels too, else they are drawn when asked for."""
     overwrite: bool = False
     """Replace what holds another data set."""
     workers: int = 1
