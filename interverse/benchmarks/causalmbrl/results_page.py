@@ -216,6 +216,13 @@ def _ignoring(rows: Sequence[ResultRow], yardsticks: Path) -> Iterator[str]:
             f" done, to {_IGNORES:g} point, as if they ignored the action. Their median H@1 after 1"
             f" is {best:.1f}."
         )
+    ceilings = [r.scores["recovery"].get("counterfactual_ceilings", {UNCHANGED}) for r in scored]
+    older = [found for found in ceilings if UNCHANGED not in found]
+    if older:
+        yield (
+            f"CF-H@1 of {len(older)} of {len(scored)} runs was ranked by distances in float32,"
+            " before they were exact: `results/causalmbrl/README.md` says what that may change."
+        )
     if scored:
         yield (
             f"{len(worse)} of {len(scored)} runs have a larger effect error than an answer without"
@@ -261,7 +268,8 @@ def results_page(folder: Path) -> str:
             " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit"
             " and command, rows of models their device, seed and training too. A cell is ours by"
             " the published rule, then the printed number in brackets; +- is the standard deviation"
-            " over runs; a star marks a difference whose 95 % interval by Welch has no 0 in it. The"
+            " over runs (of the population, as the paper's); a star marks a difference whose 95 %"
+            " interval by Welch has no 0 in it. The"
             " commands of all rows, made and missing, are in `results/causalmbrl/README.md`.",
             "Do models that predict well also know what causes what? The table gives rank"
             " correlations over runs of H@1 after one step with what a model knows and can do,"
