@@ -111,8 +111,8 @@ class ChemistryOptions(WorldOptions):
     """The least effect of every edge of the graph: an object's network is drawn again until all its
     parents reach it (see `screening`). None asks for 0.2 where weights, gain and bias are one of
     the `SKEWNESS` levels, as every mode's own are, and takes every first draw elsewhere; 0 takes
-    every first draw, as the original did. Edits and `defaults` change the world that was drawn; they
-    draw no other."""
+    every first draw, as the original did. Edits and `defaults` change the world that was drawn;
+    they draw no other."""
     meta: bool = False
     """Draw new networks each episode, unscreened, and a new graph if it is random."""
     observed: tuple[int, ...] | None = None
