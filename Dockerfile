@@ -10,7 +10,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY interverse interverse
 # The image has no git to ask for the version, and no GPU: Torch without CUDA is a tenth of the size.
 ARG VERSION=0.1.dev0
-RUN SETUPTOOLS_SCM_PRETEND_VERSION_FOR_INTERVERSE="$VERSION" pip install --no-cache-dir -c constraints.txt \
+RUN SETUPTOOLS_SCM_PRETEND_VERSION="$VERSION" pip install --no-cache-dir -c constraints.txt \
     --extra-index-url https://download.pytorch.org/whl/cpu ".[torch,rl,report,control,rooms,view]"
 WORKDIR /runs
 CMD ["interverse", "list"]
