@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -248,6 +249,7 @@ def _vector_info(
     mask[worlds] = True
     mask.setflags(write=False)  # all entries have it
     out: dict[str, Any] = {}
+    lasting = type(info) is MappingProxyType
     for name, value in info.items():
-        out[name], out["_" + name] = value, mask
+        out[name], out["_" + name] = value.copy() if lasting else value, mask
     return out

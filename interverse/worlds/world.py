@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -119,14 +119,14 @@ def engine_of(world: World) -> dict[str, str]:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Score:
+class Score(NamedTuple):
     """What a step earned, per world.
 
     Attributes:
         reward: (N,) float.
         terminated: (N,) bool.
-        info: named arrays (N, ...) for the Gymnasium `info`.
+        info: named arrays (N, ...) for the Gymnasium `info`. A mapping proxy is the same one, with
+            the same arrays, until something in it changes; it is copied where it is handed out.
     """
 
     reward: Array

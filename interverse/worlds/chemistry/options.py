@@ -109,9 +109,10 @@ class ChemistryOptions(WorldOptions):
     """Which networks: the same seed, the same chances in every episode, world and process."""
     least_effect: float | None = None
     """The least effect of every edge of the graph: an object's network is drawn again until all its
-    parents reach it (see `screening`). None asks for 0.2 where weights, gain and bias are the
-    mode's own, and takes every first draw otherwise; 0 takes every first draw, as the original
-    did. Edits and `defaults` change the world that was drawn; they draw no other."""
+    parents reach it (see `screening`). None asks for 0.2 where weights, gain and bias are one of
+    the `SKEWNESS` levels, as every mode's own are, and takes every first draw elsewhere; 0 takes
+    every first draw, as the original did. Edits and `defaults` change the world that was drawn;
+    they draw no other."""
     meta: bool = False
     """Draw new networks each episode, unscreened, and a new graph if it is random."""
     observed: tuple[int, ...] | None = None
@@ -235,7 +236,7 @@ class ChemistryOptions(WorldOptions):
         """The least effect of every edge in force; 0 where networks are not screened."""
         if self.least_effect is not None:
             return float(self.least_effect)
-        return 0.0 if self.meta or self.level != _FORMS[self.mode].level else LEAST_EFFECT
+        return LEAST_EFFECT if self.level in SKEWNESS.values() and not self.meta else 0.0
 
     @property
     def sizes(self) -> CptSizes:
