@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InterventionError, ResetNeededError, explain
+from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
@@ -127,7 +127,11 @@ class Driver:
         do: Mapping[str, Any] | Intervention | None = None,
         check: bool = True,
     ) -> None:
-        """Starts episodes. Seeds restart the episode count; without them it rises by one."""
+        """Starts episodes. Seeds restart the episode count; without them it rises by one.
+
+        A refused `do` raises: the episodes before are over, and the count is as it was.
+        """
+        before = self.seeds[index], self.episodes[index]
         self._address(index, seeds, episode)
         if not len(index):
             return
@@ -135,6 +139,22 @@ class Driver:
         self._edits += 1
         for world in index.tolist():
             self.diverged.pop(world, None)
+        try:
+            given = self._begin(index, do, check=check)
+        except InvalidValueError:
+            self.seeds[index], self.episodes[index] = before
+            raise
+        self.running[index] = True
+        self._trim_log(index)
+        if given:
+            self._log.append(LogEntry(index, self.steps[index].copy(), given, {}, at_reset=True))
+        if self.hook is not None:
+            self.hook.on_reset(self, index)
+
+    def _begin(
+        self, index: Index, do: Mapping[str, Any] | Intervention | None, *, check: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Puts worlds at the start of an episode; returns the values that they start under."""
         noise = self._noise(index)
         self.world.reset(index, noise, {})
         given = self._starting_values(index, noise, do, check=check)
@@ -142,12 +162,7 @@ class Driver:
             refused = dict(self.world.reset(index, noise, given))
             refused |= self._rules.hold(given, index, refused)
             self._raise_refused(refused, given)
-        self.running[index] = True
-        self._trim_log(index)
-        if given:
-            self._log.append(LogEntry(index, self.steps[index].copy(), given, {}, at_reset=True))
-        if self.hook is not None:
-            self.hook.on_reset(self, index)
+        return given
 
     def _starting_values(
         self,

@@ -98,9 +98,10 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         if isinstance(seed, int | np.integer):
             start = check_seed(seed)
             return [start + i for i in index.tolist()]
-        if len(seed) != self.num_envs:
+        several = isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str)
+        if not several or len(seed) != self.num_envs:
             raise InvalidValueError(
-                explain(f"seed has {len(seed)} entries", allowed=f"one per world, {self.num_envs}")
+                explain(f"seed is {seed!r}", allowed=f"a number, or one per world, {self.num_envs}")
             )
         return [check_seed(seed[i]) for i in index.tolist()]
 

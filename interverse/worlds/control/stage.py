@@ -181,9 +181,9 @@ class ControlStage:
 
     def _advance(self) -> None:
         """One control step; what dm_control's own step does, without its checks' overhead."""
-        before = self._warnings.tobytes()
+        self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
         advance(self._model, self._data, self._substeps, whole=self._whole)
-        if self._warnings.tobytes() != before:
+        if self._warnings.any():
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
     def mark(self) -> None:
