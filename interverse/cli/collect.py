@@ -128,9 +128,22 @@ def _episodes(given: dict[str, Any]) -> Path:
             progress.advance(bar, count)
 
         folder = collect_episodes(config, advance)
+    _tell_refusals(folder, given["episodes"])
     for layout in layouts:
         _say(f"{layout}: {_converted(folder, layout)}")
     return folder
+
+
+def _tell_refusals(folder: Path, episodes: int) -> None:
+    """Says which twins are missing: an intervention that cannot be leaves none."""
+    from interverse.data import TwinFolder
+
+    held = TwinFolder(folder)
+    for do, reasons in zip(held.twins, held.refusals(), strict=True):
+        if reasons:
+            most = max(reasons, key=lambda reason: reasons[reason])
+            name = ", ".join(f"{name}={value}" for name, value in do.items())
+            _say(f"twin {name}: refused in {sum(reasons.values())} of {episodes} episodes: {most}")
 
 
 def _converted(folder: Path, layout: str) -> object:

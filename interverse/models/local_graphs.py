@@ -15,6 +15,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -35,16 +36,26 @@ class LocalGraphs:
 
     Attributes:
         local: (n, n, n), [m, i, j] = 1 where j is a cause of i while m is painted.
+        worth: (N, n, n), [t, i, j] nats by which transition t of i is less likely without j.
         codes: how many codes the contexts use.
     """
 
     local: Ints
+    worth: NDArray[np.float32]
     codes: int
 
     @property
     def graph(self) -> Ints:
         """(n, n), [i, j] = 1 where j is a cause of i in some context."""
         return self.local.max(0)
+
+    def among(self, rows: Flags) -> Ints:
+        """Returns (n, n), [i, j] = 1 where j is a cause of i in some of the transitions."""
+        return _needed(self.worth[rows])
+
+
+def _needed(worth: NDArray[np.float32]) -> Ints:
+    return (worth.mean(0) > _PRICE).astype(np.int64)
 
 
 class _Context(NamedTuple):
@@ -164,13 +175,12 @@ def _read(networks: LocalGraphNetworks, data: StateTransitions) -> LocalGraphs:
         likely = networks(before, after, shown).gather(2, after[:, :, None])[..., 0]
         return np.asarray(-likely)
 
-    def by_painted(values: np.ndarray) -> np.ndarray:
-        return np.stack([values[data.acted == m].mean(0) for m in range(data.objects)])
-
-    local, whole = np.zeros((data.objects,) * 3, dtype=np.int64), losses(mask)
-    for j in range(data.objects):
+    n, whole = data.objects, losses(mask)
+    worth = np.zeros((len(whole), n, n), dtype=np.float32)
+    for j in range(n):
         without = mask.clone()
         without[:, :, j] = 0.0
-        local[:, :, j] = by_painted(losses(without) - whole) > _PRICE
-    local[np.arange(data.objects), np.arange(data.objects)] = 0
-    return LocalGraphs(local=local, codes=len(context.code.unique()))
+        worth[:, :, j] = losses(without) - whole
+    worth[np.arange(len(worth)), data.acted] = 0.0  # paint itself has no cause here
+    local = np.stack([_needed(worth[data.acted == m]) for m in range(n)])
+    return LocalGraphs(local=local, worth=worth, codes=len(context.code.unique()))

@@ -51,24 +51,40 @@ class RecurrentStateTransition(nn.Module):
         expected = self._draw(chances(self.prior(after)))
         return self.read(torch.cat([after, expected], dim=-1))[:, None], (after,)
 
-    def divergence(self, memory: Memory, state: Tensor) -> Tensor:
-        """Returns what a true next state tells beyond the memory, as a loss (a scalar)."""
-        (after,) = memory
+    def along(self, states: Tensor, actions: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns one-step predictions (B, T, 1, width) along true states, and their divergence.
+
+        The memory is carried on step by step; all that hangs on it is computed for all steps at
+        once, which on a GPU is several times faster than step by step.
+
+        Args:
+            states: (B, T, 1, width).
+            actions: (B, T).
+            following: the states after each action, shaped as `states`.
+        """
+        (memory,) = self.start(len(states))
+        acted, memories = one_hot(actions, self.actions), []
+        for t in range(actions.shape[1]):
+            seen = self._draw(chances(self.posterior(torch.cat([memory, states[:, t, 0]], dim=-1))))
+            memory = self.cell(torch.cat([seen, acted[:, t]], dim=-1), memory)
+            memories.append(memory)
+        after = torch.stack(memories, dim=1)
         prior = chances(self.prior(after))
-        posterior = chances(self.posterior(torch.cat([after, state[:, 0]], dim=-1)))
-        return balanced_divergence(posterior, prior)
+        posterior = chances(self.posterior(torch.cat([after, following[:, :, 0]], dim=-1)))
+        predicted = self.read(torch.cat([after, self._draw(prior)], dim=-1))
+        return predicted[:, :, None], balanced_divergence(posterior, prior)
 
     def _draw(self, shares: Tensor) -> Tensor:
-        """Returns (B, groups x classes): one class each in training, else the chances."""
+        """Returns (..., groups x classes): one class each in training, else the chances."""
         if not self.training:
-            return shares.flatten(1)
+            return shares.flatten(-2)
         noise = -torch.log(-torch.log(torch.rand_like(shares).clamp(1e-6, 1.0 - 1e-6)))
         drawn = one_hot((shares.log() + noise).argmax(-1), CLASSES)
-        return (drawn + shares - shares.detach()).flatten(1)  # gradients go to the chances
+        return (drawn + shares - shares.detach()).flatten(-2)  # gradients go to the chances
 
 
 def chances(logits: Tensor) -> Tensor:
-    """Returns (B, groups, classes) chances with a share of even ones."""
+    """Returns (..., groups, classes) chances with a share of even ones."""
     shares = torch.softmax(logits.unflatten(-1, (GROUPS, CLASSES)), dim=-1)
     return (1.0 - _UNIFORM) * shares + _UNIFORM / CLASSES
 
@@ -77,13 +93,13 @@ def balanced_divergence(posterior: Tensor, prior: Tensor) -> Tensor:
     """Returns the weighed divergence of posterior from prior, each pulled with the other held.
 
     Args:
-        posterior: (B, groups, classes) chances.
+        posterior: (B, ..., groups, classes) chances; the mean over B is taken first.
         prior: likewise.
     """
 
     def divergence(p: Tensor, q: Tensor) -> Tensor:
-        nats = (p * (p.log() - q.log())).sum((-2, -1)).mean()
-        return functional.relu(nats - _FREE) + _FREE
+        nats = (p * (p.log() - q.log())).sum((-2, -1)).mean(0)
+        return functional.relu(nats - _FREE).mean() + _FREE
 
     return _PRIOR_WEIGHT * divergence(posterior.detach(), prior) + (
         _POSTERIOR_WEIGHT * divergence(posterior, prior.detach())

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor, nn
 
+from interverse.models.deconvolution import full_precision
 from interverse.models.learned_graph import LearnedGraphTransition, structural_loss
 from interverse.models.losses import (
     Energy,
@@ -211,11 +212,12 @@ def _along(
 
     And the mean over steps of what the transition's own divergence from the true next states adds.
     """
-    memory, predicted, surplus = model.start(len(states)), [], states.new_zeros(())
-    divergence = getattr(model.transition, "divergence", None)
+    along = getattr(model.transition, "along", None)
+    if along is not None:
+        with full_precision(states):
+            return along(states, actions, following)
+    memory, predicted = model.start(len(states)), []
     for t in range(actions.shape[1]):
         step, memory = model.step(states[:, t], actions[:, t], memory)
         predicted.append(step)
-        if divergence is not None:
-            surplus = surplus + divergence(memory, following[:, t]) / actions.shape[1]
-    return torch.stack(predicted, dim=1), surplus
+    return torch.stack(predicted, dim=1), states.new_zeros(())

@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 
 _REACHED = 0.02  # share of changed outcomes above which an action reaches an object
 _ALPHA = 1e-3  # of a test, divided by the number of candidates
-_MOST_CAUSES = 4  # that tests can condition on: counts get thin
+_MOST_CAUSES = 6  # that tests can condition on: counts get thin
 _INFORMATION = 0.02  # nats that a cause must add
 _STEPS, _BATCH, _HIDDEN, _RATE = 500, 512, 64, 5e-3
 

@@ -31,7 +31,7 @@ def tiny(monkeypatch):
     ],
 )
 def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
-    tmp_path, capsys, name, model, loss
+    tmp_path, capsys, monkeypatch, name, model, loss
 ):
     settings = FitWorld(id=name, model=model, loss=loss, out=tmp_path / "fit")
     assert not fit_world(replace(settings, time_limit=0.0))["complete"]
@@ -54,11 +54,13 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
     assert record["runs"][0]["command"].startswith(f"interverse fit {name} --model {model}")
     assert set(record["scores"]["model"]) == {"ranking", "planning", "search", "recovery"}
     capsys.readouterr()
+    monkeypatch.setattr(module, "commit", lambda: "later")  # adds no score, so no run
     words = ["fit", name, "--model", model, "--loss", loss, "--out", str(settings.folder)]
     assert main([*words, "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["complete"]
     assert again["seeds"][0]["scores"] == json.loads(json.dumps(record["scores"]))
+    assert again["seeds"][0]["runs"] == record["runs"]
 
 
 def test_stages_of_nll_are_chosen_and_said(tmp_path, monkeypatch):

@@ -14,7 +14,12 @@ from interverse.benchmarks.causalmbrl.option_figures import (
     option_section,
     write_option_figures,
 )
-from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, knowledge_section
+from interverse.benchmarks.causalmbrl.results_page import (
+    ResultRow,
+    beside,
+    draws_section,
+    knowledge_section,
+)
 from interverse.benchmarks.causalmbrl.yardsticks import (
     UNCHANGED,
     write_yardsticks,
@@ -97,6 +102,24 @@ def test_runs_among_other_references_are_not_compared():
     few = replace(row, scores={"ranking": {"1": {"hits": 90.0, "references": 1000}}})
     assert (row.comparable, few.comparable) == (True, False)
     assert len(knowledge_section([row, few], "w", ROOT)[2]) == 2
+
+
+def test_draws_of_the_mechanisms_stand_apart_with_the_ceilings_of_the_same_draws():
+    fixed = {"fixed": {"f1": 1.0, "shd": 0}, "edges": {"average_precision": 1.0}}
+
+    def drawn(draw, hits, ceiling):
+        found = {"true world, other noise": {"hits": ceiling}}
+        recovery = {"ceiling": fixed, "counterfactual_ceilings": found}
+        scores = {"ranking": {"1": {"hits": hits}}, "recovery": recovery}
+        return replace(made("ae", 1, 0.0, 0.0), draw=draw, scores=scores)
+
+    rows = [drawn(0, 10.0, 40.0), drawn(1, 30.0, 60.0)]
+    assert [row.comparable for row in rows] == [True, False]
+    assert draws_section(rows[:1]) is None
+    _, _, (head, world, model) = draws_section(rows)
+    assert dict(zip(head, world, strict=True))["CF-H@1"] == "50 +- 10"
+    assert dict(zip(head, world, strict=True))["graph F1"] == "1 +- 0"
+    assert dict(zip(head, model, strict=True))["H@1 after 1"] == "20 +- 10"
 
 
 def test_a_missing_score_is_no_number():

@@ -85,6 +85,19 @@ def test_the_transition_stage_leaves_encoder_and_decoder_as_they_were(train, val
     assert not torch.equal(plain["encoder.maps.0.weight"], tuned["encoder.maps.0.weight"])
 
 
+@pytest.mark.parametrize(("one", "other"), [("gnn", "modular"), ("ae", "rssm")])
+def test_models_with_the_same_eyes_have_the_same_pretraining(one, other, train, valid, tiny):
+    """Rows of results/causalmbrl that took another model's pretraining rest on this."""
+    how = Fit(epochs=1, batch_size=32, finetune=False, seeds=(3,))
+    first, second = (
+        fit_world_model(tiny(model, "nll"), how, train, valid)[0].weights["pretrain"]
+        for model in (one, other)
+    )
+    shared = [name for name in first if not name.startswith("transition")]
+    assert len(shared) > 10
+    assert all(torch.equal(first[name], second[name]) for name in shared)
+
+
 class _Point(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -49,10 +49,24 @@ def test_draws_follow_their_chances_and_none_is_made_at_test_time():
     assert not torch.equal(first, later)  # the memory counts
 
 
+def test_all_steps_at_once_are_the_steps_one_by_one():
+    torch.manual_seed(0)
+    model = RecurrentStateTransition(4, 6, hidden=8).eval()
+    states, actions = 3.0 * torch.randn(2, 6, 1, 4), torch.randint(6, (2, 5))
+    predicted, divergence = model.along(states[:, :-1], actions, states[:, 1:])
+    memory, expected = model.start(2), torch.zeros(())
+    for t in range(5):
+        step, memory = model(states[:, t], actions[:, t], memory)
+        torch.testing.assert_close(predicted[:, t], step)
+        seen = torch.cat([memory[0], states[:, t + 1, 0]], dim=-1)
+        shares = chances(model.posterior(seen)), chances(model.prior(memory[0]))
+        expected = expected + balanced_divergence(*shares) / 5
+    torch.testing.assert_close(divergence, expected)
+
+
 def test_every_weight_is_trained():
     model = RecurrentStateTransition(4, 6, hidden=8)
-    state, action = torch.rand(8, 1, 4), torch.arange(8) % 6
-    following, memory = model(state, action, model.start(8))
-    following, memory = model(following, action, memory)
-    (following.square().sum() + model.divergence(memory, 9.0 * state)).backward()
+    states, actions = 9.0 * torch.rand(8, 3, 1, 4), torch.arange(16).reshape(8, 2) % 6
+    predicted, divergence = model.along(states[:, :-1], actions, states[:, 1:])
+    (predicted.square().sum() + divergence).backward()
     assert [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []

@@ -7,7 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interverse.benchmarks.causalmbrl.dynamics_track import DynamicsTask, dynamics_scores
+from interverse.benchmarks.causalmbrl.dynamics_track import (
+    DynamicsTask,
+    DynamicsWorld,
+    dynamics_scores,
+)
 from interverse.models.state_graphs import (
     StateNetworks,
     StateTransitions,
@@ -52,6 +56,11 @@ def test_both_learners_find_the_diamond(diamond):
     graph, information = graph_by_masks(diamond)
     assert graph.tolist() == GRAPH.tolist()
     assert information[GRAPH == 1].min() > 0.1 > 0.02 > information[GRAPH == 0].max()
+
+
+def test_five_causes_of_one_object_are_all_found():
+    world = DynamicsWorld(DynamicsTask(graph="collider", objects=6))
+    assert np.array_equal(graph_by_tests(world.transitions(10_000, "train")), world.graph)
 
 
 def test_networks_on_the_causes_alone_mind_no_other_object(diamond):

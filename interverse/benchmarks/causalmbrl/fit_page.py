@@ -238,23 +238,22 @@ def _curves(records: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _matrices(recovery: Mapping[str, Any]) -> Any:
-    """Returns the true edges and the model's effects as matrices."""
+    """Returns the effects in the world, its edges in bold, and those in the model."""
     from interverse.reports.plots import style
 
     figure = style.new_figure(2.9)
-    true, found = np.array(recovery["graph"], float), np.array(recovery["direct_effects"])
-    for matrix in (true, found):
-        np.fill_diagonal(matrix, np.nan)
+    edges = np.array(recovery["graph"], dtype=bool)
+    true = recovery.get("true_direct_effects", recovery["true_total_effects"])
     axes = figure.subplots(1, 2)
-    for panel, matrix, title in zip(
-        axes, (true, found), ("true edges", "effects in the model"), strict=True
-    ):
-        panel.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.0)
-        for i, j in np.ndindex(*matrix.shape):
-            if i != j:
-                ink = "white" if matrix[i, j] > 0.6 else "black"
-                text = f"{matrix[i, j]:.2g}" if title != "true edges" else f"{matrix[i, j]:g}"
-                panel.text(j, i, text, ha="center", va="center", color=ink, fontsize=8)
+    titles = ("effects in the world, edges in bold", "effects in the model")
+    for panel, values, title in zip(axes, (true, recovery["direct_effects"]), titles, strict=True):
+        matrix = np.array(values, dtype=float)
+        np.fill_diagonal(matrix, np.nan)
+        panel.imshow(matrix, cmap="Blues", vmin=0.0, vmax=max(0.5, np.max(true)))
+        for i, j in np.argwhere(np.isfinite(matrix)):
+            ink = "white" if matrix[i, j] > 0.35 else "black"
+            look = {"color": ink, "fontsize": 8, "weight": "bold" if edges[i, j] else "normal"}
+            panel.text(j, i, f"{matrix[i, j]:.2g}", ha="center", va="center", **look)
         panel.set_title(title, fontsize=9)
         panel.set_xlabel("cause")
         panel.set_ylabel("effect")

@@ -217,13 +217,13 @@ class _FitWork:
         """Does all that is not done yet."""
         self.fitted = self._train()
         for seed, record in self.records.items():
-            record.made_by_run(self._stamp())
             record.trained_as(training_record(self.fitted[seed]))
             record.note("history", [dict(row) for row in self.fitted[seed].history])
             model = self.fitted[seed].model(self.settings.stage, device=self.settings.device)
             for kind in _KINDS:
                 if not record.has("model", kind):
                     self.clock.check()
+                    record.made_by_run(self._stamp())
                     with self.clock.timed(f"seed {seed}: {kind}"):
                         record.put("model", kind, KINDS[kind](model, self.materials, seed))
         if not self.baselines.content["scores"]:

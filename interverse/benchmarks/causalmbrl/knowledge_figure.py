@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,23 +23,18 @@ class KnowledgeRow(Protocol):
         """The model's name."""
         ...
 
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The world's options that are not its defaults."""
-        ...
-
     def value(self, name: str) -> float:
         """Returns a score by its short name."""
         ...
 
 
 def write_knowledge_figure(page: Path, rows: Sequence[KnowledgeRow], names: Sequence[str]) -> None:
-    """Draws the runs without options beside a page."""
+    """Draws the runs beside a page."""
     from interverse.reports.plots import style
 
     path = page.parent / KNOWLEDGE_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    style.save(_drawn([row for row in rows if not row.options], names), path)
+    style.save(_drawn(rows, names), path)
 
 
 def _drawn(rows: Sequence[KnowledgeRow], names: Sequence[str]) -> Any:

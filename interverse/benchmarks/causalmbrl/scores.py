@@ -119,12 +119,13 @@ def recovered(
     scores = score_effects(
         graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step
     )
-    direct = found.total if graph.one_step else found.direct
+    direct, true = (e.total if graph.one_step else e.direct for e in (found, graph.truth))
     return {
         **asdict(scores),
         "ceiling": ceiling(graph),
         "total_effects": _matrix(found.total),
         "direct_effects": _matrix(direct),
+        "true_direct_effects": _matrix(true),
         "true_total_effects": _matrix(graph.truth.total),
         "graph": graph.trials.graph.tolist(),
     }

@@ -67,15 +67,16 @@ def yardstick_values(folder: Path, world: str) -> Iterator[tuple[str, dict[str, 
     for name, found in scores["counterfactual"].items():
         values = {"CF-H@1": found["hits"], "effect error": found["effect_error"]}
         if name == TRUE:
-            values |= _graph_values(scores["graph"])
+            values |= graph_values(scores["graph"])
         if name == UNCHANGED:
             values |= {f"H@1 after {k}": scores["unchanged"][k]["hits"] for k in ("1", "5")}
         yield name, values
     if "all_edges" in scores:
-        yield "all edges", _graph_values(scores["all_edges"])
+        yield "all edges", graph_values(scores["all_edges"])
 
 
-def _graph_values(scores: Mapping[str, Any]) -> dict[str, float]:
+def graph_values(scores: Mapping[str, Any]) -> dict[str, float]:
+    """Returns what the page shows of a graph's scores, by short names."""
     fixed, precision = scores["fixed"], scores["edges"]["average_precision"]
     return {"graph AP": precision, "graph F1": fixed["f1"], "graph SHD": fixed["shd"]}
 

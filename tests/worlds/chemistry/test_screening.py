@@ -8,7 +8,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.envs.build import build_world
 from interverse.models.effects import effects, score_effects
 from interverse.models.trials import chemistry_trials
-from interverse.worlds.chemistry import ChemistryOptions, layout
+from interverse.worlds.chemistry import SKEWNESS, ChemistryOptions, layout
 
 IDS = [f"chemistry/{name}-v1" for name in ("chain", "collider", "custom", "full", "random")]
 DRAWS = range(3)
@@ -70,11 +70,20 @@ def test_where_no_draw_can_pass_the_strongest_of_all_is_kept():
     assert found[screen.adjacency == 1].min() >= first[screen.adjacency == 1].min()
 
 
-def test_another_level_is_not_screened_unless_asked():
+def test_named_levels_are_screened_and_numbers_of_ones_own_are_not():
     assert ChemistryOptions(graph="chain").screened_at == 0.2
-    assert ChemistryOptions(graph="chain", skewness="orthogonal-1.5").screened_at == 0.0
+    assert ChemistryOptions(graph="chain", skewness="orthogonal-1.5").screened_at == 0.2
+    assert ChemistryOptions(graph="chain", gain=1.0).screened_at == 0.0
     assert ChemistryOptions(graph="chain", gain=1.0, least_effect=0.1).screened_at == 0.1
-    assert ChemistryOptions(graph="chain", meta=True).screened_at == 0.0
+    assert ChemistryOptions(graph="chain", skewness="uniform-2.0", meta=True).screened_at == 0.0
+
+
+@pytest.mark.parametrize("level", SKEWNESS)
+def test_no_level_of_figure_24_has_a_dead_edge(level):
+    for draw in range(3):
+        _, screen, found = world_and_effects("chemistry/chain-v1", skewness=level, cpt_seed=draw)
+        least = 0.19 if level == "orthogonal-1.5" else 0.2  # of so even chances few reach 0.2
+        assert found[screen.adjacency == 1].min() >= least
 
 
 @pytest.mark.parametrize("bad", [{"least_effect": 1.5}, {"least_effect": 0.1, "meta": True}])
