@@ -32,6 +32,7 @@ def pytest_configure() -> None:
     """Takes Ctrl-C back: a suite started in the background of a shell would pass on ignoring it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    importlib.import_module("interverse.envs")  # else doctests there would make second copies
     gc.disable()  # until everything is imported: see below
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import interverse as iv
 from interverse.cli import main
 from interverse.core import errors
 from interverse.envs.snapshot import Snapshot
+from interverse.worlds import WORLDS
 from tests.conformance.cases import same
 
 CHEMISTRY, SLIDER = "chemistry/chain-v1", "tutorial/slider-v1"
@@ -396,3 +398,32 @@ def test_a_refused_reset_needs_another(slider):
 def test_the_table_is_long_enough():
     rows = [*ON_SLIDER, *ON_CHEMISTRY, *ON_RESET, *ON_MAKE, *ON_COMMAND_LINE]
     assert len(rows) >= 60
+
+
+ODD = [None, [], {}, -1, 0, 3.5, "x", NAN, object(), True, [[1]], 10**12, np.zeros(2), ("x",), 1j]
+WITH_OPTIONS = {
+    "blocks/observed-3-v1": {},
+    "chemistry/chain-v1": {},
+    "control/cartpole_balance-v1": {"observation": "state"},
+    "rooms/single-v1": {"image_size": 24, "objects": 1},
+    "trifinger/pushing-v1": {},
+    SLIDER: {},
+}
+
+
+@pytest.mark.parametrize("world_id", WITH_OPTIONS)
+def test_an_odd_value_of_any_option_is_taken_or_refused_with_a_reason(world_id):
+    for name in (option.name for option in fields(WORLDS.load(world_id).options_type)):
+        for value in ODD:
+            try:
+                env = iv.make(world_id, **{**WITH_OPTIONS[world_id], name: value})
+            except errors.InterverseError:
+                continue
+            env.reset(seed=0)
+            env.close()
+
+
+@pytest.mark.parametrize("world_id", [3, None, [], "", ":", "x:"])
+def test_what_is_no_id_is_refused(world_id):
+    with pytest.raises(errors.InterverseError):
+        iv.make(world_id)

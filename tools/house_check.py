@@ -55,6 +55,7 @@ MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home)/")
 TARGET = re.compile(rf"{PACKAGE}(\.\w+)*:\w+")
 MODULE_TEXT = re.compile(rf"{PACKAGE}(\.\w+)+(:\w+)?")
 TEXT_SUFFIXES = {"", ".cfg", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml"}
+CLASS_MAKERS = {"Enum", "NamedTuple", "NewType", "TypedDict", "make_dataclass", "namedtuple"}
 # Openings that ask instead of naming the thing a module holds.
 RIDDLES = {"how", "what", "where", "which", "who", "whether", "why"}
 SKIPPED_FOLDERS = {"__pycache__", "build", "dist", "node_modules"}
@@ -121,19 +122,22 @@ class Source:
 
     @cached_property
     def attributes(self) -> list[Import]:
-        """Returns attributes of imported names: `b.c` after `from a import b` gives `a.b.c`."""
+        """Returns attributes of imported names: `b.c.d` after `from a import b` gives `a.b.c.d`."""
         bound: dict[str, str] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and not node.level:
                 bound |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
             elif isinstance(node, ast.Import):
+                roots = {n.name.partition(".")[0] for n in node.names if not n.asname}
                 bound |= {n.asname: n.name for n in node.names if n.asname}
+                bound |= {root: root for root in roots}
+        dotted = [
+            (_dotted(n), n.lineno) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute)
+        ]
         return [
-            Import(f"{bound[node.value.id]}.{node.attr}", node.lineno)
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in bound
+            Import(".".join([bound[names[0]], *names[1:]]), line)
+            for names, line in dotted
+            if names and names[0] in bound
         ]
 
     @cached_property
@@ -224,7 +228,7 @@ def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
         node = pending.pop(0)
         yield node
         if isinstance(node, ast.If | ast.Try | ast.With):
-            pending += [part for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
+            pending += [p for p in ast.walk(node) if isinstance(p, ast.ClassDef | ast.Assign)]
 
 
 def import_order(sources: list[Source]) -> Iterator[Finding]:
@@ -234,7 +238,9 @@ def import_order(sources: list[Source]) -> Iterator[Finding]:
             message = f"{source.layer!r} has no place in IMPORT_ORDER of tools/house_check.py"
             yield source.finding(1, "rule 22", message)
             continue
-        for name, line in source.imports:
+        texts = [text for text in source.module_texts if text.name.split(".")[1] in RANK]
+        named = [*source.imports, *texts]
+        for name, line in dict.fromkeys(named):
             if name.split(".")[0] == PACKAGE and not _may_import(source.layer, name):
                 yield source.finding(line, "rule 22", f"{source.layer} may not import {name}")
 
@@ -266,15 +272,25 @@ def no_print(sources: list[Source]) -> Iterator[Finding]:
 
 
 def unique_classes(sources: list[Source]) -> Iterator[Finding]:
-    """One word per idea: no two modules define a class of the same name."""
+    """One word per idea: no class is defined twice, named tuples and such included."""
     first: dict[str, str] = {}
     for source in sources:
         for node in _top_level(source.tree):
-            if isinstance(node, ast.ClassDef):
-                other = first.setdefault(node.name, source.where)
-                if other != source.where:
-                    message = f"class {node.name} is also defined in {other}"
-                    yield source.finding(node.lineno, "names", message)
+            name, place = _class_name(node), f"{source.where}:{node.lineno}"
+            if name and first.setdefault(name, place) != place:
+                message = f"class {name} is also defined in {first[name]}"
+                yield source.finding(node.lineno, "names", message)
+
+
+def _class_name(node: ast.stmt) -> str:
+    """Returns the name of the class that a statement makes, in whichever way; else ''."""
+    if isinstance(node, ast.ClassDef):
+        return node.name
+    call = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    made = isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in CLASS_MAKERS
+    if made and isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Constant):
+        return str(call.args[0].value)
+    return ""
 
 
 def no_cycles(sources: list[Source]) -> Iterator[Finding]:
@@ -395,6 +411,15 @@ def _calls(node: ast.AST, function: str) -> TypeGuard[ast.Call]:
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
     )
+
+
+def _dotted(node: ast.expr) -> list[str]:
+    """Returns the names of `a.b.c`; empty where the first is no name."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    return [node.id, *names] if isinstance(node, ast.Name) else []
 
 
 def _is_positional(node: ast.Subscript) -> bool:

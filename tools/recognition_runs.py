@@ -1,8 +1,8 @@
 """Confounding curves and recovery scores, from the sets of `recognition_sets.py`.
 
 Usage: python tools/recognition_runs.py curve|recovery SETS OUT [--seeds 10] [--device cpu]
-[--epochs 100] [--steps 3000] [--time-limit S]. Rows that are there are not made again. Where there
-is no scikit-learn, scores that need it are left out; `rescore SETS OUT` adds them, from latents.
+[--epochs 100] [--steps 3000] [--methods M ...] [--time-limit S] [--unscored]. Rows that are there
+are not made again. `--unscored` keeps latents in place of scores: `rescore SETS OUT` makes them.
 """
 
 from __future__ import annotations
@@ -88,22 +88,25 @@ def recovery(sets: Path, out: Path, asked: argparse.Namespace) -> None:
     until = time.monotonic() + asked.time_limit
     for seed in range(1, asked.seeds + 1):
         split = _split(pairs, seed)
-        for method in METHODS:
+        for method in asked.methods:
             path = out / f"{method}.seed-{seed}.json"
             if path.exists() or time.monotonic() > until:
                 continue
             began = time.monotonic()
             how = Recovery(method=method, steps=asked.steps, device=asked.device)
-            found = recover(pairs, split, how, seed=seed)
+            found = recover(pairs, split, how, seed=seed, scored=not asked.unscored)
             row = _row(found, method, seed) | {"set": told}
             row["sizes"] = {"train": len(split.train), "test_id": len(split.test_id)}
             row["runs"] = [run_stamp(command(), device_name(asked.device))]
             if method == "citris":
                 row["pictures"] = twins.scores(found.model, split.test_id, pairs.verb)
-            if "left_out" in row["scores"]:
+            if asked.unscored:
                 _keep_latents(path, found, pairs.take(split.test_id))
-            write_json(path, row | {"seconds": round(time.monotonic() - began, 1)})
-            _say(f"{method} seed {seed}: MCC {found.scores.get('mcc_spearman')}")
+            row["seconds"] = round(time.monotonic() - began, 1)
+            write_json(path, row)
+            _say(
+                f"{method} seed {seed}: {row['seconds']} s, MCC {found.scores.get('mcc_spearman')}"
+            )
 
 
 def _keep_latents(path: Path, found: Recovered, tested: PairTensors) -> None:
@@ -119,7 +122,7 @@ def _keep_latents(path: Path, found: Recovered, tested: PairTensors) -> None:
 
 
 def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
-    """Adds the scores that were left out; latents are then dropped."""
+    """Makes the scores of methods that were only trained; latents are then dropped."""
     for path in sorted(out.glob("*.npz")):
         row, held = read_json(path.with_suffix(".json")), read_npz(path)
         latents = held.pop("latents")
@@ -168,6 +171,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--unscored", action="store_true", help="leaves scores to rescore")
     parser.add_argument("--time-limit", type=float, default=1e9, help="seconds, of recovery")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)

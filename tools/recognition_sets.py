@@ -46,16 +46,16 @@ class PairSet(NamedTuple):
 
 def _confounded(strength: float) -> PairSet:
     options = {"confounder": True, "defaults": {"confounding": strength}}
-    return PairSet("rooms/single-v1", options, 1000, 30_000)
+    return PairSet("rooms/single-v1", options, 800, 30_000)
 
 
 SETS = {
-    "both": PairSet("rooms/single-v1", {"pair_nuisance": "both"}, 16_000, 0),
-    "none": PairSet("rooms/single-v1", {}, 4000, 20_000),
+    "both": PairSet("rooms/single-v1", {"pair_nuisance": "both"}, 30_500, 0),
+    "none": PairSet("rooms/single-v1", {}, 2500, 20_000),
     **{f"confounded-{s:g}": _confounded(s) for s in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)},
-    "graded": PairSet("rooms/single-v1", {"states": "graded"}, 2000, 40_000),
-    "scenes-none": PairSet("rooms/multi-v1", {}, 2000, 50_000, 224),
-    "scenes-both": PairSet("rooms/multi-v1", {"pair_nuisance": "both"}, 2000, 60_000, 224),
+    "graded": PairSet("rooms/single-v1", {"states": "graded"}, 1000, 40_000),
+    "scenes-none": PairSet("rooms/multi-v1", {}, 600, 50_000, 224),
+    "scenes-both": PairSet("rooms/multi-v1", {"pair_nuisance": "both"}, 1600, 60_000, 224),
 }
 TWINNED = "graded"  # the set whose pairs have a counterfactual picture: another action
 
@@ -83,6 +83,8 @@ def draw(out: Path, name: str, house: int) -> None:
             pairs.append(found)
         else:
             refused[found.reason] += 1
+    if not pairs:
+        return
     content = _content(pairs, asked)
     if name == TWINNED:
         twins = [_twin(pair, asked.size) for pair in pairs]
@@ -231,7 +233,9 @@ def main() -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    print({name: join(asked.out, name) for name in names}, flush=True)
+    with spawn.Pool(min(len(names), asked.workers)) as pool:
+        counts = pool.starmap(join, [(asked.out, name) for name in names], chunksize=1)
+    print(dict(zip(names, counts, strict=True)), flush=True)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,8 @@ class Moment:
         Variables without a published space are left out, and of two descriptions of
         one thing (the size of a block and of its goal) the first is drawn.
         """
+        for name in regions:
+            check_name("variable", name, self.variables)
         graph = self.driver.world.graph
         drawn: dict[str, Any] = {}
         # Spaces that depend on values come last, so that they see what they depend on.
@@ -139,11 +141,15 @@ def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
         )
     for key, value in given.items():
         check_name(f"variable from {name}.act", key, moment.variables)
-        wanted, found = (rows, *moment.variables[key].shape), np.shape(value)
-        if found != wanted or np.asarray(value).dtype.kind not in "biuf":
+        wanted = (rows, *moment.variables[key].shape)
+        try:
+            found = np.asarray(value)
+        except ValueError:  # rows of several lengths
+            found = np.empty(0, dtype=object)
+        if found.shape != wanted or found.dtype.kind not in "biuf":
             raise InvalidValueError(
                 explain(
-                    f"{name}.act returned {key} as {np.asarray(value).dtype} of shape {found}",
+                    f"{name}.act returned {key} as {found.dtype} of shape {found.shape}",
                     allowed=f"numbers of shape {wanted}: one row for each of {rows} worlds",
                 )
             )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, between, check_some, drawable
+from interverse.core.errors import check_number, check_whole
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
@@ -36,6 +37,11 @@ class Adaptive(Actor):
     share: float = 0.0
     """The present share of the space, 0 to 1."""
     _recent: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_whole(self.window, "window", 10**9)
+        check_number(self.step, "step", most=1.0, above=True)
+        check_number(self.share, "share", most=1.0)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to draw."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, check_some, drawable
-from interverse.core.errors import check_whole
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.scm.variable import SpaceName, Variable
 
 Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
@@ -42,7 +42,14 @@ class Adversarial(Actor):
         names = drawable(moment.variables, self.patterns)
         moments = [replace(moment, tag=f"{moment.tag}#{k}") for k in range(self.draws)]
         candidates = [m.draw(names, region) for m in moments]
-        scores = np.stack([self.critic(moment, candidate) for candidate in candidates])
+        scores = np.array([self.critic(moment, candidate) for candidate in candidates])
+        if scores.shape != (self.draws, len(moment.worlds)) or not np.isfinite(scores).all():
+            raise InvalidValueError(
+                explain(
+                    f"the critic returned scores of shape {scores.shape[1:]}",
+                    allowed=f"finite numbers of shape ({len(moment.worlds)},), one for each world",
+                )
+            )
         worst = np.argmin(scores, axis=0)
         rows = np.arange(len(worst))
         return {

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from interverse.actors.actor import Actor, Moment, apply, choose
 from interverse.actors.goals import Goals
 from interverse.actors.uniform import Everything, Uniform
-from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_name,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.scm.variable import SPACE_NAMES, SpaceName
@@ -36,14 +43,14 @@ class Stage:
     step: int = 0
 
     def __post_init__(self) -> None:
-        if self.first < 0 or self.last < self.first or self.period < 1 or self.step < 0:
+        if not isinstance(self.actor, Actor):
             raise InvalidValueError(
-                explain(
-                    f"stage first={self.first} last={self.last} period={self.period} "
-                    f"step={self.step}",
-                    allowed="0 <= first <= last, period >= 1, step >= 0",
-                )
+                explain(f"actor is {self.actor!r}", allowed="an Actor, such as Uniform()")
             )
+        check_whole(self.first, "first", FOREVER, least=0)
+        check_whole(self.last, "last", FOREVER, least=self.first)
+        check_whole(self.period, "period", FOREVER)
+        check_whole(self.step, "step", FOREVER, least=0)
 
     def active(self, episodes: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Returns in which worlds it acts now."""
@@ -68,8 +75,12 @@ class Curriculum:
 
     def __post_init__(self) -> None:
         check_name("start", self.start, ("per_episode", "cumulative"))
-        if self.space is not None and self.space not in SPACE_NAMES:
-            raise UnknownNameError(unknown("space", self.space, SPACE_NAMES))
+        if self.space is not None:
+            check_name("space", self.space, SPACE_NAMES)
+        if not all(isinstance(stage, Stage) for stage in self.stages):
+            raise InvalidValueError(
+                explain(f"stages is {self.stages!r}", allowed="a tuple of Stage(actor=...)")
+            )
 
     def region(self, driver: Driver) -> SpaceName:
         """Returns the region that actors draw from unless they name one."""
@@ -147,6 +158,12 @@ class Curriculum:
         tag = f"curriculum/{number}/{attempt}"
         moment = Moment(driver, index, noise, self.region(driver), tag, given)
         return choose(self.stages[number].actor, moment)
+
+    @property
+    def listens(self) -> bool:
+        """Whether an actor waits for how episodes end."""
+        actors = [type(stage.actor) for stage in self.stages]
+        return any(actor.on_episode_end is not Actor.on_episode_end for actor in actors)
 
     def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:
         """Informs every actor how episodes ended."""

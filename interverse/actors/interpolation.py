@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, between, check_some, matching
 from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable, lookup
 
 
@@ -33,21 +34,17 @@ class Interpolation(Actor):
         check_whole(self.episodes, "episodes", 10**9)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if a target names no variable or lies outside the space."""
+        """Raises if a target names no variable or lies outside its domain or the space."""
         check_some(self.target, "target")
         matching(variables, self.target)
+        for name, value in self.target.items():
+            _check_target(name, value, variables[name].domain, "its domain", fix="")
         values = {n: np.asarray(self.target.get(n, v.default)) for n, v in variables.items()}
-        for name in self.target:
+        for name, value in self.target.items():
             region = lookup(variables, name).resolve(values).region(self.space or space)
-            if region is not None and not region.contains(values[name]):
-                raise InvalidValueError(
-                    explain(
-                        f"the target of {name} is {values[name].tolist()}, outside space "
-                        f"{self.space or space}",
-                        allowed=f"{region.low.tolist()} to {region.high.tolist()}",
-                        fix="Give Interpolation(space='A_B') in a world of that space",
-                    )
-                )
+            where, fix = f"space {self.space or space}", "Give Interpolation(space='A_B')"
+            if region is not None:
+                _check_target(name, value, region, where, fix=f"{fix} in a world of that space")
 
     def act(self, moment: Moment) -> Assignment:
         """Returns the point on the way that each world's episode stands at."""
@@ -60,3 +57,14 @@ class Interpolation(Actor):
             space = moment.region(name, self.space, out) or variable.domain
             out[name] = between(space, variable.default, np.asarray(self.target[name]), rows)
         return out
+
+
+def _check_target(name: str, value: object, space: Space, where: str, *, fix: str) -> None:
+    if not space.contains(value):  # type: ignore[arg-type] # whatever the user gave
+        raise InvalidValueError(
+            explain(
+                f"the target of {name} is {value!r}, outside {where}",
+                allowed=f"{space.low.tolist()} to {space.high.tolist()}",
+                fix=fix,
+            )
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from interverse.actors.actor import Actor, Assignment, Moment, drawable, matching
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.space import Box, Integers, Space
-from interverse.scm.variable import SpaceName, Variable
+from interverse.scm.variable import SpaceName, Variable, lookup
 
 
 @final
@@ -56,9 +56,10 @@ class Uniform(Actor):
         patterns = (() if self.ranges else ("*",)) if self.patterns is None else self.patterns
         out: dict[str, SpaceName | Space] = {}
         out |= dict.fromkeys(drawable(variables, patterns, kinds=self.kinds), region)
-        for pattern, (low, high) in self.ranges.items():
+        for pattern, ends in self.ranges.items():
             for name in matching(variables, [pattern]):
-                out[name] = _range(variables[name], low, high)
+                if not self.kinds or variables[name].kind in self.kinds:
+                    out[name] = _range(variables[name], ends)
         return out
 
 
@@ -69,20 +70,22 @@ def _check_some(names: Collection[str]) -> None:
         )
 
 
-def _range(variable: Variable, low: Any, high: Any) -> Space:
+def _range(variable: Variable, given: tuple[Any, Any]) -> Space:
     """Returns the user's range as a space, or raises if it leaves the variable's domain."""
-    kind = Integers if variable.domain.integral else Box
-    space = kind(low, high, variable.shape)
-    ends = np.stack([np.broadcast_to(end, variable.shape) for end in (space.low, space.high)])
-    if not variable.domain.inside(ends).all():
-        domain = variable.domain
+    domain = variable.domain
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), domain.shape) for end in given)
+        inside = bool(domain.inside(np.stack([low, high])).all())
+    except (TypeError, ValueError):
+        inside = False
+    if not inside:
         raise InvalidValueError(
             explain(
-                f"the range of {variable.name} is {low} to {high}",
-                allowed=f"within {domain.low.tolist()} to {domain.high.tolist()}",
+                f"the range of {variable.name} is {given}",
+                allowed=f"two ends within {domain.low.tolist()} to {domain.high.tolist()}",
             )
         )
-    return space
+    return (Integers if domain.integral else Box)(low, high, domain.shape)
 
 
 @final
@@ -114,6 +117,7 @@ class Regional(Actor):
         return moment.draw_each(names)
 
 
+_LEFT_OUT = ("gravity", "joint_positions")  # where a world has them
 _PLACES = ("cylindrical_position",)  # a turn is drawn whatever the coin shows
 
 
@@ -127,7 +131,7 @@ class Everything(Actor):
 
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
-    without: tuple[str, ...] = ("gravity", "joint_positions")
+    without: tuple[str, ...] = _LEFT_OUT
     """Variables left alone; the original never draws gravity and the robot's joints."""
 
     but: Mapping[str, SpaceName] = field(default_factory=dict)
@@ -138,8 +142,13 @@ class Everything(Actor):
         return (self.space or space, *self.but.values())
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if nothing is left to draw."""
-        _check_some([n for n, v in variables.items() if not v.read_only and n not in self.without])
+        """Raises if nothing is left to draw, or a name or pattern stands for nothing."""
+        for name in set(self.without) - set(_LEFT_OUT):
+            lookup(variables, name)
+        for pattern, region in self.but.items():
+            drawable(variables, [pattern], region)
+        left = [n for n in drawable(variables, ["*"]) if n not in self.without]
+        _check_some([*left, *self.but])
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world; a world whose coin shows sizes keeps its positions."""

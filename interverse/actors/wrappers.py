@@ -74,7 +74,15 @@ class CurriculumHook:
         fresh = np.flatnonzero(ended & ~self._ended)
         self._ended |= ended
         key = next((name for name in _SUCCESS if name in moment.info), None)
-        if len(fresh) and key is not None:
+        if len(fresh) and self.curriculum.listens:
+            if key is None:
+                raise InvalidValueError(
+                    explain(
+                        "an actor waits for success, and this world's info has none",
+                        allowed=f"worlds whose info holds {' or '.join(_SUCCESS)}",
+                        fix="Use another actor, such as uniform",
+                    )
+                )
             success = to_numpy(moment.info[key], np.float64)[fresh]
             self.curriculum.on_episode_end(success, fresh)
         self._count(self.curriculum.intervene(driver, np.flatnonzero(~ended)))

@@ -69,6 +69,8 @@ class Learning:
         if watcher is not None:
             watcher.started(model.num_timesteps)
         with _bar(title, steps) as show, _patient_interrupt() as stop:
+            if model.num_timesteps:
+                show(model.num_timesteps, None)
             while model.num_timesteps < steps:
                 self._until = self._until or min(model.num_timesteps + self._every, steps)
                 try:

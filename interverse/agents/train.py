@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -29,10 +30,12 @@ from interverse.core.errors import (
     missing_extra,
 )
 from interverse.core.files.atomic import alone_in, quiet_threads, storage
+from interverse.core.files.json_text import read_json_object
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
+from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import engine_of
 
@@ -142,10 +145,18 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
                 learning.run(
                     cast(int, config.steps), lambda: _policy(record, model), watcher, title
                 )
-                return _policy(record, model).save(config.out / "policy")
+                policy = config.out / POLICY_FOLDER
+                if _made_after(policy / CARD) == model.num_timesteps:
+                    return policy  # nothing was learned: results are tied to its bytes
+                return _policy(record, model).save(policy)
     finally:
         env.close()
         torch.set_num_threads(threads)
+
+
+def _made_after(card: Path) -> int | None:
+    """Returns after how many steps a policy was written; None where there is none."""
+    return read_json_object(card).get("trained", {}).get("steps") if card.exists() else None
 
 
 @contextmanager
@@ -238,7 +249,8 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
     settings |= {"seed": config.seed, "policy_kwargs": network, "device": config.device}
     kind = ALGORITHMS[config.algorithm]
     try:
-        model = kind("MultiInputPolicy" if config.her else "MlpPolicy", env, **settings)
+        with warnings.catch_warnings(category=UserWarning, action="ignore"):  # a smaller last batch
+            model = kind("MultiInputPolicy" if config.her else "MlpPolicy", env, **settings)
     except (TypeError, ValueError, AssertionError) as error:
         if not config.hyper:
             raise

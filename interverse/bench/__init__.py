@@ -15,6 +15,7 @@ BENCHMARKS = Registry(
         "pixels": Entry("interverse.bench.pixels:pixel_updates"),
         "rooms": Entry("interverse.bench.rooms:rooms"),
         "slider": Entry("interverse.bench.slider:slider"),
+        "states": Entry("interverse.bench.control:states"),
         "trifinger": Entry("interverse.bench.trifinger:trifinger"),
         "viewer": Entry("interverse.bench.viewer:viewer"),
     },

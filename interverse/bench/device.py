@@ -36,7 +36,7 @@ _SET = {  # what a start sets, and between which values
     "block_0/size": (0.055, 0.075),
 }
 _GOAL = "goal_0/cylindrical_position"
-_DRAWN, _SIDE = 2_048, 128  # worlds that are drawn, pixels along an edge
+_DRAWN, _SIDE = 4_096, 128  # worlds that are drawn, pixels along an edge
 _GRIDS = ("blocks/observed-3-v1", "chemistry/chain-v1")
 _GRID_WORLDS = 65_536
 _TIMED = 20  # steps of every world
@@ -60,7 +60,7 @@ def device_rows(
     for name, (worlds, target) in _VECTORS.items():
         for load in LOADS:
             rows += _vector(name, device, max(worlds // scale, 2), target, load=load)
-    rows.append(pixels_row(device, max(_DRAWN // scale, 2)))
+    rows += [pixels_row(device, max(_DRAWN // scale, 2), shadows=s) for s in (True, False)]
     for name in _GRIDS:
         rows += _grid(name, device, max(_GRID_WORLDS // scale, 2))
     return rows
@@ -98,19 +98,25 @@ def _steps(task: str, device: str, worlds: int) -> list[Row]:
     length = arena.max_steps
     episodes = length / (length / mine + 1.0 / fresh)
     return [
+        *_beside_bare(name, {"steps": mine, _EPISODES: episodes}, theirs, target),
+        Row(name=name, metric="bare steps", value=theirs, unit="1/s"),
+        Row(name=name, metric="starts with mass, size, friction and goal", value=fresh, unit="1/s"),
+    ]
+
+
+def _beside_bare(name: str, rates: dict[str, float], bare: float, target: str) -> list[Row]:
+    """Returns a row for every rate, by metric, next to that of bare stepping."""
+    return [
         Row(
             name=name,
             metric=metric,
-            value=value,
+            value=rate,
             unit="1/s",
-            ratio=value / theirs,
+            ratio=rate / bare,
             baseline="mujoco_warp.step alone",
             target=target,
         )
-        for metric, value in (("steps", mine), (_EPISODES, episodes))
-    ] + [
-        Row(name=name, metric="bare steps", value=theirs, unit="1/s"),
-        Row(name=name, metric="starts with mass, size, friction and goal", value=fresh, unit="1/s"),
+        for metric, rate in rates.items()
     ]
 
 
@@ -173,6 +179,7 @@ def _vector(
     steps()
     rate, theirs = _rate(steps, worlds * _TIMED), _rate(bare, worlds * _TIMED)
     metric = f"steps with 3 pictures of {_SIDE} pixels" if options else "steps"
+    metric += ", no shadows" if options.get("shadows") is False else ""
     metric += "" if load == "rest" else ", commands about the middle of the joints' ranges"
     found = {metric: rate}
     if not options and name == "trifinger/pushing-v1":
@@ -180,18 +187,8 @@ def _vector(
         length = env.unwrapped.world.max_steps
         found[f"{metric}; {_EPISODES}"] = length / (length / rate + 1.0 / fresh)
     env.close()
-    return [
-        Row(
-            name=f"make_vec of {name} on {device}, {worlds:,} worlds, skip 10",
-            metric=metric,
-            value=value,
-            unit="1/s",
-            ratio=value / theirs,
-            baseline="mujoco_warp.step alone",
-            target=target,
-        )
-        for metric, value in found.items()
-    ]
+    title = f"make_vec of {name} on {device}, {worlds:,} worlds, skip 10"
+    return _beside_bare(title, found, theirs, target)
 
 
 def _begin_anew(env: Any) -> None:
@@ -207,9 +204,9 @@ def _begin_anew(env: Any) -> None:
     env.unwrapped.do({_GOAL: goal})
 
 
-def pixels_row(device: str, worlds: int) -> Row:
+def pixels_row(device: str, worlds: int, *, shadows: bool = True) -> Row:
     """Returns the rate of pushing seen through its three cameras, drawn on the device."""
-    look: dict[str, Any] = {"observation_mode": "pixel", "image_size": _SIDE}
+    look: dict[str, Any] = {"observation_mode": "pixel", "image_size": _SIDE, "shadows": shadows}
     return _vector("trifinger/pushing-v1", device, worlds, "20,000", **look)[0]
 
 

@@ -39,7 +39,8 @@ def pixel_updates() -> list[Row]:
     taken = _milliseconds("bf16", graphed=True, compiled=True)
     rows.append(_row("update, graphed, bf16, compiled", taken, plain))
     with tempfile.TemporaryDirectory() as folder:
-        rows.append(_row("decision, bf16, drawing beside learning", decision(folder), plain))
+        taken = decision(folder)
+        rows.append(_row("decision, bf16, compiled, drawing beside learning", taken, plain))
     return rows
 
 
@@ -80,6 +81,7 @@ def decision(
         device=device,
         precision="bf16",
         overlap=True,
+        compiled=device == "cuda",
         hyper={"capacity": 20_000, **more},
     )
     planned = plan(config)

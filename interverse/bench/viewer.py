@@ -17,13 +17,14 @@ _PLAYED = (
     "trifinger/pushing-v1",
     "tutorial/slider-v1",
 )
-_DRAGGED = "rooms/single-v1"  # its episodes are over after an action: a slider is dragged
+# Their episodes are over after an action: a slider is dragged.
+_DRAGGED = ("rooms/multi-v1", "rooms/single-v1")
 _FRAMES = 20
 
 
 def viewer() -> list[Row]:
     """Returns the milliseconds of a frame: the step, and everything that is sent to the page."""
-    return [*(_row(id, _played) for id in _PLAYED), _row(_DRAGGED, _dragged)]
+    return [_row(id, f) for f, ids in ((_played, _PLAYED), (_dragged, _DRAGGED)) for id in ids]
 
 
 def _row(id: str, frame_of: Callable[[Session], Callable[[], None]]) -> Row:

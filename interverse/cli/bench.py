@@ -24,7 +24,8 @@ class Bench:
     only: tuple[str, ...] = ()
     """Which benchmarks; all by default."""
     device: str = "cpu"
-    """Where: cpu runs every benchmark but `device`; cuda, or warp for a trial, runs that alone."""
+    """Where: cpu runs every benchmark but `device`; cuda runs that and `pixels`, the learner of
+    pictures; warp runs `device` on the CPU for a trial."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
     out: Path | None = None
@@ -60,10 +61,16 @@ def bench(config: Bench) -> list[Row]:
 def _chosen(config: Bench) -> dict[str, Callable[[], list[Row]]]:
     """Returns what to run, by name."""
     if config.device != "cpu":
-        if config.only not in ((), ("device",)):
-            raise InvalidValueError(
-                explain(f"only {', '.join(config.only)} on {config.device}", allowed="device")
-            )
-        return {"device": functools.partial(BENCHMARKS.load("device"), config.device)}
+        return _on_device(config)
     names = config.only or tuple(name for name in BENCHMARKS if name != "device")
     return {name: BENCHMARKS.load(name) for name in names}
+
+
+def _on_device(config: Bench) -> dict[str, Callable[[], list[Row]]]:
+    runs = {"device": functools.partial(BENCHMARKS.load("device"), config.device)}
+    if config.device == "cuda":
+        runs["pixels"] = BENCHMARKS.load("pixels")
+    if unknown := set(config.only) - set(runs):
+        given = f"only {', '.join(sorted(unknown))} on {config.device}"
+        raise InvalidValueError(explain(given, allowed=", ".join(runs)))
+    return {name: run for name, run in runs.items() if name in (config.only or runs)}

@@ -41,7 +41,7 @@ class CollectCommand(CollectConfig):
     id: Annotated[str, tyro.conf.Positional]
     """A world's id, such as trifinger/pushing-v1 or blocks/observed-3-v1."""
     out: Path
-    """The folder to write; for random play of a grid world, the file."""
+    """The folder to write; for random play of blocks or chemistry, the file."""
     seed: int = 0
     """Of the data set: episode or house number n has the address (seed, n)."""
     episodes: int = 1000
@@ -49,7 +49,7 @@ class CollectCommand(CollectConfig):
     steps: int = 100
     """Actions per episode."""
     images: bool = False
-    """Random play of a grid world: store pixels too. Without, they are drawn when asked for."""
+    """Random play of blocks or chemistry: store pixels too, else they are drawn when asked for."""
     overwrite: bool = False
     """Replace what holds another data set."""
     workers: int = 1
@@ -128,9 +128,22 @@ def _episodes(given: dict[str, Any]) -> Path:
             progress.advance(bar, count)
 
         folder = collect_episodes(config, advance)
+    _tell_refusals(folder, given["episodes"])
     for layout in layouts:
         _say(f"{layout}: {_converted(folder, layout)}")
     return folder
+
+
+def _tell_refusals(folder: Path, episodes: int) -> None:
+    """Says which twins are missing: an intervention that cannot be leaves none."""
+    from interverse.data import TwinFolder
+
+    held = TwinFolder(folder)
+    for do, reasons in zip(held.twins, held.refusals(), strict=True):
+        if reasons:
+            most = max(reasons, key=lambda reason: reasons[reason])
+            name = ", ".join(f"{name}={value}" for name, value in do.items())
+            _say(f"twin {name}: refused in {sum(reasons.values())} of {episodes} episodes: {most}")
 
 
 def _converted(folder: Path, layout: str) -> object:

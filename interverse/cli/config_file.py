@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -48,7 +49,8 @@ def _word(name: str, value: Any) -> str:
 
 
 CONFIG_FILE = "config.yaml"
-_FLAG, _VERB = "--config", "verb"
+_FLAG, _VERB, _OUT = "--config", "verb", "out"
+_RECORDS = ("train.json", "run.json", "collect.json")  # of a run, an evaluation, episodes
 _FILES = (".csv", ".gif", ".h5", ".hdf5", ".html", ".json", ".lance", ".mp4", ".npz", ".webp")
 
 
@@ -69,7 +71,19 @@ def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, A
             explain(f"{files[0]} is for `interverse {meant}`, and this is `interverse {verb}`")
         )
     given = {_name(word) for word in rest if word.startswith("--")}
+    if (moved := _moved_folder(Path(files[0]), held.get(_OUT))) is not None and _OUT not in given:
+        sys.stderr.write(f"{held[_OUT]} was moved: going on in {moved}\n")
+        held[_OUT] = str(moved)
     return rest, {name: value for name, value in held.items() if name not in given}
+
+
+def _moved_folder(file: Path, out: Any) -> Path | None:
+    """Returns where the folder lies now that a command wrote its config into, if elsewhere."""
+    folder = file.parent
+    whole = file.name == CONFIG_FILE and any((folder / name).is_file() for name in _RECORDS)
+    if not whole or out is None or Path(str(out)).resolve() == folder.resolve():
+        return None
+    return folder
 
 
 def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]) -> list[str]:

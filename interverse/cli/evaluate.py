@@ -82,6 +82,7 @@ def _sentence(text: str) -> str:
 
 
 Evaluate = _config()
+SHIPPED = (*TRAINED, *TRAINED_PIXELS)
 
 
 def evaluate(config: Any) -> Results:
@@ -101,17 +102,22 @@ def evaluate(config: Any) -> Results:
     return results
 
 
+def shipped_path(given: str) -> str:
+    """Returns the folder of a policy of the package, given by name; all else as it is."""
+    if given not in SHIPPED or Path(given).exists():
+        return given
+    return str(trained_policy(given))
+
+
 def known_policy(given: str, task: str | None) -> PolicyWorld:
     """Returns a policy by name or folder with its world; a `task` given replaces its own."""
-    shipped = (*TRAINED, *TRAINED_PIXELS)
-    if given in shipped and not Path(given).exists():
-        given = str(trained_policy(given))
+    given = shipped_path(given)
     named = given in ("random", "scripted")
     if (os.sep in given or (task is None and not named)) and not Path(given).exists():
         raise InvalidValueError(
             explain(
                 f"there is no {given}",
-                allowed=f"the folder of a run or of a policy, or one of {', '.join(shipped)}",
+                allowed=f"the folder of a run or of a policy, or one of {', '.join(SHIPPED)}",
             )
         )
     known = policy_world(given)
@@ -174,7 +180,7 @@ def parse_pairs(pairs: tuple[str, ...], flags: Iterable[str] = ()) -> dict[str, 
         name, equals, text = pair.partition("=")
         if not name or not equals:
             raise InvalidValueError(
-                explain(f"option {pair!r}", allowed="NAME=VALUE", fix="For instance skip_frame=3")
+                explain(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
             )
         if name in flags:
             raise InvalidValueError(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
+from interverse.cli.evaluate import shipped_path
 from interverse.reports.export import export as write_export
 
 
@@ -17,7 +18,7 @@ class Export:
     """Writes a folder ready for the Hugging Face Hub: card, weights, TorchScript, ONNX, video."""
 
     run: Annotated[Path, tyro.conf.Positional]
-    """The folder of a training run, or of its policy."""
+    """The folder of a training run or of its policy, or a policy of the package."""
     out: Path | None = None
     """Where to write; by default a folder `export` in the run."""
     results: tuple[Path, ...] = ()
@@ -39,6 +40,7 @@ def export(config: Export) -> Path:
     """Writes the folder and says what is in it."""
     given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
     given["onnx"] = config.onnx or None
+    given["run"] = Path(shipped_path(str(config.run)))
     folder = write_export(given.pop("run"), given.pop("out") or out_folder(config), **given)
     console = Console()
     for file in sorted(folder.iterdir()):

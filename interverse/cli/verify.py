@@ -20,8 +20,8 @@ class Verify:
     folder: Annotated[Path, tyro.conf.Positional]
     """A folder that `interverse evaluate --out` wrote."""
     policy: Path | None = None
-    """The policy that was scored, unless it is known by a name: no file that results name is
-    opened."""
+    """The policy that was scored, or its run, unless it is known by a name or the results lie in
+    its run: no file that results name is opened."""
     episodes: int = 20
     """How many episodes to play again, drawn from all."""
     all: bool = False

@@ -9,10 +9,9 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
-from interverse.core.errors import InvalidValueError, explain
+from interverse.cli.evaluate import flag_names, known_policy, parse_pairs, shipped_path
+from interverse.core.errors import UnknownNameError, explain
 from interverse.rollouts.policy import is_path
-from interverse.rollouts.policy_world import policy_world
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
 
@@ -22,14 +21,14 @@ class View:
     """Opens a world in the browser: every variable is a slider, and each slider is a do."""
 
     id: Annotated[str, tyro.conf.Positional]
-    """A registered id, such as trifinger/pushing-v1, or the folder of a training run: its policy
-    then plays in the world it was trained in."""
+    """A registered id, such as trifinger/pushing-v1, or the folder of a training run or a policy of
+    the package, such as pushing_1: it then plays in the world it was trained in."""
     port: int = 8080
     """The port of the page; choose another if it is taken."""
     host: str = "127.0.0.1"
     """The address to listen on; 0.0.0.0 lets other machines see and steer the world."""
     policy: str = "random"
-    """"random", "scripted", an exported policy's folder, or a zip of Stable-Baselines 2 or 3."""
+    """"random", "scripted", a run, a policy's folder or name, or a zip of Stable-Baselines."""
     seed: int = 0
     """The seed of the first episode."""
     option: tuple[str, ...] = ()
@@ -40,16 +39,19 @@ class View:
 
 def session_of(config: View) -> Session:
     """Returns the world to show; a trained policy comes with the options it was trained with."""
-    id, policy = config.id, config.policy
+    id, policy = shipped_path(config.id), shipped_path(config.policy)
     options = parse_pairs(config.option, flag_names(config))
-    trained = config.id not in WORLDS and is_path(config.id)
-    if trained and policy_world(config.id).task is None:
-        problem = f"{config.id} holds no policy that names its world"
-        raise InvalidValueError(explain(problem, allowed="an id, or the folder of a training run"))
-    if trained or is_path(config.policy):
-        known = known_policy(config.id if trained else config.policy, None if trained else id)
+    trained = id not in WORLDS and is_path(id)
+    if trained or is_path(policy):
+        known = known_policy(id if trained else policy, None if trained else id)
         id, policy, options = str(known.task), str(known.policy), known.with_options(options)
-    return Session(id, seed=config.seed, policy=policy, **options)
+    try:
+        return Session(id, seed=config.seed, policy=policy, **options)
+    except UnknownNameError as error:
+        if id in WORLDS:
+            raise
+        fix = "Or name the folder of a training run, or a policy of the package, such as pushing_1"
+        raise UnknownNameError(explain(str(error), fix=fix)) from error
 
 
 def view(config: View) -> None:

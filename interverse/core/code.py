@@ -17,7 +17,7 @@ from interverse.core.files.json_text import read_json_object
 TRAIN_FILE = "train.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _LIBRARIES = ("dm_control", "mujoco", "mujoco-warp", "numpy", "torch")
-_CODE = "code"
+_CODE, _STEPS = "code", "steps"
 
 
 @cache
@@ -105,11 +105,15 @@ def claim_run(folder: Path, config: Mapping[str, Any], *, allow_other_code: bool
         config: what tells the run from others, as JSON; more steps may be asked for.
         allow_other_code: go on with what other code or libraries began.
     """
+    file = folder / TRAIN_FILE
+    held = read_json_object(file).get(_STEPS) if file.exists() else None
+    if isinstance(held, int) and isinstance(config.get(_STEPS), int):  # fewer are made already
+        config = {**config, _STEPS: max(held, config[_STEPS])}
     claim_file(
-        folder / TRAIN_FILE,
+        file,
         config,
         "run",
-        free=("steps",),
+        free=(_STEPS,),
         keeps_history=True,
         allow_other_code=allow_other_code,
     )
@@ -147,9 +151,11 @@ def _leaves(name: str, there: Any, here: Any) -> list[tuple[str, Any, Any]]:
 
 def _refuse_other_code(folder: Path, held: Any, mine: Mapping[str, str]) -> None:
     """Raises: a folder was begun with other code than this."""
+    names = different(held, mine)
+    differ = "differs" if len(names) == 1 else "differ"
     raise InvalidValueError(
         explain(
-            f"{folder} was begun with other code: {', '.join(different(held, mine))} differ",
+            f"{folder} was begun with other code: {', '.join(names)} {differ}",
             fix="Choose another folder, or pass allow_other_code=True (--allow-other-code)",
         )
     )

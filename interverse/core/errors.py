@@ -100,7 +100,11 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
 
 def check_name(kind: str, given: object, names: Collection[Any], *, fix: str = "") -> None:
     """Raises unless a name is one of these, with the nearest ones."""
-    if given not in names:
+    try:
+        known = given in names
+    except (TypeError, ValueError):  # a list is no key of a table, an array has no truth
+        known = False
+    if not known:
         raise UnknownNameError(unknown(kind, given, map(str, names), fix=fix))
 
 
@@ -122,7 +126,7 @@ def check_whole(value: object, name: str, most: int, *, least: int = 1) -> None:
         raise InvalidValueError(
             explain(
                 f"{name} is {_shortened(value)!r}",
-                allowed=f"a whole number from {least} to {most:,}",
+                allowed=f"a whole number from {least:,} to {most:,}",
             )
         )
 

@@ -68,8 +68,8 @@ class Registry:
         self._rows[name] = entry
 
     def __getitem__(self, name: str) -> Entry:
-        known = self._find(name)
-        if known not in self._rows:
+        known = self._find(name) if isinstance(name, str) else None
+        if known is None or known not in self._rows:
             raise UnknownNameError(unknown(self.kind, name, self._rows))
         return self._rows[known]
 

@@ -164,6 +164,19 @@ class TwinFolder:
     def __len__(self) -> int:
         return len(self.facts)
 
+    def refusals(self) -> list[dict[str, int]]:
+        """Returns for each twin how many episodes refused it, by reason."""
+        found: list[dict[str, int]] = [{} for _ in self.twins]
+        for file in dict.fromkeys(map(self.facts.file_of, range(len(self)))):
+            with opened_episodes(file) as held:
+                for name in held:
+                    number = name.partition(".twin_")[2]
+                    reason = held[name].attrs.get("refusal") if number else None
+                    if reason is not None:
+                        told = found[int(number)]
+                        told[str(reason)] = told.get(str(reason), 0) + 1
+        return found
+
     def twin(self, episode: int, number: int = 0) -> Episode | Refusal:
         """Returns a fact's twin, or why there is none: the intervention could not be."""
         with opened_episodes(self.facts.file_of(episode)) as file:

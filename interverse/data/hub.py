@@ -3,7 +3,8 @@
 A row is a moment: what is seen and the values of all variables, then the action and its reward.
 The last row of an episode has no action. Arrays of `info` whose columns have names (active edges)
 are a column each. The columns of twin k begin with `twin_k.`; they are null
-where the intervention was refused, which `twin_k.refused` says.
+where the intervention was refused, which `twin_k.refused` says. Of stacked pictures a row holds
+the newest.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from interverse.core.files.atomic import atomic, write_text
 from interverse.data.episodes import TwinFolder
-from interverse.data.worldmodel import encoded, leaves
+from interverse.data.worldmodel import encoded, leaves, pictures
 from interverse.rollouts.episode import Episode
 
 DATA_FILE, CARD_FILE = "data/train-00000-of-00001.parquet", "README.md"
@@ -94,9 +95,9 @@ def _moments(prefix: str, episode: Episode, rows: int) -> Columns:
 def _column(array: NDArray[Any], rows: int) -> pa.Array:
     """Returns (T, ...) as a column of numbers, of lists or of pictures, with nulls up to `rows`."""
     absent = [None] * (rows - len(array))
-    if array.ndim == 4 and array.dtype == np.uint8 and array.shape[-1] == 3:
+    if (drawn := pictures(array)) is not None:
         return pa.array(
-            [{"bytes": encoded(a, "PNG"), "path": None} for a in array] + absent, _IMAGE
+            [{"bytes": encoded(a, "PNG"), "path": None} for a in drawn] + absent, _IMAGE
         )
     kind = pa.from_numpy_dtype(array.dtype)
     if array.ndim == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -13,7 +13,8 @@ import numpy as np
 from interverse.core.errors import missing_extra
 from interverse.data.dataset import Dataset
 from interverse.data.episodes import TwinFolder
-from interverse.rollouts.episode import Episode
+from interverse.data.worldmodel import lengthened
+from interverse.rollouts.episode import Episode, Refusal
 
 
 def to_minari(data: Dataset | TwinFolder, name: str, **about: Any) -> Any:
@@ -21,7 +22,8 @@ def to_minari(data: Dataset | TwinFolder, name: str, **about: Any) -> Any:
 
     Args:
         data: what to export; of collected episodes the facts, with all values of variables and
-            the observations and rewards of every twin that was not refused as infos.
+            every twin's observations, rewards and values as infos. A twin that was refused has
+            `twin_K.refused` 1 and the fact's; one that ended early repeats its last row.
         name: Minari's id, such as "interverse/blocks-observed-3/train-v0".
         **about: what else `minari.create_dataset_from_buffers` takes: author, code_permalink, ...
     """
@@ -51,10 +53,7 @@ def _collected(data: TwinFolder, buffer: Any) -> Iterator[Any]:
     for number, fact in enumerate(data.facts):
         infos = {f"value.{_flat(name)}": rows for name, rows in fact.values.items()}
         for k in range(len(data.twins)):
-            twin = data.twin(number, k)
-            if isinstance(twin, Episode) and len(twin) == len(fact):
-                infos[f"twin_{k}.observations"] = twin.observations
-                infos[f"twin_{k}.rewards"] = np.append(twin.rewards, np.nan)  # a row a moment
+            infos |= _twin(data.twin(number, k), fact, f"twin_{k}.")
         yield buffer(
             id=number,
             seed=fact.seed,
@@ -66,6 +65,22 @@ def _collected(data: TwinFolder, buffer: Any) -> Iterator[Any]:
             truncations=fact.truncated,
             infos=infos,
         )
+
+
+def _twin(twin: Episode | Refusal, fact: Episode, prefix: str) -> dict[str, Any]:
+    """Returns a twin's infos, a row for each moment of its fact."""
+    shown, rows = twin if isinstance(twin, Episode) else fact, len(fact) + 1
+    infos = {f"value.{_flat(name)}": lengthened(v, rows) for name, v in shown.values.items()}
+    infos["observations"] = _lengthened(shown.observations, rows)
+    infos["rewards"] = np.append(lengthened(shown.rewards, rows - 1), np.nan)
+    infos["refused"] = np.full(rows, not isinstance(twin, Episode))
+    return {prefix + name: column for name, column in infos.items()}
+
+
+def _lengthened(tree: Any, rows: int) -> Any:
+    if isinstance(tree, Mapping):
+        return {name: _lengthened(part, rows) for name, part in tree.items()}
+    return lengthened(np.asarray(tree), rows)
 
 
 def _flat(name: str) -> str:

@@ -1,9 +1,10 @@
 """Collected episodes in the layouts of stable-worldmodel: one HDF5 file, or a Lance table.
 
 A row is a step: what is seen before action t, and the action. What the last action leads to is left
-out. Twins are columns. In HDF5 `ep_len` and `ep_offset` say where an episode begins, and arrays of
-`info` whose columns have names (active edges) have an attribute `columns`; in Lance `episode_idx`
-and `step_idx` count, a picture is a JPEG, and names have `_` where HDF5 has a dot.
+out. Twins are columns. Of stacked pictures a row holds the newest; readers stack them again. In
+HDF5 `ep_len` and `ep_offset` say where an episode begins, and arrays of `info` whose columns have
+names (active edges) have an attribute `columns`; in Lance `episode_idx` and `step_idx` count, a
+picture is a JPEG, and names have `_` where HDF5 has a dot.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _batch(columns: Mapping[str, NDArray[Any]], number: int) -> pa.RecordBatch:
         "step_idx": pa.array(count),
     }
     for name, column in columns.items():
-        if column.ndim == _PIXELS and column.dtype == np.uint8:
+        if column.ndim == _PIXELS:
             part = pa.array([encoded(picture, "JPEG") for picture in column], pa.binary())
         else:
             flat = pa.array(column.astype(np.float32).ravel())
@@ -131,7 +132,7 @@ def _episode(data: TwinFolder, number: int) -> dict[str, NDArray[Any]]:
 def _columns(episode: Episode, rows: int, prefix: str) -> dict[str, NDArray[Any]]:
     """Returns an episode's columns; a twin that ended early repeats its last row."""
     held = episode.observations
-    found = {"observation": held}
+    found = {"observation" if pictures(np.asarray(held)) is None else "pixels": held}
     if isinstance(held, Mapping):  # a picture is called pixels, as the reader asks
         found = {
             "pixels" if name.rpartition(".")[2] in ("image", "pixels") else name: rows
@@ -142,12 +143,30 @@ def _columns(episode: Episode, rows: int, prefix: str) -> dict[str, NDArray[Any]
     found |= {name: episode.info[name] for name in episode.columns}
     out = {}
     for name, column in found.items():
-        array = np.asarray(column)
-        picked = array[np.minimum(np.arange(rows), len(array) - 1)]
-        if array.ndim != _PIXELS:
-            picked = picked.reshape(rows, -1).astype(np.float32)
-        out[prefix + name] = picked
+        picked = lengthened(np.asarray(column), rows)
+        drawn = pictures(picked)
+        flat = picked.reshape(rows, -1)
+        out[prefix + name] = flat.astype(np.float32) if drawn is None else drawn
     return out
+
+
+def lengthened(column: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Returns the first rows of a column, its last one repeated where there are too few."""
+    return column[np.minimum(np.arange(rows), len(column) - 1)]
+
+
+def pictures(column: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Returns (T, height, width, 1 or 3) of pictures, of stacked ones the newest; None for others.
+
+    >>> pictures(np.zeros((5, 9, 84, 84), dtype=np.uint8)).shape
+    (5, 84, 84, 3)
+    """
+    if column.ndim != _PIXELS or column.dtype != np.uint8:
+        return None
+    first = column.shape[1] < column.shape[3]  # colours come before rows
+    frames = np.moveaxis(column, 1, -1) if first else column
+    channels = frames.shape[-1]
+    return frames[..., -3:] if channels == 1 or channels % 3 == 0 else None
 
 
 def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, final
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InterventionError, ResetNeededError, explain
+from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
@@ -26,6 +27,7 @@ from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World, changed_options
 
+_FEW = 8  # numbers, and worlds
 _NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 
 
@@ -42,8 +44,7 @@ class LogEntry:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Transition:
+class Transition(NamedTuple):
     """The result of one step, per world.
 
     Arrays are NumPy's on the CPU and tensors of the world's device elsewhere; `ended` is on the
@@ -54,7 +55,7 @@ class Transition:
     reward: Array
     terminated: Array
     truncated: Array
-    info: dict[str, Array]
+    info: Mapping[str, Array]
     ended: NDArray[np.bool_]
 
 
@@ -111,6 +112,9 @@ class Driver:
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
         space = world.action_space
         self._box = space if isinstance(space, gym.spaces.Box) else None
+        self._shape = (n, *(space.shape or ()))
+        ends = (np.ravel(getattr(space, name, ())).tolist() * n for name in ("low", "high"))
+        self._ends = tuple(ends) if n <= _FEW else ((), ())
 
     # ---------------------------------------------------------------- episodes
 
@@ -123,7 +127,11 @@ class Driver:
         do: Mapping[str, Any] | Intervention | None = None,
         check: bool = True,
     ) -> None:
-        """Starts episodes. Seeds restart the episode count; without them it rises by one."""
+        """Starts episodes. Seeds restart the episode count; without them it rises by one.
+
+        A refused `do` raises: the episodes before are over, and the count is as it was.
+        """
+        before = self.seeds[index], self.episodes[index]
         self._address(index, seeds, episode)
         if not len(index):
             return
@@ -131,6 +139,22 @@ class Driver:
         self._edits += 1
         for world in index.tolist():
             self.diverged.pop(world, None)
+        try:
+            given = self._begin(index, do, check=check)
+        except InvalidValueError:
+            self.seeds[index], self.episodes[index] = before
+            raise
+        self.running[index] = True
+        self._trim_log(index)
+        if given:
+            self._log.append(LogEntry(index, self.steps[index].copy(), given, {}, at_reset=True))
+        if self.hook is not None:
+            self.hook.on_reset(self, index)
+
+    def _begin(
+        self, index: Index, do: Mapping[str, Any] | Intervention | None, *, check: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Puts worlds at the start of an episode; returns the values that they start under."""
         noise = self._noise(index)
         self.world.reset(index, noise, {})
         given = self._starting_values(index, noise, do, check=check)
@@ -138,12 +162,7 @@ class Driver:
             refused = dict(self.world.reset(index, noise, given))
             refused |= self._rules.hold(given, index, refused)
             self._raise_refused(refused, given)
-        self.running[index] = True
-        self._trim_log(index)
-        if given:
-            self._log.append(LogEntry(index, self.steps[index].copy(), given, {}, at_reset=True))
-        if self.hook is not None:
-            self.hook.on_reset(self, index)
+        return given
 
     def _starting_values(
         self,
@@ -186,8 +205,8 @@ class Driver:
             self.episodes[index] = numbers
         self.steps[index] = 0
 
-    def _noise(self, index: Index, *, ahead: int = 0) -> Noise:
-        return Noise(self.seeds[index], self.episodes[index], self.steps[index] + ahead)
+    def _noise(self, index: Index) -> Noise:
+        return Noise(self.seeds[index], self.episodes[index], self.steps[index])
 
     def _raise_refused(self, reasons: Mapping[int, str], given: Mapping[str, Any]) -> None:
         if reasons:
@@ -200,9 +219,9 @@ class Driver:
 
         `actions` has a row for every world; rows of worlds not in `index` are ignored.
         """
-        if not self.running.all() and not self._only_diverged():
+        if 0 in self.running.tobytes() and not self._only_diverged():  # faster than all()
             raise ResetNeededError(explain("step before reset", fix="Call reset() first"))
-        self.steps[self._advance(checked := self._check_actions(actions), index)] += 1
+        self._advance(checked := self._check_actions(actions), index)
         moment = self.transition()
         for listener in self.listeners:
             listener.on_step(checked, moment)
@@ -211,27 +230,39 @@ class Driver:
         edits = self._edits
         extra = self.hook.on_step(self, moment)  # the reward stays the step's own
         seen = moment.observation if edits == self._edits else self.world.observe()
-        return replace(moment, observation=seen, info=moment.info | extra)
+        return moment._replace(observation=seen, info={**moment.info, **extra})
 
     def _check_actions(self, actions: Any) -> Any:
         """Returns actions of the right shape and range; the usual case takes no detour."""
-        box, n, clips = self._box, len(self.steps), self.world.clips_actions
+        box, clips = self._box, self.world.clips_actions
         real = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and real and actions.shape == (n, *box.shape):
+        if box is not None and real and actions.shape == self._shape:
             if clips and np.isfinite(actions).all():
                 return np.clip(actions, box.low, box.high)
-            if not clips and ((actions >= box.low) & (actions <= box.high)).all():
+            if not clips and self._within(actions, box):
                 return actions
-        return check_actions(actions, self.world.action_space, n, clip=clips)
+        return check_actions(actions, self.world.action_space, len(self.steps), clip=clips)
 
-    def _advance(self, actions: Any, index: Index) -> Index:
-        """Steps worlds and returns those that were; one that breaks down needs a reset."""
+    def _within(self, actions: NDArray[Any], box: gym.spaces.Box) -> bool:
+        """Returns whether actions lie in a box; a few numbers are compared faster one by one."""
+        if actions.size > _FEW:
+            return bool(((actions >= box.low) & (actions <= box.high)).all())
+        for low, x, high in zip(self._ends[0], actions.ravel().tolist(), self._ends[1]):  # noqa: B905
+            if not low <= x <= high:
+                return False
+        return True
+
+    def _advance(self, actions: Any, index: Index) -> None:
+        """Steps worlds and counts their steps; one that breaks down needs a reset."""
         index = index[self.running[index]] if self.diverged else index
         while len(index):
-            rows = actions if len(index) == len(self.steps) else actions[index]
+            which: Any = slice(None) if len(index) == len(self.steps) else index
+            steps = self.steps[which] + 1
+            noise = Noise(self.seeds[which], self.episodes[which], steps)
             try:
-                self.world.step(rows, index, self._noise(index, ahead=1))
-                return index
+                self.world.step(actions[which], index, noise)
+                self.steps[which] = steps
+                return
             except SimulationError as error:
                 broken = list(error.worlds)
                 self.running[broken] = False
@@ -239,7 +270,6 @@ class Driver:
                     raise
                 self.diverged |= dict.fromkeys(broken, f"diverged: {error}")
                 index = index[~np.isin(index, broken)]
-        return index
 
     def _only_diverged(self) -> bool:
         return self.skips_diverged and set(np.flatnonzero(~self.running)) <= self.diverged.keys()
@@ -252,7 +282,9 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = {name: np.array(value) for name, value in score.info.items()}
+            info = score.info
+            if type(info) is not MappingProxyType:
+                info = {name: np.array(value) for name, value in info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

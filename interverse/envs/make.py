@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from interverse.core.registry import Entry
@@ -61,8 +62,17 @@ def _spec(id: str, options: Mapping[str, Any]) -> EnvSpec:
     if name not in gym.registry:  # a world that another package adds
         register_with_gymnasium(name)
     spec = copy.deepcopy(gym.spec(name))
-    spec.kwargs = {**spec.kwargs, **options}
+    spec.kwargs = {**spec.kwargs, **_listed(options)}
     return spec
+
+
+def _listed(value: Any) -> Any:
+    """Returns options with lists for arrays, as the specification's JSON needs them."""
+    if isinstance(value, Mapping):
+        return {name: _listed(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(map(_listed, value))
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def register(id: str, target: str, **options: Any) -> None:

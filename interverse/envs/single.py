@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -19,6 +20,7 @@ from interverse.envs.window import RenderWindow
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
+_ARRAYS = (np.ndarray, np.generic)
 _FPS = 25  # pictures a second of a window or a video
 
 
@@ -41,6 +43,9 @@ class WorldEnv(gym.Env[Any, Any]):
         self.observation_space = world.observation_space
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
+        self._lasting: Mapping[str, Any] | None = None  # entries of `info` that stay, ...
+        self._told: dict[str, Any] = {}  # ... their first rows, and those that are arrays
+        self._arrays: list[tuple[str, NDArray[Any]]] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -57,7 +62,7 @@ class WorldEnv(gym.Env[Any, Any]):
         moment = driver.transition()
         if self._window is not None:
             self.render()
-        return first(moment.observation), _info(moment.info)
+        return first(moment.observation), self._info(moment.info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
@@ -66,7 +71,20 @@ class WorldEnv(gym.Env[Any, Any]):
             self.render()
         terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
         seen, reward = first(moment.observation), float(moment.reward[0])
-        return seen, reward, terminated, truncated, _info(moment.info)
+        return seen, reward, terminated, truncated, self._info(moment.info)
+
+    def _info(self, info: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns world 0's entries; of what lasts, each call gives copies."""
+        if info is not self._lasting:
+            told = {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
+            if type(info) is not MappingProxyType:
+                return told
+            self._lasting, self._told = info, told
+            self._arrays = [(n, v) for n, v in told.items() if type(v) is np.ndarray]
+        out = self._told.copy()
+        for name, array in self._arrays:
+            out[name] = array.copy()
+        return out
 
     @property
     def world(self) -> Any:
@@ -133,10 +151,6 @@ def first(observation: Any) -> Any:
 
 
 def _lead(action: Any) -> Any:
-    if isinstance(action, np.ndarray | np.generic) or hasattr(action, "detach"):
+    if isinstance(action, _ARRAYS) or hasattr(action, "detach"):
         return action[None]
     return [action]
-
-
-def _info(info: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}

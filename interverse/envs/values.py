@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,35 @@ from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import Variable
 from interverse.worlds.world import Index, World
 
+ItemT = TypeVar("ItemT", covariant=True)
 
-class WorldValues(Mapping[str, Any]):
+
+class PresentItems(Mapping[str, ItemT]):
+    """A mapping whose items are worked out when asked for; a copy or a pickle is a plain dict."""
+
+    _names: Collection[str]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+class WorldValues(PresentItems[Any]):
     """All variables now, read when asked for, as the world's own arrays or tensors."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self._world, self._names = world, world.variables
 
     def __getitem__(self, name: str) -> Any:
         return self._world.read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._world.variables)
-
-    def __len__(self) -> int:
-        return len(self._world.variables)
 
 
 @final
@@ -38,24 +52,19 @@ class HostValues(WorldValues):
 
 
 @final
-class PresentVariables(Mapping[str, Variable]):
+class PresentVariables(PresentItems[Variable]):
     """All variables; the spaces of one are evaluated at the present values when it is asked for."""
 
     def __init__(self, variables: Mapping[str, Variable], values: Mapping[str, Any]) -> None:
-        self._variables, self._values = variables, values
+        self._names = self._variables = variables
+        self._values = values
 
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name].resolve(self._values)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._variables)
-
-    def __len__(self) -> int:
-        return len(self._variables)
-
 
 @final
-class Overlay(Mapping[str, NDArray[Any]]):
+class Overlay(PresentItems[NDArray[Any]]):
     """Present values of some worlds with an intervention's values laid over them.
 
     Where the graph says that a variable always equals one that is given (the size of a block and of
@@ -65,7 +74,8 @@ class Overlay(Mapping[str, NDArray[Any]]):
     def __init__(
         self, values: Mapping[str, NDArray[Any]], given: Any, index: Index, graph: CausalGraph
     ) -> None:
-        self._values, self._given, self._index, self._graph = values, given, index, graph
+        self._names = self._values = values
+        self._given, self._index, self._graph = given, index, graph
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         for known in (name, *sorted(self._graph.equals(name))):
@@ -73,28 +83,16 @@ class Overlay(Mapping[str, NDArray[Any]]):
                 return self._given[known]
         return self._values[name][self._index]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
 
 @final
-class FirstWorld(Mapping[str, NDArray[Any]]):
+class FirstWorld(PresentItems[NDArray[Any]]):
     """The values of world 0, without the world axis."""
 
     def __init__(self, values: Mapping[str, NDArray[Any]]) -> None:
-        self._values = values
+        self._names = self._values = values
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return np.asarray(self._values[name][0])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 def to_numpy(array: Any, dtype: Any = None) -> NDArray[Any]:

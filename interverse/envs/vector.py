@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -97,9 +98,10 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         if isinstance(seed, int | np.integer):
             start = check_seed(seed)
             return [start + i for i in index.tolist()]
-        if len(seed) != self.num_envs:
+        several = isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str)
+        if not several or len(seed) != self.num_envs:
             raise InvalidValueError(
-                explain(f"seed has {len(seed)} entries", allowed=f"one per world, {self.num_envs}")
+                explain(f"seed is {seed!r}", allowed=f"a number, or one per world, {self.num_envs}")
             )
         return [check_seed(seed[i]) for i in index.tolist()]
 
@@ -247,6 +249,7 @@ def _vector_info(
     mask[worlds] = True
     mask.setflags(write=False)  # all entries have it
     out: dict[str, Any] = {}
+    lasting = type(info) is MappingProxyType
     for name, value in info.items():
-        out[name], out["_" + name] = value, mask
+        out[name], out["_" + name] = value.copy() if lasting else value, mask
     return out

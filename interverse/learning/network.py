@@ -24,8 +24,9 @@ _PLACE = "cartesian_position"
 def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
     """Returns the matrix that turns an observation into features, (width, k).
 
-    Differences of places are added. A goal's own place is left out, since it is the block's plus
-    their difference: a policy that sees goals from the block reaches some that it never saw.
+    Differences of places are added: of goals and tips to blocks; without blocks, of goals to tips.
+    A block's goal itself is left out, since it is the block's place plus their difference: a policy
+    that sees goals from the block reaches some that it never saw.
     """
     blocks = sorted(n for n in layout if n.startswith("block_") and n.endswith(_PLACE))
     goals = sorted(n for n in layout if n.startswith("goal_") and n.endswith(_PLACE))
@@ -33,6 +34,8 @@ def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
     pairs = [(layout[g].start, layout[b].start) for b, g in zip(blocks, goals, strict=False)]
     if tips is not None:
         pairs += [(tips + 3 * f, layout[b].start) for b in blocks for f in range(3)]
+        if not blocks:
+            pairs += [(layout[g].start, tips + 3 * f) for f, g in enumerate(goals)]
     pairs += [(layout[a].start, layout[b].start) for a, b in itertools.pairwise(blocks)]
     columns = []
     for one, other in pairs:

@@ -60,6 +60,11 @@ def shaped_reward(task: str, before: View, now: View, action: Tensor) -> Tensor:
     return torch.nan_to_num(reward).clip(-10.0, 10.0)
 
 
+def _reaching(before: View, now: View) -> Tensor:
+    gap = [_norm(v.tips - v.goals).mean(-1) for v in (before, now)]
+    return WEIGHTS.tips * (gap[0] - gap[1]) + WEIGHTS.near * torch.exp(-20.0 * gap[1])
+
+
 def _pushing(before: View, now: View) -> Tensor:
     gap = [_norm(v.blocks[:, 0] - v.goals[:, 0]) for v in (before, now)]
     return (
@@ -141,6 +146,7 @@ def _raised(view: View) -> Tensor:
 
 
 _TERMS: Mapping[str, Callable[[View, View], Tensor]] = {
+    "reaching": _reaching,
     "pushing": _pushing,
     "picking": _picking,
     "pick_and_place": _pick_and_place,

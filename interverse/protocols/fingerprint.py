@@ -15,13 +15,12 @@ import sysconfig
 import types
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from interverse.core.code import files_hash
-from interverse.rollouts.policy import NAMES, PolicyLike, is_path
+from interverse.rollouts.policy import NAMES, PolicyLike, policy_path
 
 _DEEPEST = 32
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")
@@ -63,8 +62,8 @@ def _policy_hash(policy: PolicyLike) -> str:
     digest = hashlib.blake2b(digest_size=16)
     if isinstance(policy, str) and policy in NAMES:
         digest.update(f"name {policy}".encode())
-    elif isinstance(policy, os.PathLike) or (isinstance(policy, str) and is_path(policy)):
-        digest.update(f"files {files_hash(Path(policy))}".encode())
+    elif (path := policy_path(policy)) is not None:
+        digest.update(f"files {files_hash(path)}".encode())
     elif isinstance(policy, str):
         raise UnknownContentError(policy)
     else:

@@ -92,6 +92,27 @@ class Protocol:
         """Raises unless every pattern names variables with that region in this world."""
         variables = driver.world.variables
         matching(variables, self.grid)
+        if self.everything is not None:
+            self.actor.check(variables, self.everything)
+        draws = self.everything is not None or self.variables
+        if draws and min(self.at, default=driver.world.max_steps) >= driver.world.max_steps:
+            raise InvalidValueError(
+                explain(
+                    f"protocol {self.name} never acts: at is {self.at}",
+                    allowed=f"an action from 0 to {driver.world.max_steps - 1} in this world",
+                )
+            )
+        for pattern in self.ranges:
+            drawn = (
+                variables if self.everything is not None else matching(variables, self.variables)
+            )
+            if not set(matching(variables, [pattern])) & set(drawn):
+                raise InvalidValueError(
+                    explain(
+                        f"protocol {self.name}: nothing draws {pattern}, which has a range",
+                        fix="Name it in variables too",
+                    )
+                )
         for pattern, region in self.variables.items():
             for name in matching(variables, [pattern]):
                 declared = variables[name]

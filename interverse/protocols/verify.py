@@ -27,7 +27,8 @@ from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
-from interverse.rollouts.policy import NAMES, PolicyLike, is_path, load_policy
+from interverse.rollouts.policy import NAMES, PolicyLike, load_policy, policy_path
+from interverse.rollouts.policy_card import CARD
 
 _ADDRESS = ("protocol", "seed", "episode")
 _MOST_SHOWN = 5
@@ -70,8 +71,8 @@ def verify(
 
     Args:
         folder: the folder that `evaluate(out=...)` wrote.
-        policy: what acted; results name it only if it is a registered name, and no file that they
-            name is opened.
+        policy: what acted; by default the name in the results, or the policy of the training run
+            that they lie in. No file that results name is opened.
         episodes: how many to play again, drawn from all; None plays all of them.
         seed: of the draw.
     """
@@ -83,7 +84,7 @@ def verify(
         return Verdict(files=count, episodes=0, notes=(), problems=(*problems, str(error)))
     problems += _check_units(root, results)
     problems += _check_rows(results)
-    actor = _policy(results, policy)
+    actor = _policy(root, results, policy)
     rows = _sample(results, episodes, seed)
     for unit, wanted in _units(results, rows):
         numbers = np.array([row["episode"] for row in wanted], dtype=np.int64)
@@ -144,10 +145,16 @@ def _where(address: tuple[Any, ...]) -> str:
     return ", ".join(f"{key} {part}" for key, part in zip(_ADDRESS, address, strict=True))
 
 
-def _policy(results: Results, given: PolicyLike | None) -> PolicyLike:
+def _of_run(root: Path) -> Path | None:
+    """Returns the policy of the training run that the results lie in: safetensors and JSON."""
+    found = policy_path(root.parent)
+    return found if found is not None and (found / CARD).is_file() else None
+
+
+def _policy(root: Path, results: Results, given: PolicyLike | None) -> PolicyLike:
     run = (results.provenance.get("runs") or [{}])[0]
     policy = run.get("source") if given is None else given
-    if given is None and policy not in NAMES:
+    if given is None and policy not in NAMES and (policy := _of_run(root)) is None:
         raise InvalidValueError(
             explain(
                 f"the results do not hold their policy, {results.experiments[0]}",
@@ -155,8 +162,8 @@ def _policy(results: Results, given: PolicyLike | None) -> PolicyLike:
             )
         )
     known, mine = run.get("policy"), {fingerprint(policy)}
-    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and is_path(policy)):
-        mine.add(fingerprint(load_policy(Path(policy))))  # it may have been scored once loaded
+    if (path := policy_path(policy)) is not None:
+        mine.add(fingerprint(load_policy(path)))  # it may have been scored once loaded
     mine.discard(None)
     if known is not None and mine and known not in mine:
         raise VerificationError(explain(f"the policy {policy} is another one than was scored"))

@@ -82,7 +82,9 @@ class TextTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for part in self.within(options.max_width):
-            yield _rich_table(part)
+            yield _rich_table(replace(part, caption=""), pad_edge=False)
+        if self.caption:  # as wide as the console, whatever the last part is
+            yield RichText(self.caption, style="table.caption")
 
     def render(self, format: Format) -> Text:
         """Returns the table as text; CSV holds every number in full, each end in its column."""
@@ -115,13 +117,18 @@ class TextTable:
     def within(self, width: int) -> list[TextTable]:
         """Returns the table in parts that are no wider than a console.
 
-        Columns of text stand in every part, those of numbers in one; a part has one at least.
+        Columns of text stand in every part, those of numbers in one; a part has one at least. Where
+        one part does not do, headings that are wider than their column are broken at underscores.
         """
         texts = self.texts()
-        widths = [
-            max([len(name), *(len(row[i]) for row in texts)]) + _PADDING
-            for i, name in enumerate(self.header)
-        ]
+        cells = [max([0, *(len(row[i]) for row in texts)]) for i in range(len(self.header))]
+        widths = [max(len(n), c) + _PADDING for n, c in zip(self.header, cells, strict=True)]
+        table = self
+        if sum(widths) > width:
+            names = [_broken(n, c) for n, c in zip(self.header, cells, strict=True)]
+            lines = [max(map(len, name.split("\n"))) for name in names]
+            widths = [max(pair) + _PADDING for pair in zip(lines, cells, strict=True)]
+            table = replace(self, header=tuple(names))
         keys = [i for i in range(len(self.header)) if not self.is_number(i)]
         parts: list[list[int]] = [[]]
         for i in (i for i in range(len(self.header)) if i not in keys):
@@ -129,7 +136,7 @@ class TextTable:
                 parts.append([])
             parts[-1].append(i)
         return [
-            self._columns([*keys, *part], first=n == 0, last=n == len(parts) - 1)
+            table._columns([*keys, *part], first=n == 0, last=n == len(parts) - 1)
             for n, part in enumerate(parts)
         ]
 
@@ -156,6 +163,20 @@ class TextTable:
         return bool(cells) and not any(isinstance(cell, str) for cell in cells)
 
 
+def _broken(name: str, width: int) -> str:
+    r"""Returns a heading in lines no wider than its column, broken after underscores.
+
+    >>> _broken("last_fractional_success", 20)
+    'last_fractional_\nsuccess'
+    """
+    lines = [""]
+    for piece in re.findall(r"[^_]*_+|[^_]+", name):
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
 def decimals(*values: float) -> int:
     """Returns how many decimals numbers of this size deserve.
 
@@ -166,8 +187,9 @@ def decimals(*values: float) -> int:
     return max(0, 3 - max(0, math.floor(math.log10(largest)) if largest >= 1 else 0))
 
 
-def _rich_table(table: TextTable) -> RichTable:
+def _rich_table(table: TextTable, *, pad_edge: bool = True) -> RichTable:
     drawn = RichTable(
+        pad_edge=pad_edge,
         box=box.SIMPLE_HEAD,
         title=table.title or None,
         caption=table.caption or None,

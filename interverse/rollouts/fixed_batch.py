@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import ActionError, explain
 from interverse.envs.values import to_numpy
 from interverse.rollouts.policy import Policy
 
@@ -43,9 +44,17 @@ class FixedBatchPolicy:
         """Returns one action per world."""
         with one_torch_thread():
             actions = to_numpy(self._policy(_rows(observations, self._shown)))
-        # A hand-written policy may read the worlds themselves, and then it acts for those alone;
-        # the world refuses any other number of rows.
-        return actions[self._seats] if len(actions) == len(self._shown) else actions
+        # A hand-written policy may read the worlds themselves, and then it acts for those alone.
+        rows = len(actions) if actions.ndim else 0
+        if rows not in (len(self._shown), len(self._seats)):
+            raise ActionError(
+                explain(
+                    f"the policy returned actions of shape {actions.shape}",
+                    allowed=f"one row for each of {len(self._shown)} worlds",
+                    fix="Give every row of the observations its action",
+                )
+            )
+        return actions[self._seats] if rows == len(self._shown) else actions
 
 
 @contextmanager

@@ -21,9 +21,11 @@ from interverse.core.errors import InvalidValueError, UnknownNameError, explain,
 from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
 from interverse.rollouts.archives import load_archive
+from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
 from interverse.worlds.world import World
 
 NAMES = ("random", "scripted")
+_RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
 _GOALS = ("achieved_goal", "desired_goal")
 PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
@@ -104,14 +106,14 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """Returns the policy meant by a name, a model or a callable, for this world.
 
     Args:
-        given: "random", "scripted" (where the world has one), the path of a folder that
-            `interverse train` exported or of a zip that Stable-Baselines saved, a Stable-Baselines3
-            model, a Torch module on float32 observations, or any callable on batched observations.
+        given: "random", "scripted" (where the world has one), the folder of a training run or of
+            its policy, a zip that Stable-Baselines saved, a Stable-Baselines3 model, a Torch
+            module on float32 observations, or any callable on batched observations.
         world: the world it will act in.
     """
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
-        given = load_policy(Path(given))
-        _compare_rates(given, world)
+    if (path := policy_path(given)) is not None:
+        given = load_policy(path)
+    _compare_worlds(given, world)
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return CallablePolicy(_with_goals(given, world))
     if isinstance(given, str):
@@ -162,7 +164,7 @@ def _named_policy(name: str, world: World) -> Policy:
             "policy",
             name,
             policy_names(world),
-            fix="Or pass the folder of an exported policy, or a zip of Stable-Baselines",
+            fix="Or pass the folder of a run or of a policy, or a zip of Stable-Baselines",
         )
     )
 
@@ -178,6 +180,14 @@ def policy_names(world: World) -> tuple[str, ...]:
 def is_path(given: str) -> bool:
     """Returns whether a policy given as text is a path, not a name."""
     return given not in NAMES and Path(given).exists()
+
+
+def policy_path(given: PolicyLike) -> Path | None:
+    """Returns where a policy given as a path lies: a training run has one; None for others."""
+    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
+        return None
+    of_run = Path(given) / POLICY_FOLDER
+    return of_run if (of_run / CARD).is_file() else Path(given)
 
 
 def training_space(given: PolicyLike) -> str:
@@ -196,8 +206,8 @@ def training_engine(given: PolicyLike) -> Mapping[str, str]:
 
 def _training(given: PolicyLike) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Returns what a policy's card says of its training, and the settings in it."""
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given)):
-        given = load_policy(Path(given))
+    if (path := policy_path(given)) is not None:
+        given = load_policy(path)
     trained = getattr(getattr(given, "card", None), "trained", None)
     trained = trained if isinstance(trained, Mapping) else {}
     config = trained.get("config")
@@ -238,18 +248,24 @@ def engine_words(engine: Mapping[str, str]) -> str:
     return ("MuJoCo Warp" if warp else "MuJoCo") + (f" with {contact} contacts" if contact else "")
 
 
-def _compare_rates(policy: Any, world: World) -> None:
-    """Warns if a policy decides at another rate than in its training: nothing else shows it."""
-    trained = getattr(getattr(policy, "card", None), "trained", {})
-    trained = trained.get("options") or trained.get("config", {}).get("options") or {}
-    for name in ("frame_skip", "skip_frame"):
-        here = getattr(getattr(world, "options", None), name, None)
-        if name in trained and here is not None and trained[name] != here:
+def _compare_worlds(policy: PolicyLike, world: World) -> None:
+    """Refuses a world whose actions or observations mean something else than in the training.
+
+    Another rate of decisions is a warning: nothing else shows it.
+    """
+    from interverse.rollouts.policy_world import INTERFACE, policy_world  # which imports this
+
+    known, asked = policy_world(policy), getattr(world, "options", None)
+    here = {name: getattr(asked, name) for name in INTERFACE if hasattr(asked, name)}
+    for name in _RATES:
+        now, own = here.pop(name, None), known.options.get(name)
+        if None not in (now, own) and now != own:
             warnings.warn(
-                f"the policy was trained with {name}={trained[name]} and acts with {name}={here};"
-                f" pass {name}={trained[name]} for its own rate",
+                f"the policy was trained with {name}={own} and acts with {name}={now};"
+                f" pass {name}={own} for its own rate",
                 stacklevel=3,
             )
+    known.with_options(here)
 
 
 def load_policy(path: Path) -> Any:

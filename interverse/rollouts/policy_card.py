@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from interverse.core.errors import FileFormatError, explain
 
 WEIGHTS, CARD = "policy.safetensors", "policy.json"
+POLICY_FOLDER = "policy"  # of a training run
 _MOST_LAYERS = 256
 _MOST_ACTIONS = 100_000
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import final
 
 from interverse.core.files.atomic import scratch_folder
-from interverse.rollouts.policy import PolicyLike, is_path
+from interverse.rollouts.policy import PolicyLike, policy_path
 
 
 @final
@@ -24,9 +22,8 @@ class PolicyFiles:
 
 def pack_policy(given: PolicyLike) -> PolicyLike:
     """Returns the files of a policy that is a path, and any other policy as it is."""
-    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
+    if (root := policy_path(given)) is None:
         return given
-    root = Path(given)
     found = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.is_file())
     files = {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
     return PolicyFiles(name=root.resolve().name, files=files)

@@ -6,15 +6,13 @@ options it was trained with, and refuses a contradiction.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, final
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
-from interverse.rollouts.policy import PolicyLike, is_path
+from interverse.rollouts.policy import PolicyLike, policy_path
 from interverse.rollouts.policy_card import CARD
 from interverse.worlds import WORLDS
 from interverse.worlds.world import parse_options
@@ -84,12 +82,10 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     card = getattr(given, "card", None)
     if card is not None:
         return _of_card(given, getattr(card, "trained", {}))
-    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
+    folder = policy_path(given)
+    if folder is None or not (folder / CARD).is_file():
         return PolicyWorld(given)
-    for folder in (Path(given) / "policy", Path(given)):
-        if (folder / CARD).is_file():
-            return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
-    return PolicyWorld(given)
+    return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
 
 
 def _family(task: str) -> str:

@@ -15,6 +15,7 @@ from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy_world import policy_world
 from interverse.scm import Outcome
 from interverse.worlds.world import changed_options
 
@@ -30,7 +31,8 @@ def rollout(
     """Returns one episode of a policy in an environment.
 
     Args:
-        env: an interverse environment (wrapped or not) or an id.
+        env: an interverse environment (wrapped or not) or an id; a trained policy then brings the
+            options of its world.
         policy: what acts; see `interverse.rollouts.policy.as_policy`. It sees observations with a
             leading axis of one.
         seed: the seed to reset with.
@@ -44,7 +46,9 @@ def rollout(
     if max_steps is not None and max_steps < 0:
         raise InvalidValueError(explain(f"max_steps is {max_steps}", allowed="0 or more, or None"))
     owned = isinstance(env, str)
-    playing = make(env) if isinstance(env, str) else env
+    if isinstance(env, str):
+        env = make(env, **policy_world(policy).in_task(env).with_options({}))
+    playing = env
     inner = world_env(playing)
     try:
         actor = as_policy(policy, inner.world)

@@ -21,6 +21,7 @@ from interverse.core.files.atomic import atomic
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.runner import rollout
 
 try:
@@ -98,7 +99,7 @@ def record_policy(
         do: an intervention to start under.
         **options: the world's.
     """
-    env = make(task, **options)
+    env = make(task, **policy_world(policy).in_task(task).with_options(options))
     try:
         episode = rollout(env, policy, seed=seed, do=do)
     finally:

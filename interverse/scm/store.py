@@ -44,6 +44,7 @@ class _Cached:
 
     value: Any
     stamps: tuple[int, ...]
+    edits: int  # of the whole store when it was last looked at
 
 
 @final
@@ -116,7 +117,7 @@ class Store:
             for key, rows in one.items()
         }
         self.start = {key: asarray(np.array(rows)) for key, rows in one.items()}
-        self._stamps = dict.fromkeys(self.rows, 0)
+        self._stamps, self._edits = dict.fromkeys(self.rows, 0), 0
         self._cache: dict[str, _Cached] = {}
         self._writers: list[_Writer] = []
         self._bound = [
@@ -168,14 +169,18 @@ class Store:
 
     def cached(self, name: str, keys: Iterable[str], make: Callable[[], Any]) -> Any:
         """Returns what `make` gave, made again only after one of the keys has changed."""
-        stamps = tuple(map(self._stamps.__getitem__, keys))
         held = self._cache.get(name)
+        if held is not None and held.edits == self._edits:
+            return held.value
+        stamps = tuple(map(self._stamps.__getitem__, keys))
         if held is None or held.stamps != stamps:
-            held = self._cache[name] = _Cached(make(), stamps)
+            held = self._cache[name] = _Cached(make(), stamps, self._edits)
+        held.edits = self._edits
         return held.value
 
     def touch(self, keys: Iterable[str]) -> None:
         """Says that rows of some keys were written in place."""
+        self._edits += 1
         for key in keys:
             self._stamps[key] += 1
 

@@ -42,6 +42,7 @@ Part = Literal["rgb", "geoms", "depth"]
 _COLOUR: tuple[Part, ...] = ("rgb",)
 _SPARE_GEOMS = 64  # for what MuJoCo itself adds to a scene
 _THREAD = -1  # of the stages, apart from those of the worlds that draw by themselves
+_CASTS_NONE = int(mujoco.mjtCatBit.mjCAT_DECOR)  # the one category of geoms without a shadow
 _SEGMENT = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
 
 
@@ -90,6 +91,10 @@ class DrawingStage:
         self._option = mujoco.MjvOption()
         self._context: mujoco.MjrContext | None = None
         self._size = 0
+        casts = np.ones(model.ngeom, bool)
+        casts[list(self._shadowless)] = False
+        self._casters = np.flatnonzero(casts)
+        self._shadows = b""  # what the shadow map on the card was drawn from
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -160,6 +165,7 @@ class DrawingStage:
             scale = mujoco.mjtFontScale.mjFONTSCALE_50
             self._context = mujoco.MjrContext(self._model, scale)
             self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR  # the finer one
+            _spare_map()  # made now, for a new context takes the buffer that is drawn in
         elif self._size != size:
             mujoco.mjr_resizeOffscreen(size, size, self._context)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
@@ -167,15 +173,39 @@ class DrawingStage:
 
     def _colours(self, size: int) -> NDArray[np.uint8]:
         scene, rect = self._scene, mujoco.MjrRect(0, 0, size, size)
-        decor = int(mujoco.mjtCatBit.mjCAT_DECOR)  # the one category that casts no shadow
-        if self._shadowless:
-            for geom in scene.geoms[: scene.ngeom]:
-                if geom.objid in self._shadowless:
-                    geom.category = decor
-        pixels = np.empty((size, size, 3), np.uint8)
+        assert self._context is not None  # `_ready` made it
+        shadows = self._shadow_key()
+        drawn = shadows != b"" and shadows == self._shadows
+        for geom in scene.geoms[: scene.ngeom]:
+            if drawn or geom.objid in self._shadowless:
+                geom.category = _CASTS_NONE
+        pixels, own = np.empty((size, size, 3), np.uint8), self._context.shadowFBO
+        if drawn:  # MuJoCo clears a small map instead, and lights by the one that is there
+            self._context.shadowFBO = _spare_map().shadowFBO
         mujoco.mjr_render(rect, scene, self._context)
+        self._context.shadowFBO, self._shadows = own, shadows
         mujoco.mjr_readPixels(pixels, None, rect, self._context)
         return np.ascontiguousarray(pixels[::-1])
+
+    def _shadow_key(self) -> bytes:
+        """Returns all that decides the shadow map; nothing where lights share the one map."""
+        scene, data, model = self._scene, self._data, self._model
+        if sum(light.castshadow for light in scene.lights[: scene.nlight]) != 1:
+            return b""
+        casters, lights = self._casters, np.flatnonzero(model.light_castshadow)
+        material = model.geom_matid[casters]
+        decides = (
+            data.geom_xpos[casters],
+            data.geom_xmat[casters],
+            model.geom_group[casters],
+            model.geom_rgba[casters, 3],
+            material >= 0,
+            np.append(model.mat_rgba[:, 3], 1.0)[material],  # what is clear casts none
+            model.light_active[lights],
+            data.light_xpos[lights],
+            data.light_xdir[lights],
+        )
+        return b"".join(part.tobytes() for part in decides)
 
     def _geometry(self, size: int, parts: Collection[Part]) -> tuple[Any, Any]:
         depth = "depth" in parts
@@ -196,7 +226,7 @@ class DrawingStage:
         """Takes the model off the graphics card; the next picture puts it back."""
         if self._context is not None:
             self._context.free()
-            self._context = None
+            self._context, self._shadows = None, b""
 
 
 @final
@@ -223,6 +253,14 @@ class Studio:
     def reserve(self, count: int) -> None:
         """Keeps at least so many stages on the card."""
         self._capacity = max(self._capacity, count)
+
+
+@functools.cache
+def _spare_map() -> mujoco.MjrContext:
+    """Returns a context whose shadow map, of a few pixels, nobody looks at."""
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    model.vis.quality.shadowsize = 8
+    return mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50)
 
 
 @functools.cache

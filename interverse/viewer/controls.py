@@ -61,7 +61,7 @@ class Control:
     def show(self, value: NDArray[Any]) -> None:
         """Shows a value."""
         if self.widget.read_only:
-            self.handles[0].value = _text(self.widget, value)
+            _set(self.handles[0], _text(self.widget, value))
             return
         now = shown(self.widget, value)
         if self.widget.kind == "text":
@@ -69,9 +69,10 @@ class Control:
                 self.handles[0].value = self._text = now
             return
         for handle, part in zip(self.handles, now if self.is_many else (now,), strict=True):
-            if self.widget.bounded and self.widget.kind in ("slider", "parts"):
+            limited = self.widget.bounded and self.widget.kind in ("slider", "parts")
+            if limited and not handle.min <= part <= handle.max:
                 handle.min, handle.max = min(handle.min, part), max(handle.max, part)
-            handle.value = part
+            _set(handle, part)
 
     def remove(self) -> None:
         """Takes the control off the page."""
@@ -85,6 +86,12 @@ class Control:
     def is_many(self) -> bool:
         """Whether there is a handle for each number."""
         return self.widget.kind == "parts"
+
+
+def _set(handle: Any, value: Any) -> None:
+    """Shows a value unless it is shown: viser checks and sends whatever it is given."""
+    if handle.value != value:
+        handle.value = value
 
 
 def _text(widget: Widget, value: NDArray[Any]) -> str:

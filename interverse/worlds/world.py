@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.errors import (
+    InterverseError,
     InvalidValueError,
     UnknownNameError,
     check_name,
@@ -26,6 +27,7 @@ from interverse.core.errors import (
     explain,
     unknown,
 )
+from interverse.core.option_types import check_types
 from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
@@ -65,7 +67,7 @@ class WorldOptions:
 
     def __post_init__(self) -> None:
         check_name("space", self.space, SPACE_NAMES)
-        if self.device.partition(":")[0] not in DEVICES:
+        if str(self.device).partition(":")[0] not in DEVICES:
             raise UnknownNameError(unknown("device", self.device, DEVICES))
         if self.max_steps is not None:
             check_whole(self.max_steps, "max_steps", _MOST_STEPS)
@@ -76,11 +78,22 @@ OptionsT = TypeVar("OptionsT", bound=WorldOptions)
 
 
 def parse_options(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
-    """Returns the options, or raises naming an unknown one and its nearest neighbour."""
+    """Returns the options, or raises naming an unknown one and its nearest neighbour.
+
+    A value of another type than declared is refused, in the options' own words where they have any.
+    """
     names = {f.name for f in fields(kind)}
     for name in given:
         check_name("option", name, names)
-    return kind(**given)
+    try:
+        options = kind(**given)
+    except InterverseError:
+        raise
+    except Exception:  # what the options' own checks took for granted does not hold
+        check_types(kind, given)
+        raise
+    check_types(kind, {name: getattr(options, name) for name in given})
+    return options
 
 
 def changed_options(options: WorldOptions) -> dict[str, Any]:
@@ -106,14 +119,14 @@ def engine_of(world: World) -> dict[str, str]:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Score:
+class Score(NamedTuple):
     """What a step earned, per world.
 
     Attributes:
         reward: (N,) float.
         terminated: (N,) bool.
-        info: named arrays (N, ...) for the Gymnasium `info`.
+        info: named arrays (N, ...) for the Gymnasium `info`. A mapping proxy is the same one, with
+            the same arrays, until something in it changes; it is copied where it is handed out.
     """
 
     reward: Array

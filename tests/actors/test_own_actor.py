@@ -21,12 +21,14 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
         ({"box/mass": 0.5}, InvalidValueError, r"shape \(\).*shape \(2,\)"),
         ({"box/mass": np.ones((2, 3))}, InvalidValueError, r"shape \(2, 3\)"),
         ({"box/mass": ["a", "b"]}, InvalidValueError, "box/mass as <U1"),
+        ({"box/size": [[1, 2], [3]]}, InvalidValueError, r"numbers of shape \(2, 3\)"),
+        (lambda moment: moment.draw(("box/mas",), "A"), UnknownNameError, "'box/mass'"),
     ],
 )
 def test_a_mistake_names_the_actor_and_what_is_allowed(answer, error, told):
     class Mine(Actor):
         def act(self, moment):
-            return answer
+            return answer(moment) if callable(answer) else answer
 
     env = iv.make_vec("tutorial/slider-v1", 2)
     attach_curriculum(env, Curriculum(stages=(Stage(actor=Mine()),)))

@@ -22,7 +22,7 @@ from interverse.actors.visual import Visual
 from interverse.actors.words import curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.agents.train import Train, make_env, train
-from interverse.core.errors import InvalidValueError
+from interverse.core.errors import InterverseError, InvalidValueError, UnknownNameError
 from interverse.core.rng import Noise
 from interverse.envs.values import Overlay
 
@@ -198,14 +198,65 @@ def test_gravity_is_in_no_curriculum_of_the_paper(driver):
         PhysicalProperties(group="goal"),
         RigidPose(group="goal"),
         Visual(group="robot"),
+        Everything(but={"block_0/friction": "A"}),
+        Everything(but={"block_0/orientation": "B"}),
+        Everything(without=tuple(iv.make(PUSHING).variables)),
+        Uniform(ranges={"block_0/friction": (0.5, 0.6)}, kinds=("goal",)),
+        Uniform(ranges={"block_0/friction": "ab"}),
+        Uniform(ranges={"block_0/friction": 0.5}),
+        Interpolation(target={"block_0/friction": -3.0}),
+        Interpolation(target={"block_0/friction": "x"}),
+        Interpolation(target={"block_0/friction": [0.1, 0.2]}),
+        Interpolation(target={"block_0/mass": "x"}),
     ],
     ids=lambda actor: type(actor).__name__,
 )
 def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     env = iv.make(PUSHING)
-    with pytest.raises(InvalidValueError, match=r"has no |the range of|is empty"):
+    with pytest.raises(InvalidValueError, match=r"has no |the (range|target) of|is empty"):
         CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
     assert env.driver.hook is None
+
+
+def test_a_name_that_is_left_out_must_exist():
+    everything = Everything(without=("gravity", "blok_0/mass"))
+    with pytest.raises(UnknownNameError, match="block_0/mass"):
+        CurriculumEnv(iv.make(PUSHING), Curriculum(stages=(Stage(actor=everything),)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Adaptive(patterns=("*",), window=0),  # would count for ever
+        lambda: Adaptive(patterns=("*",), step=0.0),
+        lambda: Adaptive(patterns=("*",), share=2.0),
+        lambda: Stage(actor=None),
+        lambda: Stage(actor=Goals(), period=0.5),
+        lambda: Curriculum(stages=(Goals(),)),
+        lambda: Curriculum(space=[]),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(wrong):
+    with pytest.raises(InterverseError):
+        wrong()
+
+
+def test_an_actor_that_waits_for_success_needs_a_world_that_has_it():
+    actor = Adaptive(patterns=("light/*",))
+    options = {"observation": "state", "max_steps": 2}
+    env = iv.make("control/cartpole_balance-v1", **options)
+    env = CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    with pytest.raises(InvalidValueError, match="waits for success"):
+        env.step(env.action_space.sample())
+
+
+def test_scores_of_a_critic_have_a_row_for_each_world():
+    actor = Adversarial(patterns=("block_0/mass",), critic=lambda moment, values: 0.0)
+    env = CurriculumEnv(iv.make(PUSHING), Curriculum(stages=(Stage(actor=actor),)))
+    with pytest.raises(InvalidValueError, match="the critic returned"):
+        env.reset(seed=0)
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,14 @@ def test_a_trained_policy_is_evaluated_by_its_path(tmp_path):
     assert len(results) == 2
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
+def test_control_is_trained_and_tested_from_states(algorithm, tmp_path):
+    task = {"task": "control/cartpole_balance-v1", "algorithm": algorithm, "steps": 64}
+    folder = train(config(tmp_path, **task, options={"observation": "state", "max_steps": 8}))
+    results = iv.evaluate(str(folder), task=task["task"], protocols="none", episodes=2)
+    assert len(results) == 2
+
+
 @pytest.mark.slow
 def test_ppo_learns_the_slider(tmp_path):
     folder = train(config(tmp_path, steps=16_000, num_envs=16, checkpoint_every=16_000))

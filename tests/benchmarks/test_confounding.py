@@ -66,3 +66,24 @@ def _tiny(name):
     found = recipe(name)
     encoder = replace(found.model.encoder, scale="tiny")
     return replace(found, model=replace(found.model, encoder=encoder))
+
+
+def test_claims_on_a_curve_are_one_corrected_family_and_it_can_be_drawn():
+    def told(mean):
+        seeds = {str(seed): mean + 0.001 * (seed % 3) for seed in range(10)}
+        return confounding.summary(seeds)
+
+    means = {("lite0", 0.0): 0.9, ("lite0", 1.0): 0.7, ("lite0-sms", 0.0): 0.9}
+    means |= {("lite0-sms", 1.0): 0.8, ("object only", 0.0): 0.5, ("object only", 1.0): 0.4}
+    rows = [
+        {"model": m, "strength": s, "test_id": told(0.9), "test_ood": told(mean)}
+        for (m, s), mean in means.items()
+    ]
+    found = {name: verdict["verdict"] for name, verdict in confounding.curve_claims(rows)}
+    assert found == {
+        "lite0: OOD at strength 0 above that at 1": "confirmed",
+        "lite0-sms: OOD at strength 0 above that at 1": "confirmed",
+        "lite0-sms above lite0 out of distribution at strength 0": "open",
+        "lite0-sms above lite0 out of distribution at strength 1": "confirmed",
+    }
+    assert len(confounding.curve_figure(rows).axes) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -57,6 +58,63 @@ def test_a_contradiction_names_both_sides(run):
 def test_another_rate_is_another_interface(run, capsys):
     assert main(["evaluate", str(run), "--option", "skip_frame=10", "--episodes", "1"]) == 2
     assert re.search(r"trained with skip_frame=3, and\s+skip_frame=10", capsys.readouterr().err)
+
+
+def test_a_run_is_a_policy_in_python_too(run):
+    episode = iv.rollout("trifinger/reaching-v1", run, seed=0)
+    assert {name: episode.options[name] for name in OPTIONS} == OPTIONS
+    env = iv.make("trifinger/reaching-v1", **OPTIONS)
+    assert len(iv.rollout(env, str(run), seed=0)) == OPTIONS["max_steps"]
+    env.close()
+
+
+def test_a_world_of_other_actions_is_refused(run):
+    env = iv.make("trifinger/reaching-v1", skip_frame=3, action_mode="joint_positions")
+    with pytest.raises(InvalidValueError, match=r"'joint_torques'.*'joint_positions'"):
+        iv.rollout(env, run)
+    env.close()
+
+
+def test_results_in_a_run_are_verified_with_its_policy(run, capsys):
+    words = ["evaluate", str(run), "--protocols", "P0", "--episodes", "1"]
+    assert main([*words, "--out", str(run / "results")]) == 0
+    assert main(["verify", str(run / "results")]) == 0
+    assert main(["verify", str(run / "results"), "--policy", str(run)]) == 0
+    assert capsys.readouterr().out.count("VERIFIED") == 2
+
+
+def test_a_run_that_has_more_steps_already_stays_as_it_is(run):
+    files = [run / "policy" / "policy.json", run / "train.json"]
+    before = [file.read_bytes() for file in files]
+    assert main(["train", "--config", str(run / "config.yaml"), "--steps", "2"]) == 0
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_a_run_that_was_moved_goes_on_where_it_is(run, tmp_path, capsys):
+    moved = shutil.copytree(run, tmp_path / "moved")
+    assert main(["train", "--config", str(moved / "config.yaml")]) == 0
+    assert str(moved / "policy") in capsys.readouterr().out.replace("\n", "")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_smaller_last_batch_is_no_warning(tmp_path):
+    words = ["train", "--task", "tutorial/slider-v1", "--steps", "4", "--num-envs", "2"]
+    words += ["--hyper", "n_steps=3", "batch_size=4", "--evaluate-episodes", "0"]
+    assert main([*words, "--out", str(tmp_path / "odd")]) == 0
+
+
+def test_what_can_be_viewed_is_said(capsys):
+    assert main(["view", "NOPE"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "unknown world 'NOPE'" in told
+    assert "folder of a training run" in told
+
+
+def test_a_policy_of_the_package_is_viewed_by_name():
+    session = session_of(View(id="pushing_1"))
+    assert session.id == "trifinger/pushing-v1"
+    assert session.policy.endswith("pushing_1")
+    session.close()
 
 
 def test_a_default_is_part_of_the_interface_too(run):

@@ -82,6 +82,14 @@ def test_a_list_given_twice_adds_up(capsys):
     assert "no_such_option" in capsys.readouterr().err
 
 
+def test_the_help_of_collect_names_worlds_by_their_families(capsys):
+    with pytest.raises(SystemExit):
+        main(["collect", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "blocks or chemistry" in told
+    assert "grid world" not in told
+
+
 def test_no_name_is_broken_on_a_terminal_of_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["describe", "trifinger/pushing-v1"]) == 0

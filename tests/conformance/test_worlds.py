@@ -198,6 +198,31 @@ def test_interventions_commute_unless_one_causes_the_other(worlds, case, seed):
 
 
 @every_world
+def test_do_at_the_reset_is_do_after_it(worlds, case):
+    """But for what a reset draws or settles from the value set: those follow it in the graph."""
+    env = worlds(case).unwrapped
+    rng = np.random.default_rng(7)
+    checked = 0
+    for name in chosen(writable(env)):
+        env.reset(seed=5)
+        value = some_value(env.variables[name], env.values[name], rng)
+        try:
+            after = env.do({name: value}).observation
+            held, later = dict(env.values), play(env, 5, 1)
+            at_reset, _ = env.reset(seed=5, options={"do": {name: value}})
+        except iv.InterventionError:
+            continue
+        checked += 1
+        moved = {n for n, v in env.values.items() if not np.array_equal(v, held[n])}
+        states = {n for n in env.graph.effects_later(name) if env.variables[n].kind == "state"}
+        assert moved <= (env.graph.effects_now(name) | states) - {name}, (name, moved)
+        if not moved:
+            assert same(after, at_reset), name
+            assert same_play(later, play(env, 5, 1)), name
+    assert checked > 0
+
+
+@every_world
 def test_edited_equals_rebuilt(worlds, case):
     env = worlds(case)
     assert edited_equals_rebuilt(env, case, chosen(writable(env))) > 0
@@ -244,6 +269,8 @@ def test_a_and_b_do_not_meet(worlds, case, seed):
     rng = np.random.default_rng(seed)
     for name, variable in env.unwrapped.variables.items():
         assert variable.domain.contains(variable.default), name
+        assert variable.domain.contains(env.unwrapped.values[name]), name
+        assert variable.domain.contains(variable.domain.sample(rng)), name
         if variable.space_a is None:
             assert variable.space_b is None
             continue

@@ -45,6 +45,28 @@ def test_episodes_come_back_from_minari(data, tmp_path, monkeypatch):
         assert episode.truncations.tolist() == [False] * 3 + [True]
 
 
+def test_every_episode_has_the_columns_of_its_twins(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    minari = pytest.importorskip("minari")
+    twins = ({"box/mass": -3.0}, {"gravity": -5.0})  # the first cannot be
+    config = CollectEpisodes(
+        id="tutorial/slider-v1", out=tmp_path / "t", episodes=2, steps=3, twins=twins
+    )
+    data = TwinFolder(collect_episodes(config))
+    assert [sum(reasons.values()) for reasons in data.refusals()] == [2, 0]
+    to_minari(data, "interverse/slider/test-v0", author="nobody")
+    for e, episode in enumerate(minari.load_dataset("interverse/slider/test-v0")):
+        told, twin = episode.infos, data.twin(e, 1)
+        assert told["twin_0.refused"].all()
+        np.testing.assert_array_equal(told["twin_0.observations"], data.facts[e].observations)
+        assert not told["twin_1.refused"].any()
+        np.testing.assert_array_equal(told["twin_1.observations"], twin.observations)
+        np.testing.assert_array_equal(
+            told["twin_1.value.box.position"], twin.values["box/position"]
+        )
+        assert (told["twin_1.value.gravity"] == -5.0).all()
+
+
 def test_collected_episodes_and_twins_come_back_from_minari(tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     minari = pytest.importorskip("minari")

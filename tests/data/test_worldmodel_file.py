@@ -5,6 +5,7 @@ import sys
 
 import h5py
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 
 from interverse.core.errors import MissingExtraError
@@ -13,8 +14,10 @@ from interverse.data import (
     TwinFolder,
     collect_episodes,
     export_lance,
+    export_parquet,
     export_worldmodel,
 )
+from interverse.data.hub import DATA_FILE
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +72,24 @@ def test_a_missing_package_names_its_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "lance", None)
     with pytest.raises(MissingExtraError, match=r"interverse\[lance\]"):
         export_lance(folder)
+
+
+def test_of_stacked_pictures_a_row_holds_the_newest(tmp_path):
+    lance, image = pytest.importorskip("lance"), pytest.importorskip("PIL.Image")
+    pytest.importorskip("dm_control")
+    looks = ({"light/diffuse": "A"},)
+    config = CollectEpisodes(
+        id="control/cartpole_balance-v1", out=tmp_path / "c", episodes=1, steps=2, twins=looks
+    )
+    folder = collect_episodes(config)
+    data = TwinFolder(folder)
+    newest = np.moveaxis(data.facts[0].observations[:2, -3:], 1, -1)
+    with h5py.File(export_worldmodel(folder)) as file:
+        np.testing.assert_array_equal(file["pixels"][:], newest)
+        assert file["twin_0_pixels"].shape == newest.shape
+    rows = lance.dataset(str(export_lance(folder))).to_table().to_pylist()
+    seen = np.asarray(image.open(io.BytesIO(rows[1]["pixels"]))).astype(int)
+    assert np.abs(seen - newest[1]).mean() < 4  # a JPEG
+    table = parquet.read_table(export_parquet(folder) / DATA_FILE)
+    exact = np.asarray(image.open(io.BytesIO(table["observation"][1].as_py()["bytes"])))
+    np.testing.assert_array_equal(exact, newest[1])

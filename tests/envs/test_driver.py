@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -307,3 +311,32 @@ def test_tensors_of_actions_are_checked_where_they_are():
         with pytest.raises(ActionError):
             check_actions(actions, box, 1, clip=False)
     assert issubclass(ActionError, InterverseError)
+
+
+def test_a_refused_reset_does_not_count_as_an_episode():
+    env = iv.make("tutorial/slider-v1")
+    env.reset(seed=3)
+    for wrong in ({"box/mass": -1.0}, {"box/mas": 1.0}, {"box/position": [9.0, 9.0, 9.0]}):
+        with pytest.raises(iv.InterventionError):
+            env.reset(seed=8, options={"do": wrong})
+        assert env.unwrapped.driver.seeds.tolist() == [3]
+        assert env.unwrapped.driver.episodes.tolist() == [0]
+    env.reset()
+    assert env.unwrapped.driver.episodes.tolist() == [1]
+
+
+def test_views_can_be_shown_copied_and_sent():
+    env = iv.make("trifinger/pushing-v1")
+    env.reset(seed=0)
+    for view in (env.values, env.variables, env.unwrapped.driver.host_values):
+        assert "block_0/mass" in repr(view)
+        assert set(copy.deepcopy(view)) == set(copy.copy(view)) == set(view)
+        assert set(pickle.loads(pickle.dumps(view))) == set(view)
+
+
+def test_a_specification_with_arrays_has_a_json_form():
+    place = np.array([0.1, 0.1, 0.025])
+    env = iv.make(SLIDER, defaults={"box/position": place, "box/mass": np.float64(0.4)})
+    written = json.loads(env.spec.to_json())["kwargs"]["defaults"]
+    again = iv.make(SLIDER, defaults=written)
+    assert np.array_equal(again.variables["box/position"].default, place)

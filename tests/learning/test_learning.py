@@ -15,6 +15,7 @@ from interverse.actors.curriculum import paper_curriculum
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.files.tensor_files import read_safetensors
 from interverse.protocols.select import select_protocols
+from interverse.worlds import trifinger
 
 torch = pytest.importorskip("torch")
 
@@ -31,7 +32,7 @@ CHECKPOINT = "checkpoint.safetensors"
 OPTIONS = {"skip_frame": 3, "contact": "convex"}
 
 
-@pytest.mark.parametrize("task", ["pushing", "picking", "pick_and_place", "stacking2"])
+@pytest.mark.parametrize("task", trifinger.DEVICE_TASKS)
 def test_the_arena_is_the_world(task: str) -> None:
     name, count = f"trifinger/{task}-v1", 4
     starts = curriculum_starts(name, paper_curriculum(2), count, seed=7, options=OPTIONS)
@@ -255,9 +256,9 @@ def test_protocols_on_a_device_have_a_row_each() -> None:
 
 
 def test_other_tasks_say_so() -> None:
-    starts = curriculum_starts("trifinger/reaching-v1", paper_curriculum(0), 1, seed=0, options={})
+    starts = curriculum_starts("trifinger/towers-v1", paper_curriculum(0), 1, seed=0, options={})
     with pytest.raises(InvalidValueError, match="no device form"):
-        make_arena("trifinger/reaching-v1", starts, num_worlds=2, device="torch")
+        make_arena("trifinger/towers-v1", starts, num_worlds=2, device="torch")
 
 
 @pytest.mark.slow

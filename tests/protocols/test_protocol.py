@@ -12,7 +12,7 @@ import interverse as iv
 from interverse.actors.actor import apply
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
-from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InterverseError, InvalidValueError, UnknownNameError
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.record import describe, protocol_from
 from interverse.protocols.select import select_protocols
@@ -36,6 +36,28 @@ def test_every_draw_within_an_episode_is_kept():
     late = Protocol(name="late", variables={"box/mass": "B"}, at=(10,))
     once = iv.evaluate("random", task=SLIDER, protocols=[late], episodes=3, max_steps=20)
     assert once.variables == ["box/mass"], "one draw needs no step"
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        Protocol(name="late", variables={"box/mass": "B"}, at=(50,)),
+        Protocol(name="never", variables={"box/mass": "B"}, at=()),
+        Protocol(name="nothing", everything="A", without=tuple(iv.make(SLIDER).variables)),
+        Protocol(name="other", variables={"box/mass": "B"}, ranges={"box/friction": {0: (0, 1)}}),
+        Protocol(name="typing error", everything="A", without=("box/mas",)),
+    ],
+    ids=lambda protocol: protocol.name,
+)
+def test_a_protocol_that_would_change_nothing_is_refused(silent):
+    with pytest.raises(InterverseError):
+        iv.evaluate("random", task=SLIDER, protocols=[silent], episodes=1, max_steps=30)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((1, 2), np.float32), np.zeros(2, np.float32), 0.5])
+def test_a_policy_that_forgets_worlds_is_told_so(rows):
+    with pytest.raises(InterverseError, match="the policy returned actions of shape"):
+        iv.evaluate(lambda seen: rows, task=SLIDER, protocols="P0", episodes=3, max_steps=3)
 
 
 def test_an_episode_that_ends_before_a_draw_lacks_it():

@@ -192,3 +192,16 @@ def test_successes_have_wilsons_interval(successes):
     low, high = proportion.proportion_confint(successes, 8, method="wilson")
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.high - found.low > 0.3
+
+
+def test_at_eighty_columns_headings_break_before_tables_do():
+    cell = Estimate(0.25, 0.125, 0.375)
+    names = [f"{kind}_fractional_success" for kind in ("last", "mean", "last20")]
+    header = ("protocol", "scored", "refused", *names, "return", "success")
+    rows = tuple((f"P{n}", 2, 0, *[cell] * 5) for n in range(3))
+    console = Console(file=io.StringIO(), width=80)
+    console.print(TextTable(header=header, rows=rows, caption="mean " * 20))
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("P0") == 2
+    assert text.count("0.250 [0.125, 0.375]") == 15

@@ -1,11 +1,13 @@
-"""Scores of trained policies on the CPU engine and on a device, from the same starts.
+"""Scores of trained and scripted policies on the CPU engine and on a device, from the same starts.
 
-    python -m tests.sim.device_parity cuda 128
+    python -m tests.sim.device_parity cuda 512 [FILE]
 
-prints one line per policy and protocol. After contact two engines part ways, in float32 all the
-more, so distributions are compared, not episodes. Scores are rounded to `RESOLUTION` first: solved
-episodes end with the block at rest in its goal, where one engine has one number and the other has
-another in the seventh decimal, and a test of ranks would see two distributions in that alone.
+prints a table with one line per policy and protocol, and a verdict; FILE gets the same as JSON. Two
+engines agree where the Kolmogorov-Smirnov test tells no two distributions apart, at 5% over all
+lines together, and the means are within `WITHIN`. After contact two engines part ways, in float32
+all the more, so distributions are compared, not episodes. Scores are rounded to `RESOLUTION` first:
+solved episodes end with the block at rest in its goal, where one engine has one number and the
+other has another in the seventh decimal, and a test of ranks would see two distributions in that.
 
 P0 is one start, which on the CPU is one path however often it is played, and on a GPU, where sums
 run in no fixed order, as many as episodes. Its blocks are moved by up to `SPREAD` on both; by
@@ -16,12 +18,18 @@ micrometres would not do, since scores there depend on the micrometre, on either
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import stats
 
+import interverse as iv
 from interverse.agents.policies import trained_policy
 from interverse.learning.evaluation import play, starts_of
 from interverse.learning.starts import REFUSED, Starts, make_arena
@@ -30,19 +38,24 @@ from interverse.rollouts.exported import ExportedPolicy
 
 RESOLUTION = 1e-4
 SPREAD = 1e-3  # m
-PAIRS = (
-    ("pick_and_place_2", "P0"),
-    ("pushing_2", "P5"),
-    ("pushing_1", "P7"),
-    ("picking_2", "P6"),
-    ("picking_2", "P10"),
-    ("pick_and_place_2", "P5"),
+WITHIN = 0.05  # of fractional success
+PAIRS = (  # a policy, its task, a protocol
+    ("pick_and_place_2", "pick_and_place", "P0"),
+    ("pick_and_place_2", "pick_and_place", "P5"),
+    ("picking_2", "picking", "P6"),
+    ("picking_2", "picking", "P10"),
+    ("scripted", "picking", "P4"),
+    ("pushing_2", "pushing", "P5"),
+    ("pushing_1", "pushing", "P7"),
+    ("scripted", "pushing", "P5"),
 )
+_AT_ONCE = 4  # processes; most of the time goes to compiling kernels and to the CPU engine
 
 
-def compare(policy: str, protocol: str, device: str, episodes: int, **more: Any) -> dict[str, Any]:
+def compare(pair: tuple[str, str, str], device: str, episodes: int, **more: Any) -> dict[str, Any]:
     """Returns mean scores on MuJoCo and on a device, and the Kolmogorov-Smirnov test of both."""
-    task, options = f"trifinger/{policy[:-2]}-v1", {"skip_frame": 3, **more}
+    policy, name, protocol = pair
+    task, options = f"trifinger/{name}-v1", {"skip_frame": 3, **more}
     starts = starts_of(task, select_protocols(task, protocol), episodes=episodes, options=options)
     if protocol == "P0":
         starts = spread(starts)
@@ -51,11 +64,21 @@ def compare(policy: str, protocol: str, device: str, episodes: int, **more: Any)
         arena = make_arena(
             task, starts, num_worlds=len(starts), device=where, groups=1, options=options
         )
-        acting = ExportedPolicy.load(trained_policy(policy)).on(arena.device)
-        scores = play(acting, arena)["last_fractional_success"]
-        played.append(scores[~starts.rows[REFUSED]])
+        scores = play(_acting(policy, task, arena.device, options), arena)
+        played.append(scores["last_fractional_success"][~starts.rows[REFUSED]])
         arena.close()
-    return {"policy": policy, "protocol": protocol, "contact": "convex", **two_samples(*played)}
+    found = {"policy": policy, "task": name, "protocol": protocol, "contact": "convex"}
+    return found | two_samples(*played)
+
+
+def _acting(policy: str, task: str, device: torch.device, options: dict[str, Any]) -> Any:
+    """Returns what gives actions for observations on a device."""
+    if policy != "scripted":
+        return ExportedPolicy.load(trained_policy(policy)).on(device)
+    env: Any = iv.make(task, **options)
+    scripted = env.unwrapped.world.scripted_policy()
+    env.close()
+    return lambda seen: torch.as_tensor(scripted(seen.double().cpu().numpy())).to(seen)
 
 
 def spread(starts: Starts) -> Starts:
@@ -80,11 +103,36 @@ def two_samples(one: np.ndarray, other: np.ndarray) -> dict[str, Any]:
     }
 
 
-def main(device: str, episodes: int) -> None:
-    """Prints one line per policy and protocol."""
-    for policy, protocol in PAIRS:
-        print(json.dumps(compare(policy, protocol, device, episodes)), flush=True)
+def agrees(row: dict[str, Any], lines: int = len(PAIRS)) -> bool:
+    """Returns whether a line shows no difference of engines."""
+    return bool(row["p"] * lines >= 0.05 and abs(row["cpu"] - row["device"]) <= WITHIN)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Returns the lines of a table and the verdict."""
+    lines = [f"{'policy':22} {'protocol':8} {'n':>4} {'CPU':>6} {'device':>6} {'gap':>14} {'p':>6}"]
+    for r in rows:
+        name = f"{r['policy']} {r['task']}" if r["policy"] == "scripted" else r["policy"]
+        gap = f"{r['device'] - r['cpu']:+.3f} +- {r['standard_error']:.3f}"
+        line = f"{name:22} {r['protocol']:8} {r['episodes']:4} {r['cpu']:6.3f} {r['device']:6.3f}"
+        lines.append(f"{line} {gap:>14} {r['p']:6.3f}  {'agree' if agrees(r) else 'APART'}")
+    good = sum(agrees(row) for row in rows)
+    return "\n".join([*lines, f"{good} of {len(rows)} agree"])
+
+
+def main(device: str, episodes: int, file: str = "") -> int:
+    """Prints the table; returns the exit status, 0 where all agree."""
+    command, count = f"python -m tests.sim.device_parity {device} {episodes}", len(PAIRS)
+    rows: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(_AT_ONCE, multiprocessing.get_context("spawn")) as pool:
+        for row in pool.map(compare, PAIRS, [device] * count, [episodes] * count):
+            rows.append(row)
+            if file:  # a run cut short leaves what it found
+                found = json.dumps({"command": command, "pairs": rows})
+                Path(file).write_text(found, encoding="utf-8")
+    print(table(rows), flush=True)
+    return 0 if all(agrees(row) for row in rows) else 1
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:4]))

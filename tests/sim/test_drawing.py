@@ -10,6 +10,7 @@ from interverse.core.errors import RenderError
 from interverse.sim import gl
 from interverse.sim.drawing import QUALITIES, open_drawing
 from interverse.sim.single import load_moment, save_moment, state_size
+from interverse.sim.studio import DrawingStage
 
 SIZE = (40, 60)
 SCENE = """
@@ -101,3 +102,26 @@ def test_a_moment_holds_sensors_of_the_step_before(world):
     for place in ahead:
         mujoco.mj_step(model, data)
         assert np.array_equal(data.qpos, place)
+
+
+def test_a_stage_draws_shadows_where_things_are_now():
+    """The shadow map is kept from picture to picture: never a map of another scene."""
+    text = SCENE.replace("<freejoint/>", "").replace('<site name="s"/>', "")
+    text = text.replace('<sensor><accelerometer site="s"/></sensor>', "")
+    scenes = [
+        {},
+        {"body_pos": np.array([[0, 0, 0], [0.5, 0, 0.4]])},
+        {"light_pos": np.array([[1.0, 0, 3]])},
+        {"geom_rgba": np.array([[0.3, 0.4, 0.5, 1], [0.8, 0.4, 0.2, 0.3]])},
+        {"light_diffuse": np.array([[0.2, 0.2, 0.2]])},
+        {"geom_group": np.array([0, 5])},
+    ]
+
+    def picture(stage, edits):
+        return stage.draw(edits, qpos=np.zeros(0), size=48).rgb
+
+    fresh = [picture(DrawingStage(mujoco.MjModel.from_xml_string(text)), e) for e in scenes]
+    assert len({p.tobytes() for p in fresh}) == len(scenes)
+    stage = DrawingStage(mujoco.MjModel.from_xml_string(text))
+    for at in (0, 0, 1, 1, 0, 2, 4, 4, 0, 3, 0, 5, 5, 0, 1):
+        np.testing.assert_array_equal(picture(stage, scenes[at]), fresh[at])

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.scm import Binding
 from interverse.sim import CapacityError, Engine, Scene, Solid, make_engine
@@ -43,6 +44,42 @@ def test_cuda_without_a_gpu_is_one_clear_line() -> None:
     with pytest.raises(InvalidValueError, match="no CUDA device") as caught:
         make_engine(Scene(model=SCENE), num_worlds=2, device="cuda")
     assert "\n" not in str(caught.value)
+
+
+PUSHING, CUDA = "trifinger/pushing-v1", ("--option", "device=cuda")
+VERBS = (
+    ("bench", "--device", "cuda"),
+    ("check", PUSHING, *CUDA),
+    ("collect", PUSHING, "--policy", "random", "--out", "x", *CUDA),
+    ("evaluate", "--task", PUSHING, "--policy", "random", *CUDA),
+    ("explain", "random", "--task", PUSHING, *CUDA),
+    ("fit", "blocks/observed-3-v1", "--device", "cuda", "--out", "x"),
+    ("reproduce", "--benchmark", "causalworld", "--device", "cuda", "--out", "x"),
+    ("train", "--task", PUSHING, "--device", "cuda", "--out", "x"),
+    ("view", PUSHING, *CUDA),
+)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])
+def test_every_verb_says_in_one_line_that_there_is_no_gpu(words, tmp_path, monkeypatch, capsys):
+    from interverse.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(list(words)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"interverse {words[0]}: device is 'cuda', but ")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("name", [PUSHING, "blocks/observed-3-v1", "chemistry/chain-v1"])
+def test_worlds_say_in_one_line_that_there_is_no_gpu(name):
+    for call in (iv.make, lambda *a, **k: iv.make_vec(*a, num_envs=2, **k)):
+        with pytest.raises(InvalidValueError, match="no CUDA device") as caught:
+            call(name, device="cuda")
+        assert "\n" not in str(caught.value)
 
 
 def test_room_for_contacts_is_an_option_of_warp_alone() -> None:

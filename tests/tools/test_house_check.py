@@ -96,6 +96,12 @@ BAD = [
     ("rule 24", "interverse/worlds/push/forgotten.py", "", "imported by nothing"),
     ("rule 26", "interverse/envs/gym.py", "class Env: ...\nprint(1)\n", "print"),
     ("names", "interverse/envs/gym.py", "class Env: ...\nclass Push: ...\n", "Push is also"),
+    ("names", "interverse/envs/gym.py", "class Env: ...\nclass Env: ...\n", "Env is also"),
+    *(
+        ("names", "interverse/envs/gym.py", f"class Env: ...\nA = {made}\n", "Push is also")
+        for made in ('namedtuple("Push", "a b")', 'typing.TypedDict("Push", {"a": int})')
+    ),
+    ("rule 22", "interverse/scm/graph.py", 'Graph = load("interverse.envs.gym")\n', "gym"),
     ("cycle", "interverse/scm/graph.py", "import interverse.scm\nclass Graph: ...\n", "circle"),
     *(
         ("worlds", "interverse/envs/gym.py", f"{line}\nclass Env: ...\n", "inside of a world")
@@ -106,6 +112,7 @@ BAD = [
             "from interverse.worlds import push\npush.world.Push",
             "from ..worlds.push import world",
             'import_module("interverse.worlds.push.world")',
+            "import interverse.worlds\ninterverse.worlds.push.world.Push",
         )
     ),
     (

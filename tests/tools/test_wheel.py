@@ -6,13 +6,16 @@ All of it is slow: environments are made and packages downloaded.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
+import venv
 from pathlib import Path
 
 import pytest
+import yaml
 
 from interverse.cli.doctor import EXTRAS
 
@@ -20,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import wheel_walk  # noqa: E402
 
-_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+_CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
+_PROJECT = _CONFIG["project"]
 _DECLARED = set(_PROJECT["optional-dependencies"]) - {"all", "dev"}
 
 
@@ -80,11 +84,30 @@ def test_tests_of_the_source_distribution_can_be_collected(wheel, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_one_line_tries_it_without_installing(wheel, tmp_path):
-    programs = wheel_walk.install(wheel, tmp_path / "venv")
-    env = wheel_walk.clean_environment() | {"PIPX_HOME": str(tmp_path / "pipx")}
-    subprocess.run([str(programs / "python"), "-m", "pip", "install", "-q", "pipx"], check=True)
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [("pipx", ["pipx", "run", "--spec"]), ("uv", ["uvx", "--python", sys.executable, "--from"])],
+)
+def test_one_line_tries_it_without_installing(package, words, wheel, tmp_path):
+    venv.EnvBuilder(with_pip=True).create(tmp_path / "venv")
+    programs = tmp_path / "venv" / "bin"
+    caches = {"PIPX_HOME": str(tmp_path / "pipx"), "UV_CACHE_DIR": str(tmp_path / "uv")}
+    env = wheel_walk.clean_environment() | caches
+    subprocess.run([str(programs / "python"), "-m", "pip", "install", "-q", package], check=True)
     spec = f"interverse[report] @ {wheel.as_uri()}"
-    words = [str(programs / "pipx"), "run", "--spec", spec, "interverse", "demo"]
+    words = [str(programs / words[0]), *words[1:], spec, "interverse", "demo"]
     subprocess.run(words, cwd=tmp_path, env=env, check=True)
     assert (tmp_path / "demo" / "index.html").exists()
+
+
+def test_the_citation_and_the_image_are_of_this_package():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    fallback = _CONFIG["tool"]["hatch"]["version"]["fallback-version"]
+    assert cited["version"] == fallback
+    assert {paper["url"] for paper in cited["references"]} == {*_PROJECT["urls"].values()}
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"ARG VERSION={fallback}" in image
+    for names in re.findall(r"^COPY (.*) \S+$", image, re.M):
+        assert all((ROOT / name).exists() for name in names.split())
+    extras = re.findall(r'"\.\[(.*)\]"', image)[0].split(",")
+    assert {*extras} <= _DECLARED

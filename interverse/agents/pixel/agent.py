@@ -183,6 +183,9 @@ class Agent(ABC):
 
     def compile(self) -> None:
         """Has Torch compile actor, critics and what is learned besides; encoders have kernels."""
+        from torch._dynamo import config  # seconds to import
+
+        config.recompile_limit = max(config.recompile_limit, 64)  # each size and use is a program
         nets = self.networks
         heads = [nets.critics, nets.target_critics, nets.actor]
         learned = [part for part in self.extra.values() if list(part.parameters())]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from interverse.benchmarks.causalmbrl.provenance import run_stamp
 from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causaltriplet.variants import device_name
-from interverse.benchmarks.causaltriplet.verdicts import summary
+from interverse.benchmarks.causaltriplet.verdicts import judge, summary
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.models.checkpoint import read_json
@@ -132,6 +132,54 @@ def curve(out: Path) -> list[dict[str, Any]]:
         }
         for (model, strength), rows in sorted(groups.items())
     ]
+
+
+def curve_claims(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Returns verdicts on a curve, one family: models fall with strength, regularisers do not."""
+    held = {(r["model"], r["strength"]): r["test_ood"]["seeds"] for r in rows}
+    models = [m for m in dict.fromkeys(r["model"] for r in rows) if m not in BASELINES]
+    strengths = sorted({strength for _, strength in held})
+    low, high = strengths[0], strengths[-1]
+    asked = {
+        f"{m}: OOD at strength {low:g} above that at {high:g}": ((m, low), (m, high))
+        for m in models
+    } | {
+        f"{m} above {models[0]} out of distribution at strength {s:g}": ((m, s), (models[0], s))
+        for m in models[1:]
+        for s in strengths
+    }
+    family = [
+        {seed: held[one][seed] - held[two][seed] for seed in held[one] if seed in held[two]}
+        for one, two in asked.values()
+    ]
+    return list(zip(asked, judge(family), strict=True))
+
+
+def curve_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Returns accuracy against strength with 95% t intervals, a line for each model and test."""
+    from interverse.reports.plots import style
+
+    @style.styled
+    def drawn() -> Any:
+        figure = style.new_figure(3.8)
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, name, word in zip(panels, ("test_id", "test_ood"), ("ID", "OOD"), strict=True):
+            for number, model in enumerate(dict.fromkeys(row["model"] for row in rows)):
+                mine = sorted((r for r in rows if r["model"] == model), key=lambda r: r["strength"])
+                look, place = style.look(number), [row["strength"] for row in mine]
+                found = [row[name] for row in mine]
+                means = [f["mean"] for f in found]
+                axes.plot(place, means, color=look.color, marker=look.marker, label=model)
+                if all(f["low"] is not None for f in found):
+                    ends = [f["low"] for f in found], [f["high"] for f in found]
+                    axes.fill_between(place, *ends, color=look.color, alpha=0.15, linewidth=0)
+            axes.set_xlabel(f"strength of the confounder in training: {word}")
+            axes.set_ylim(0, 1)
+        panels[0].set_ylabel("accuracy")
+        style.legend_above(figure, panels[0], 5)
+        return figure
+
+    return drawn()
 
 
 def _record(out: Path, model: str, strength: float, seed: int, device: str = "cpu") -> Record:

@@ -194,21 +194,23 @@ def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
 
 
 def _curves(records: Sequence[Record]) -> Any:
-    """Returns the figure of fractional success over steps, a line per run."""
+    """Returns the figure of fractional success over steps: a line per run, a colour a curriculum.
+
+    Other learners that were tried (`variant`) stand in the tables alone.
+    """
     from interverse.reports.plots.style import look, new_figure
 
     figure = new_figure(3.0)
-    axes = figure.subplots()
-    for record in records:
+    axes, named = figure.subplots(), set[int]()
+    for record in (r for r in records if "variant" not in r):
         number, curve = record["curriculum"], record["curve"]
-        style = look(number)
+        label = f"curriculum {number}" if number not in named else None
         steps = [row["steps"] / 1e6 for row in curve]
-        axes.plot(
-            steps, [row["fraction"] for row in curve], color=style.color, label=_title(record)
-        )
+        axes.plot(steps, [r["fraction"] for r in curve], color=look(number).color, label=label)
+        named.add(number)
     axes.set_xlabel("steps, millions")
-    axes.set_ylabel("fractional success at the end, while learning")
+    axes.set_ylabel("Fractional success,\nwhile learning")
     axes.set_ylim(0.0, 1.02)
-    if records:
-        axes.legend(fontsize="small")
+    if named:
+        axes.legend(fontsize="small", loc="lower right")
     return figure

@@ -17,6 +17,7 @@ from interverse.learning.starts import make_arena
 from interverse.learning.train import DeviceTrain, train_on_device, trained_steps
 from interverse.protocols.select import select_protocols
 from interverse.rollouts.exported import ExportedPolicy
+from interverse.sim.warp_device import find_device
 
 
 @final
@@ -47,6 +48,8 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
     """
     clock = Clock(settings.time_limit)
     records: list[dict[str, Any]] = stored_records(settings.stored)
+    if not settings.stored and settings.device.startswith("cuda"):
+        find_device(settings.device)
 
     def run_all() -> None:
         for seed in range(settings.seeds):

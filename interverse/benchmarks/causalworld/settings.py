@@ -9,9 +9,9 @@ from typing import Any, Literal, final
 from interverse.agents.presets import PAPER_WORLDS, preset
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.learning.ppo import PpoSettings
-from interverse.worlds import trifinger
 
 CURRICULA = (0, 1, 2)
+FIGURE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
 _WORLDS = 8000  # side by side; 15 steps of them are the paper's batch of 120,000
 
 
@@ -94,7 +94,7 @@ class CausalWorldSettings:
     budget: Literal["smoke", "paper", "gpu"] = "smoke"
     """smoke tries everything in minutes on the CPU; paper is 100 million steps a run with the
     paper's hyper-parameters; gpu is as many with those of thousands of worlds."""
-    task: tuple[str, ...] = trifinger.DEVICE_TASKS
+    task: tuple[str, ...] = FIGURE_TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
     """Which curricula: 0 none, 1 goals, 2 everything, in space A."""
@@ -109,7 +109,7 @@ class CausalWorldSettings:
 
     def __post_init__(self) -> None:
         for task in self.task:
-            check_name("task", task, trifinger.DEVICE_TASKS)
+            check_name("task", task, FIGURE_TASKS)
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))

@@ -66,9 +66,16 @@ def parse_yaml(text: str | bytes, what: str = "the text") -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, FileFormatError):
             raise
-        told = " ".join(str(error).split())[:200]
-        raise FileFormatError(explain(f"{what} is no YAML: {told}")) from error
+        raise FileFormatError(explain(f"{what}{_where(error)}")) from error
     return None if node is None else _value(node, what)
+
+
+def _where(error: Exception) -> str:
+    """Returns the line of a mistake and what it is."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or problem is None:
+        return f" is no YAML: {' '.join(str(error).split())[:200]}"
+    return f", line {mark.line + 1}, is no YAML: {' '.join(problem.split())[:200]}"
 
 
 def check_keys(given: Mapping[str, Any], known: Collection[str], where: str) -> None:

@@ -59,7 +59,11 @@ def _scores(right: NDArray[np.bool_], verb: NDArray[Any], seed: NDArray[Any]) ->
 
 
 def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
-    names = list(table)
+    if not hasattr(table, "keys"):
+        raise InvalidValueError(
+            explain(f"the table is a {type(table).__name__}", allowed="columns by name")
+        )
+    names = [str(name) for name in table]
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         raise InvalidValueError(
@@ -76,9 +80,31 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         raise InvalidValueError(
             explain(f"columns have shapes {lengths}", allowed="one row for each pair, at least one")
         )
-    kinds = [columns[name].dtype.kind in "US" for name in ("prediction", "verb")]
-    if kinds[0] != kinds[1]:
+    named = [_named(np.asarray(table[name], object), name) for name in ("prediction", "verb")]
+    if named[0] != named[1]:
         raise InvalidValueError(
             explain("prediction and verb differ: names in one, numbers in the other")
         )
+    if named[0]:
+        _check_names(columns)
     return columns
+
+
+def _named(column: NDArray[Any], name: str) -> bool:
+    """Returns whether a column has names, not numbers; gaps and mixtures raise."""
+    kinds = {isinstance(value, str) for value in column.tolist()}
+    gaps = [at for at, value in enumerate(column.tolist()) if value is None or value != value]
+    if len(kinds) > 1 or gaps:
+        told = f"no value in row {gaps[0]}" if gaps else "names and numbers"
+        raise InvalidValueError(explain(f"{name} has {told}", allowed="all names or all numbers"))
+    return kinds == {True}
+
+
+def _check_names(columns: Mapping[str, NDArray[Any]]) -> None:
+    """Raises for a prediction that is an action of the table but for case or spaces around it."""
+    known = set(columns["verb"].tolist())
+    plain = {verb.strip().lower(): verb for verb in known}
+    for told in set(columns["prediction"].tolist()) - known:
+        meant = plain.get(told.strip().lower())
+        if meant is not None:
+            raise InvalidValueError(explain(f"prediction {told!r}", fix=f"Write {meant!r}"))

@@ -158,8 +158,18 @@ def location(labels: Labels) -> Shifted:
         )
     xmin, ymin, xmax, ymax = (2 * labels.box).T
     level = (ymax < labels.height) | (ymin > labels.height)
-    left, right = xmax < labels.width, xmin > labels.width
-    return Shifted(np.flatnonzero(right & level), np.flatnonzero(left & level))
+    right, left = (
+        np.flatnonzero(side & level) for side in (xmin > labels.width, xmax < labels.width)
+    )
+    if not len(right) or not len(left):
+        raise InvalidValueError(
+            explain(
+                f"shift 'loca': of {len(level)} boxes {len(right)} lie in a right quarter of the"
+                f" picture and {len(left)} in a left one",
+                fix="Use pairs of rooms/multi-v1; single objects are in the middle of theirs",
+            )
+        )
+    return Shifted(right, left)
 
 
 def unshifted(count: int, draw: random.Random) -> Shifted:

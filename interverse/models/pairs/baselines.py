@@ -57,6 +57,8 @@ def _cut(pair: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     ends = [(max(int(at[0]) - _MARGIN, 0), int(at[-1]) + 1 + _MARGIN) for at in (rows, columns)]
     (top, bottom), (left, right) = ends
     part = pair[..., top:bottom, left:right].float()
+    if part.shape[-2:] == (size, size):
+        return pair
     grown = functional.interpolate(part, size=(size, size), mode="bilinear", antialias=True)
     return grown.round().clamp(0, 255).to(torch.uint8)
 

@@ -113,7 +113,8 @@ def fit_pairs(
         "data": fingerprint(data, sets),
     }
     history = _resume(work, fit.out, asked)
-    with matmul_precision(fit.precision):
+    # Every seed's sets have sizes of their own: kernels tried for each cost a minute a seed.
+    with matmul_precision(fit.precision, tune=False):
         work.keep_features()
         for epoch in range(len(history), fit.epochs):
             order = generator(seed=seed, name="pairs/order", episode=epoch)

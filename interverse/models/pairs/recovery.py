@@ -130,7 +130,9 @@ class Recovered:
     scores: Mapping[str, Any]
 
 
-def recover(pairs: PairTensors, split: Any, how: Recovery, *, seed: int = 0) -> Recovered:
+def recover(
+    pairs: PairTensors, split: Any, how: Recovery, *, seed: int = 0, scored: bool = True
+) -> Recovered:
     """Returns a method trained on `split.train` and scored on `split.test_id`.
 
     Args:
@@ -138,6 +140,7 @@ def recover(pairs: PairTensors, split: Any, how: Recovery, *, seed: int = 0) -> 
         split: rows of the sets, as of `split_pairs`.
         how: the settings.
         seed: of weights, order and noise.
+        scored: whether to score it now; the readers take longer than the training.
     """
     device = torch.device(how.device)
     images = small_images(pairs).to(device)
@@ -160,7 +163,8 @@ def recover(pairs: PairTensors, split: Any, how: Recovery, *, seed: int = 0) -> 
         if (step + 1) % every == 0:
             losses.append(round(float(total) / every, 6))
             total.zero_()
-    scores = _scores(model, images, pairs, torch.as_tensor(split.test_id), seed)
+    tested = torch.as_tensor(split.test_id)
+    scores = _scores(model, images, pairs, tested, seed) if scored else {}
     return Recovered(model=model, how=how, losses=tuple(losses), scores=scores)
 
 

@@ -75,7 +75,7 @@ def fit_heads(
     device = torch.device(fit.device)
     stack = _HeadStack(jobs, data.to(device), fit)
     histories: list[list[dict[str, Any]]] = [[] for _ in jobs]
-    with matmul_precision(fit.precision):
+    with matmul_precision(fit.precision, tune=False):
         for epoch in range(fit.epochs):
             rows = stack.epoch(epoch)
             for history, row in zip(histories, rows, strict=True):

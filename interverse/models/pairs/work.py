@@ -26,7 +26,7 @@ from interverse.models.steps import autocast
 
 BETAS = (0.5, 0.999)
 _EVALUATED_AT_ONCE = 256
-_ENCODED_AT_ONCE = 16  # pairs: an encoder's maps of many pictures do not fit a processor's cache
+_ENCODED_AT_ONCE = {"cpu": 16, "cuda": 256}  # pairs: maps of many do not fit a processor's cache
 
 
 @final
@@ -80,8 +80,9 @@ class PairWork:
     def _all_features(self) -> Tensor:
         self.encoder.eval()
         rows = torch.arange(len(self.data), device=self.device)
+        parts = rows.split(_ENCODED_AT_ONCE.get(self.device.type, _EVALUATED_AT_ONCE))
         with torch.no_grad():
-            return torch.cat([self._encoded(some) for some in rows.split(_ENCODED_AT_ONCE)])
+            return torch.cat([self._encoded(some) for some in parts])
 
     def epoch(self, rows: Tensor) -> dict[str, float]:
         """Trains on rows in their order; returns means over them, accuracy as it was met."""

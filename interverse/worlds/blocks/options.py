@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from interverse.core.errors import (
-    InvalidValueError,
     UnknownNameError,
     check_name,
     check_whole,
-    explain,
     unknown,
 )
 from interverse.core.rng import check_seed
@@ -82,11 +80,6 @@ class BlocksOptions(WorldOptions):
         check_whole(self.objects, "objects", self.most_objects)
         check_whole(self.target_steps, "target_steps", 10_000, least=0)
         check_seed(self.palette_seed, name="palette_seed")
-        for name in ("plain", "legacy"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
-                )
 
     @property
     def observed(self) -> bool:

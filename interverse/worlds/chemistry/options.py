@@ -98,7 +98,7 @@ class ChemistryOptions(WorldOptions):
     """network: chances come from the networks, and graph, gain and bias can be edited. table: every
     object's chances are a variable `object_i/cpt` that can be read and set, a row per colouring of
     its parents (the first parent counts fastest); graph, gain and bias can then only be read."""
-    cpt_file: str | None = None
+    cpt_file: str | Path | None = None
     """A file that the original saved (`graph` and `mlp0`, `mlp1`, ...; needs interverse[torch]):
     the world has its graph and its networks instead of drawn ones."""
     hidden: int | None = None
@@ -131,16 +131,11 @@ class ChemistryOptions(WorldOptions):
         super().__post_init__()
         check_whole(self.objects, "objects", CELLS)
         check_whole(self.colors, "colors", 256, least=2)
-        _check_name("mode", self.mode, _FORMS)
+        check_name("mode", self.mode, _FORMS)
         _check_name("movement", self.movement, ("static", "dynamic"))
         _check_name("skewness", self.skewness, SKEWNESS)
-        _check_name("cpt", self.cpt, ("network", "table"))
+        check_name("cpt", self.cpt, ("network", "table"))
         _check_name("weights", self.weights, FAMILIES)
-        for name in ("meta", "legacy"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
-                )
         for name in ("graph_seed", "cpt_seed"):
             check_seed(getattr(self, name), name=name)
         self._check_numbers()
@@ -195,10 +190,6 @@ class ChemistryOptions(WorldOptions):
                         allowed=f"{name} in modes rl, plain and moving, without meta",
                     )
                 )
-        if self.cpt_file is not None and not isinstance(self.cpt_file, str | Path):
-            raise InvalidValueError(
-                explain(f"cpt_file is {self.cpt_file!r}", allowed="the path of a file")
-            )
         if self.cpt_file is not None and (self.graph is not None or self.least_effect):
             raise InvalidValueError(
                 explain(

@@ -20,7 +20,7 @@ from interverse.worlds.chemistry.cpt import CptSizes, CptWeights
 _ALLOWED = "a file with graph (n, n) and mlp0 .. mlp{n-1}, two layers each"
 
 
-def graph(path: str, objects: int) -> NDArray[np.int64]:
+def graph(path: str | Path, objects: int) -> NDArray[np.int64]:
     """Returns the (n, n) graph of a file; [i, j] = 1: j is a parent of i."""
     found = np.asarray(_read(path)["graph"]).astype(np.int64)
     if found.shape != (objects, objects) or np.triu(found).any():
@@ -33,7 +33,7 @@ def graph(path: str, objects: int) -> NDArray[np.int64]:
     return found
 
 
-def weights(path: str, sizes: CptSizes, *, gain: float, bias: float) -> CptWeights:
+def weights(path: str | Path, sizes: CptSizes, *, gain: float, bias: float) -> CptWeights:
     """Returns the networks of a file, at unit gain and bias.
 
     Args:
@@ -55,7 +55,9 @@ def weights(path: str, sizes: CptSizes, *, gain: float, bias: float) -> CptWeigh
     )
 
 
-def _layers(path: str, state: Mapping[str, Any], sizes: CptSizes) -> list[NDArray[np.float64]]:
+def _layers(
+    path: str | Path, state: Mapping[str, Any], sizes: CptSizes
+) -> list[NDArray[np.float64]]:
     """Returns weight and bias of both layers; names differ between versions, shapes do not."""
     found = [np.asarray(part, dtype=np.float64) for part in state.values()]
     n, k, h = sizes.objects, sizes.colors, sizes.hidden
@@ -72,7 +74,7 @@ def _layers(path: str, state: Mapping[str, Any], sizes: CptSizes) -> list[NDArra
 
 
 @functools.lru_cache(maxsize=8)
-def _read(path: str) -> Mapping[str, Any]:
+def _read(path: str | Path) -> Mapping[str, Any]:
     from interverse.core.files.tensor_files import read_torch  # brings Torch
 
     if not Path(path).is_file():

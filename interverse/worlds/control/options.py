@@ -75,7 +75,7 @@ class ControlOptions(WorldOptions):
         self._unify()
         self._check_choices()
         self._check_numbers()
-        self._check_types()
+        self._check_device()
 
     def _unify(self) -> None:
         """Gives options that can be written in several ways one form: snapshots compare them."""
@@ -118,17 +118,7 @@ class ControlOptions(WorldOptions):
         for edge in self.size:
             check_whole(edge, "image_size", _LARGEST_IMAGE)
 
-    def _check_types(self) -> None:
-        for name in ("channels_first", "legacy_draws", "dynamic"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
-                )
-        for name in ("textures", "videos"):
-            if not isinstance(getattr(self, name), str | None):
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)!r}", allowed="a folder, or None")
-                )
+    def _check_device(self) -> None:
         if self.device != "cpu":
             raise InvalidValueError(
                 explain(f"device is {self.device!r}", allowed='"cpu": dm_control steps there')

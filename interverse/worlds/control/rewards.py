@@ -11,6 +11,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.worlds.control.compat import rewards
 
@@ -27,6 +28,9 @@ def tolerance(
     """Returns 1 inside the bounds and less outside, as dm_control's function of that name does."""
     single = isinstance(x, float)
     lower, upper = bounds
+    about_zero = type(x) is np.ndarray and x.size > 1 and lower == upper == 0.0 and margin > 0
+    if about_zero and sigmoid in ("gaussian", "quadratic"):
+        return _fallen_all(x / margin * _scale(sigmoid, value_at_margin), sigmoid)
     if not (single or (type(x) is np.ndarray and x.shape == (1,))) or not lower <= upper:
         return rewards.tolerance(x, bounds, margin, sigmoid, value_at_margin)
     number = float(x) if single else x.item()
@@ -51,6 +55,14 @@ def _fallen(away: float, sigmoid: str, value_at_margin: float, *, single: bool) 
     if sigmoid == "quadratic":
         return 1 - square if abs(scaled) < 1 else 0.0
     return float(np.exp(-0.5 * square))
+
+
+def _fallen_all(scaled: NDArray[np.float64], sigmoid: str) -> NDArray[np.float64]:
+    """Returns the values of several numbers about zero."""
+    square = scaled * scaled
+    if sigmoid == "quadratic":
+        return np.where(square < 1, 1 - square, 0.0)
+    return np.exp(-0.5 * square)
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from interverse.core.rng import Noise
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes, sky_shape
 from interverse.sim.single import (
+    KeptMoment,
     advance,
     load_moment,
     place_cameras,
@@ -29,17 +30,16 @@ from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.paint import Paint
 from interverse.worlds.control.tasks import new_physics, new_task, template
 
+_NONE: dict[str, Any] = {}  # frames or values of a mark that keeps none
 KINDS: dict[str, Kind] = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
 # What tasks write into the model where an episode starts: targets and what is hidden.
 _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba")
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Mark:
-    """A moment of a stage to come back to."""
+class Mark(NamedTuple):
+    """What a stage comes back to beside its physics."""
 
-    moment: NDArray[np.float64]
     reward: float
     ticks: int
     past: dict[str, list[NDArray[Any]]]
@@ -74,11 +74,14 @@ class ControlStage:
     ) -> None:
         self._options, self._distraction, self._thread = options, distraction, thread
         self._drawn_kinds = tuple(kind for kind in options.kinds if kind in KINDS)
+        self._is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
         self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
+        self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
+        self._mark = Mark(0.0, 0, {}, {}, {})
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
@@ -178,23 +181,26 @@ class ControlStage:
 
     def _advance(self) -> None:
         """One control step; what dm_control's own step does, without its checks' overhead."""
-        before = self._warnings.tobytes()
+        self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
         advance(self._model, self._data, self._substeps, whole=self._whole)
-        if self._warnings.tobytes() != before:
+        if self._warnings.any():
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
-    def mark(self) -> Mark:
-        """Returns this moment, to come back to if a step fails."""
-        moment = self._moment()
-        if not self._drawn_kinds and self._distraction is None:
-            return Mark(moment, self.reward, self.ticks, {}, {}, {})
+    def mark(self) -> None:
+        """Keeps this moment, to come back to if a step fails."""
+        self._marked.keep()
+        if self._is_bare:
+            self._mark = Mark(self.reward, self.ticks, _NONE, _NONE, _NONE)
+            return
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}
-        return Mark(moment, self.reward, self.ticks, dict(self._past), dict(self._now), values)
+        past, now = self._past.copy(), self._now.copy()
+        self._mark = Mark(self.reward, self.ticks, past, now, values)
 
-    def undo(self, mark: Mark) -> None:
-        """Goes back to a marked moment of the same episode and values."""
-        load_moment(self._model, self._data, mark.moment)
+    def undo(self) -> None:
+        """Goes back to the marked moment of the same episode and values."""
+        mark = self._mark
+        self._marked.restore()
         self.reward, self.ticks = mark.reward, mark.ticks
         for name, value in mark.values.items():
             self.values[name][...] = value

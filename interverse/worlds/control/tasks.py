@@ -20,6 +20,8 @@ from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.rewards import with_fast_rewards
 from interverse.worlds.control.scene import compile_domain
 
+_PLAIN = {str, int}  # types of an index that stand for themselves
+
 
 @final
 class RememberedNames(FieldIndexer):
@@ -44,17 +46,22 @@ class RememberedNames(FieldIndexer):
 
 
 def _word(key: Any) -> Any:
-    """Returns what stands for a key that is no name in a table: cheap for a pair with a range."""
+    """Returns what stands for a key that is no name in a table; parts of pairs have kinds."""
     if type(key) is tuple and len(key) == 2:
         one, other = key
-        if type(one) is str:
-            if type(other) is slice:
-                return one, other.start, other.stop, other.step
-            if type(other) is str:
-                return key
-        elif type(one) is slice and type(other) is list:
-            return one.start, one.stop, one.step, *other
-    return repr(key)
+        return key if type(one) is type(other) is str else (_part(one), _part(other))
+    return _part(key)
+
+
+def _part(part: Any) -> Any:
+    kind = type(part)
+    if kind in _PLAIN:
+        return part
+    if kind is slice:
+        return slice, part.start, part.stop, part.step
+    if kind is list and _PLAIN.issuperset(map(type, part)):
+        return list, *part
+    return repr(part)
 
 
 def remember_names(physics: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar, final
 
 import gymnasium as gym
@@ -35,7 +36,7 @@ from interverse.worlds.control.looks import (
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
-from interverse.worlds.control.stage import ControlStage, Mark
+from interverse.worlds.control.stage import ControlStage
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -110,6 +111,7 @@ class ControlWorld(World):
         self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
+        self._is_state = bool(self.layout) and not self._is_dict
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
@@ -210,37 +212,45 @@ class ControlWorld(World):
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
-        rows = {world: row for row, world in enumerate(worlds.tolist())}
-        given = np.asarray(actions, np.float64)
-        marks: dict[int, Mark] = {}
+        order, given = worlds.tolist(), np.asarray(actions, np.float64)
         failed: dict[int, PhysicsError] = {}
 
-        def advance(world: int) -> None:
-            stage, row = self._stages[world], rows[world]
-            marks[world] = stage.mark()
-            own = noise if self._distraction is None else noise.take(np.array([row]))
+        def advance(world: int, row: int | None = None) -> None:
+            stage, own = self._stages[world], noise
+            row = order.index(world) if row is None else row
+            if self._distraction is not None:
+                own = noise.take(np.array([row]))
+            stage.mark()
             try:
                 stage.step(given[row], own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
-        self._pool.each(advance, list(rows))
+        if self._pool.size == 1:
+            for row, world in enumerate(order):
+                advance(world, row)
+        else:
+            self._pool.each(advance, order)
         if failed:
-            for stepped, mark in marks.items():
-                self._stages[stepped].undo(mark)
-            world = min(failed)
-            problem = f"the physics of {self.options.domain} diverged in world {world}"
-            fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
-            raise SimulationError(
-                explain(f"{problem}: {failed[world]}", fix=fix), [world]
-            ) from failed[world]
+            self._undo(order, failed)
+
+    def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
+        """Takes a step back in all its worlds, and says which could not be made."""
+        for stepped in order:
+            self._stages[stepped].undo()
+        world = min(failed)
+        problem = f"the physics of {self.options.domain} diverged in world {world}"
+        fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
+        raise SimulationError(explain(f"{problem}: {failed[world]}", fix=fix), [world]) from failed[
+            world
+        ]
 
     # ------------------------------------------------------------ observations
 
     def observe(self) -> Any:
         """Returns every world's observation."""
-        if self.layout and not self._is_dict:
+        if self._is_state:
             return self._states()
         kinds = self.options.kinds
         waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
@@ -250,6 +260,9 @@ class ControlWorld(World):
 
     def _states(self) -> NDArray[np.float64]:
         """Returns every world's state, laid side by side as `layout` says."""
+        if self._is_flat:
+            seen = [part for stage in self._stages for part in stage.seen().values()]
+            return np.concatenate(seen).reshape(self.num_worlds, -1)
         out = np.empty((self.num_worlds, *self.observation_space.shape))  # type: ignore[misc]
         for row, stage in zip(out, self._stages, strict=True):
             for part, place in zip(stage.seen().values(), self.layout.values(), strict=True):
@@ -272,6 +285,8 @@ class ControlWorld(World):
         if self.options.kinds != ("state",):
             return {}
         layout, start = {}, 0
+        seen = self._stages[0].seen().values()
+        self._is_flat = all(np.ndim(p) == 1 and p.dtype == np.float64 for p in seen)
         for name, part in self._stages[0].state().items():
             layout[name] = slice(start, start + part.size)
             start += part.size
@@ -302,9 +317,12 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        names = self._look_names  # a look lasts: gathering it at every step cost most of one
-        look = self._store.cached("look", names, lambda: {n: self.read(n) for n in names})
+        look = self._store.cached("look", self._look_names, self._present_look)
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
+
+    def _present_look(self) -> Mapping[str, NDArray[Any]]:
+        """Returns the look as it stays: gathering it at every step cost most of one."""
+        return MappingProxyType({name: self.read(name) for name in self._look_names})
 
     # --------------------------------------------------------------- snapshots
 

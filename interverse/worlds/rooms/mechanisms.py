@@ -7,6 +7,7 @@ intervention holds a variable), `order` (which item of the room stands in which 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -241,19 +242,30 @@ def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
 
 def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:
     close = options.view == "single"
-    things = things_of(row) if close else list(room.things)
-    boxes = [t.bounds() for t in things if t is not None]
     index = int(row["order"][0] if close or row["aimed"] < 0 else row["aimed"])
-    target = sum(t is not None for t in things[:index])
     side = confounding.distance_side(row) if options.confounder else None
-    view = camera.choose_view(room, boxes, target, row["u/camera"], close=close, side=side)
+    if close:
+        things = things_of(row)
+        boxes = [t.bounds() for t in things if t is not None]
+        target = sum(t is not None for t in things[:index])
+        view = camera.choose_view(room, boxes, target, row["u/camera"], close=True, side=side)
+    else:
+        view = _room_view(room, index, row["u/camera"].tobytes(), side)
     shake = _SHAKE * (row["u/shake"] - 0.5) * (0.25 if close else 1.0)
     place = view.position + shake[:3]
-    place = place if camera.stands_free(room, place) else view.position
+    place = place if camera.stands_free(room, place) else view.position.copy()
     pitch = np.clip(view.pitch + shake[4], -STEEPEST, STEEPEST)
     values = (place, camera.wrap(view.yaw + shake[3]), pitch, view.fov)
     for name, value in zip(CAMERA, values, strict=True):
         _put(row, name, np.asarray(value, dtype=float))
+
+
+@functools.lru_cache(maxsize=256)
+def _room_view(room: Room, target: int, numbers: bytes, side: int | None) -> camera.RoomView:
+    """Returns a camera for a whole room, from its items' first places: most changes keep it."""
+    tries = np.frombuffer(numbers).reshape(camera.TRIES, camera.NUMBERS)
+    boxes = [thing.bounds() for thing in room.things]
+    return camera.choose_view(room, boxes, target, tries, close=False, side=side)
 
 
 def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:

@@ -78,11 +78,6 @@ class RoomsOptions(WorldOptions):
         }
         for name, (least, most) in whole_numbers.items():
             check_whole(getattr(self, name), name, most, least=least)
-        for name in ("light_spill", "confounder"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidValueError(
-                    explain(f"{name} is {getattr(self, name)!r}", allowed="True or False")
-                )
         if self.device != "cpu":
             raise InvalidValueError(
                 explain(f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU")

@@ -21,8 +21,8 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
-from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
-from interverse.worlds.trifinger.rewards import aabb_score, bounds
+from interverse.worlds.trifinger.drag import DragOfAll, drag_law
+from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
@@ -31,7 +31,7 @@ from interverse.worlds.trifinger.world import TriFinger
 
 Tensor = torch.Tensor
 
-DEVICE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
+DEVICE_TASKS = ("reaching", "pushing", "picking", "pick_and_place", "stacking2")
 _HIDDEN = ("block/friction", "block/mass", "floor/friction", "gravity", "link/mass")
 _HELD = (  # what a start sets and no step changes, by its name in the store
     *_HIDDEN,
@@ -108,7 +108,6 @@ class DeviceArena:
         self.task, self.num_worlds, self.max_steps = world.task.name, num_worlds, world.max_steps
         self.options, self._seconds = world.options, world._seconds
         self.layout = world._observer.layout
-        types = {kind: numbers for kind, _, numbers in world.task.observed(world.scene)}
         self._exact_drag = world.options.drag == "exact"
         self.engine: Any = make_engine(
             EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
@@ -121,10 +120,10 @@ class DeviceArena:
             torch.as_tensor(a, device=self.device, dtype=kind)
             for a in (self.layout.low, self.layout.high)
         )
-        self._kinds = {
-            name: torch.as_tensor(numbers, device=self.device, dtype=kind)
-            for name, numbers in types.items()
-        }
+        self._observed = [
+            (name, keys, None if numbers is None else torch.as_tensor(numbers).to(self._low))
+            for name, keys, numbers in world.task.observed(world.scene)
+        ]
         self._floor = torch.tensor((0.0, 0.0, DATUM), device=self.device, dtype=kind)
         self._least, self._most = (
             torch.as_tensor(b, device=self.device, dtype=kind)
@@ -146,8 +145,7 @@ class DeviceArena:
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
-        self._law = self._drag_law()
-        self._push = Recorded(self._add_drag, self.device)
+        self._drag = DragOfAll(self._qpos, self._qvel, self._force)
         self._look = Recorded(self._see, self.device)
         self._begin({k: k * int(self._lengths[k]) // count for k in range(count)})
 
@@ -241,9 +239,9 @@ class DeviceArena:
 
     def _follow_masses(self) -> None:
         """Makes the drag that of the blocks and links that are there now."""
-        law = self._drag_law()
-        self._law.links.copy_(law.links)
-        self._law.blocks.copy_(law.blocks)
+        mass, size = self._held["block/mass"], self._held["block/size"]
+        law = drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
+        self._push = self._drag.follow(law) if self._exact_drag else None
 
     # ---------------------------------------------------------------------- time
 
@@ -256,8 +254,7 @@ class DeviceArena:
             command = torch.minimum(torch.maximum(actions, self._least), self._most)
         everyone = np.arange(self.num_worlds)
         self.engine.set_controls(JOINTS, command, everyone)
-        before = self._push if self._exact_drag else None
-        self.engine.step(everyone, self.options.skip_frame, before)
+        self.engine.step(everyone, self.options.skip_frame, self._push)
         self.clock += 1
         self._clock += 1
 
@@ -272,13 +269,6 @@ class DeviceArena:
         """Returns the least and the greatest joint command, rad."""
         return self._least.tolist(), self._most.tolist()
 
-    def _drag_law(self) -> DragLaw:
-        mass, size = self._held["block/mass"], self._held["block/size"]
-        return drag_law(self._held["link/mass"], mass, box_inertia(mass, size))
-
-    def _add_drag(self) -> None:
-        add_drag(self._law, self._qpos, self._qvel, self._force)
-
     # -------------------------------------------------------------------- seeing
 
     def view(self) -> ArenaView:
@@ -292,7 +282,10 @@ class DeviceArena:
         places = pose[..., :3] - self._floor
         tips = tip_positions(self._qpos[:, :9], held["robot/height"])
         goals = bounds(held["goal/position"], held["goal/orientation"], held["goal/size"])
-        fraction = aabb_score(bounds(places, turns, size), goals)
+        if self.task == "reaching":
+            fraction = reaching_score(tips, held["goal/position"].reshape(-1, 9))[0]
+        else:
+            fraction = aabb_score(bounds(places, turns, size), goals)
         seen = self._observation(tips, places, turns)
         tips = tips.reshape(-1, 3, 3)
         return tips, places, turns, held["goal/position"], size, fraction, seen, self._unseen()
@@ -306,44 +299,33 @@ class DeviceArena:
         return torch.cat(parts, dim=1).to(torch.float32)
 
     def _poses(self) -> Tensor:
-        return self._qpos[:, 9:].reshape(self.num_worlds, -1, 7)
+        return self._qpos[:, 9:].reshape(self.num_worlds, self._held["block/size"].shape[1], 7)
 
     def _observation(self, tips: Tensor, places: Tensor, turns: Tensor) -> Tensor:
         """Returns the structured observation of every world."""
         n, held = self.num_worlds, self._held
-        motion = self._qvel[:, 9:].reshape(n, -1, 6)
+        motion = self._qvel[:, 9:].reshape(n, turns.shape[1], 6)
         left = self._seconds - self._clock * self.options.step_time
-        spin = rotate(turns, motion[..., 3:])
-        blocks = [held["block/size"], places, turns, motion[..., :3], spin]
-        goals = [held["goal/size"], held["goal/position"], held["goal/orientation"]]
-        fixed = [held["obstacle/size"], held["obstacle/position"], held["obstacle/orientation"]]
-        raw = torch.cat(
-            [
-                left[:, None],
-                self._qpos[:, :9],
-                self._qvel[:, :9],
-                tips,
-                *self._numbers("block", blocks),
-                *self._numbers("goal", goals),
-                *self._numbers("obstacle", fixed),
-            ],
-            dim=1,
-        )[:, self._order]
+        moving = {
+            "block/position": places,
+            "block/orientation": turns,
+            "block/linear_velocity": motion[..., :3],
+            "block/angular_velocity": rotate(turns, motion[..., 3:]),
+        }
+        rows = [left[:, None], self._qpos[:, :9], self._qvel[:, :9], tips]
+        for kind, keys, numbers in self._observed:
+            parts = [{**held, **moving}[f"{kind}/{key}"] for key in keys]
+            if numbers is not None:
+                parts.insert(0, numbers[None, :, None].expand(n, -1, 1))
+            rows.append(torch.cat(parts, dim=-1).reshape(n, -1))
+        raw = torch.cat(rows, dim=1)[:, self._order]
         if self.options.normalize_observations:
             raw = 2.0 * (raw - self._low) / (self._high - self._low) - 1.0
         return raw.to(torch.float32)
 
-    def _numbers(self, name: str, parts: list[Tensor]) -> list[Tensor]:
-        """Returns the numbers of all objects of a kind, side by side; none where none is seen."""
-        if name not in self._kinds:
-            return []
-        kinds = self._kinds[name][None, :, None].expand(self.num_worlds, -1, 1)
-        return [torch.cat([kinds, *parts], dim=-1).reshape(self.num_worlds, -1)]
-
-    @staticmethod
-    def solved(view: ArenaView) -> Tensor:
+    def solved(self, view: ArenaView) -> Tensor:
         """Returns which worlds are solved now, (N,)."""
-        return view.fraction > SUCCESS
+        return view.fraction >= 1.0 if self.task == "reaching" else view.fraction > SUCCESS
 
     def close(self) -> None:
         """Releases the engine."""
@@ -352,6 +334,7 @@ class DeviceArena:
 
 def _spread(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the mean of rows and the factor that makes their deviations one; 0 if all agree."""
-    deviation = rows.std(0, correction=0)
+    mean = rows.mean(0)
+    deviation = ((rows - mean) ** 2).mean(0).sqrt()
     varies = deviation > 1e-6
-    return rows.mean(0), torch.where(varies, 1.0 / deviation.clip(min=1e-6), 0.0)
+    return mean, torch.where(varies, 1.0 / deviation.clip(min=1e-6), 0.0)

@@ -20,7 +20,7 @@ from interverse.worlds.trifinger.objects import to_cartesian
 from interverse.worlds.trifinger.penetration import BoxSet, Depths, penetrations
 from interverse.worlds.trifinger.rewards import bounds, vertical_extent
 from interverse.worlds.trifinger.scene import ArenaScene
-from interverse.worlds.trifinger.store import ADDRESS, noise_of
+from interverse.worlds.trifinger.store import ADDRESS, CLOCK, START_RATES, noise_of
 from interverse.worlds.trifinger.tasks.task import Task
 
 ARENA = ((-0.15, -0.15, 0.0), (0.15, 0.15, 0.3))  # the box that goals must be in, m
@@ -142,6 +142,9 @@ class Editor:
             self._hold(rows)
         for name in sorted(values):  # what is set follows from nothing else
             refused |= self._put(rows, name, values[name])
+        if "joint_velocities" in values:  # before the first step they are those of the start
+            fresh, rates = rows[CLOCK][:, None] == 0, rows["joint_velocities"]
+            rows[START_RATES] = namespace(rates).where(fresh, rates, rows[START_RATES])
         return refused
 
     def _put(self, rows: Rows, name: str, value: Array) -> dict[int, str]:

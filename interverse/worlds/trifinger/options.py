@@ -138,7 +138,7 @@ class TriFingerOptions(WorldOptions):
                     f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}"
                 )
             )
-        for kind in self.picture_kinds:
+        for kind in tuple(self.picture_kinds) or (None,):
             check_name("picture_kinds", kind, PICTURES)
 
     def _check_rewards(self) -> None:

@@ -18,7 +18,7 @@ from interverse.core.arrays import Array, from_mujoco, host_view, like, namespac
 from interverse.scm.store import Index, Rows, Store
 from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
 from interverse.worlds.trifinger.contacts import FINGERS
-from interverse.worlds.trifinger.drag import DragLaw, add_drag, drag_law
+from interverse.worlds.trifinger.drag import DragLaw, DragOfAll, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import Capsules
@@ -63,6 +63,7 @@ class Physics:
         live, self.asarray = self.engine.live, self.engine.asarray
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits
         self._moving = [host_view(live(name)) for name in ("qpos", "qvel", "qfrc_applied")]
+        self._drag = DragOfAll(*self._moving)
         self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
@@ -110,7 +111,7 @@ class Physics:
             return None if parked is None else functools.partial(self._keep_still, parked)
         law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
         if parked is None and len(worlds) == self.engine.num_worlds:
-            return functools.partial(add_drag, law, *self._moving)
+            return self._drag.follow(law)
         qpos, qvel, applied = self._moving
         force = namespace(applied).empty_like(applied)
 

@@ -7,7 +7,7 @@ stands beside it, in `ARENA_CAUSES` and `ROBOT_CAUSES`. Blocks, goals and walls 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from interverse.worlds.trifinger.scene import (
     FLOOR_TEXTURES,
     LIGHTS,
     OBSERVATION_CAMERAS,
-    ArenaCamera,
     ArenaScene,
     camera_orientation,
 )
@@ -129,6 +128,7 @@ def arena_variables(scene: ArenaScene) -> list[Variable]:
     ]
     for camera in OBSERVATION_CAMERAS:
         low, high = np.array(camera.eye) - 0.2, np.array(camera.eye) + 0.2
+        turned = functools.partial(_turned, tuple(camera_orientation(camera)))
         out += [
             declare(
                 f"{camera.name}/position",
@@ -146,7 +146,7 @@ def arena_variables(scene: ArenaScene) -> list[Variable]:
                 Box(-0.5, 0.5, (3,)),
                 unit="rad",
                 doc="Rotation vector by which the camera is turned from its default.",
-                bindings=(Binding("cam_quat", camera.name, function=_turned_from(camera)),),
+                bindings=(Binding("cam_quat", camera.name, function=turned),),
             ),
         ]
     return out
@@ -290,13 +290,13 @@ def _damping_bindings(scene: ArenaScene) -> list[Binding]:
     ]
 
 
-def success_variable() -> Variable:
-    """Returns the read-only share of the goal that is filled."""
+def success_variable(blocks: int) -> Variable:
+    """Returns the read-only share of the goal that is filled; blocks that overlap count twice."""
     return declare(
         "fractional_success",
         "goal",
         0.0,
-        Box(0.0, np.inf),
+        Box(0.0, max(1, blocks)),
         read_only=True,
         doc="Share of the goal's volume that blocks fill.",
     )
@@ -349,12 +349,7 @@ def _texture_id(choice: Array) -> Array:
     return choice - 1  # the model holds the patterns in order; "plain" is none, -1
 
 
-def _turned_from(camera: ArenaCamera) -> Callable[[Array], Array]:
-    """Returns the function that gives a camera's orientation from its rotation vector."""
-    default = np.array(camera_orientation(camera))
-
-    def turned(rotation: Array) -> Array:
-        turn = from_rotation_vector(rotation)
-        return to_mujoco(multiply(turn, like(default, turn) + 0.0 * turn))
-
-    return turned
+def _turned(default: tuple[float, ...], rotation: Array) -> Array:
+    """Returns a camera's orientation from its default one and a rotation vector."""
+    turn = from_rotation_vector(rotation)
+    return to_mujoco(multiply(turn, like(default, turn) + 0.0 * turn))

@@ -226,7 +226,6 @@ class TriFinger(World):
                 once = values is not given
                 rows = {n: np.repeat(v, len(worlds), 0) if once else v for n, v in values.items()}
                 refused = self.intervene(rows, worlds)
-        store.rows[START_RATES][where] = store.rows["joint_velocities"][where]
         self._instant = None
         self._forget_edges(worlds)
         return refused
@@ -471,7 +470,7 @@ def declare_variables(task: Task, scene: ArenaScene) -> list[Variable]:
         *arena_variables(scene),
         *robot_variables(scene, task.start),
         *task.variables(scene),
-        success_variable(),
+        success_variable(scene.block_count),
     ]
 
 

@@ -351,6 +351,7 @@ with atomic(pathlib.Path({str(tmp_path)!r}) / "a.json") as partial:
         ("a: 1\n" * 30_000, "bytes"),
         ("a: b: c", "is no YAML"),
         ("\0", "is no YAML"),
+        (b"a: [", "line 1, is no YAML: expected"),
         (b"\xff\xfe\x00", "is no YAML"),
         ("--- a\n--- b", "is no YAML"),
     ],

@@ -48,3 +48,26 @@ def test_wrong_tables_are_refused():
         iv.score_pairs({"verb": [1, 2], "prediction": [1], "set": ["ID"]})
     with pytest.raises(InvalidValueError, match="names in one"):
         iv.score_pairs({"verb": ["open"], "prediction": [1], "set": ["ID"]})
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"prediction": ["open", None]}, "no value in row 1"),
+        ({"prediction": ["open", float("nan")]}, "no value|names"),
+        ({"prediction": np.array(["open", 1], dtype=object)}, "names and numbers"),
+        ({"prediction": ["Open", "close"]}, "Write 'open'"),
+        ({"prediction": [0, 1]}, "names in one, numbers in the other"),
+        ({"prediction": [0.0, np.nan], "verb": [0, 1]}, "no value in row 1"),
+    ],
+)
+def test_gaps_and_misspelt_actions_are_told_not_counted_as_wrong(changed, told):
+    table = {"prediction": ["open", "close"], "verb": ["open", "close"], "set": ["ID", "OOD"]}
+    with pytest.raises(InvalidValueError, match=told):
+        iv.score_pairs(table | changed)
+
+
+@pytest.mark.parametrize("table", [5, None, [1, 2], [{"prediction": "open"}]])
+def test_what_is_no_table_is_refused(table):
+    with pytest.raises(InvalidValueError, match="columns by name"):
+        iv.score_pairs(table)

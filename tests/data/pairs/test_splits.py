@@ -284,6 +284,13 @@ def test_no_rows_at_all():
         split_pairs(Labels(verb=empty, noun=empty, verbs=VERBS), SplitConfig(shift="random"))
 
 
+def test_location_needs_boxes_on_both_sides():
+    middle = np.array([[60, 60, 160, 160]] * 30)
+    given = labels([(0, 0)] * 30, box=middle, width=224, height=224)
+    with pytest.raises(InvalidValueError, match=r"0 lie in a right quarter.*rooms/multi-v1"):
+        split_pairs(given, SplitConfig(shift="loca"))
+
+
 def test_location_needs_boxes():
     with pytest.raises(InvalidValueError, match="'loca' needs boxes"):
         split_pairs(labels([(0, 0)] * 30), SplitConfig(shift="loca"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from dm_control.utils import rewards as stock
@@ -19,8 +21,9 @@ def test_every_bit_is_dm_controls(sigmoid, at_margin):
         low, number = rng.normal(), 5.0 * rng.normal()
         high = rng.choice([low, low + rng.exponential(), np.inf])
         margin = rng.choice([0.0, 3.0 * rng.exponential()])
-        for x in (number, np.float64(number), np.array([number]), np.array([number, 1.0])):
-            given = x, (low, high), margin, sigmoid, at_margin
+        numbers = number, np.float64(number), np.array([number]), np.array([number, 0.0, -1.0])
+        for x, bounds in itertools.product(numbers, ((low, high), (0.0, 0.0))):
+            given = x, bounds, margin, sigmoid, at_margin
             wanted, found = stock.tolerance(*given), tolerance(*given)
             assert np.array_equal(wanted, found)
             assert type(wanted) is type(found)

@@ -275,11 +275,13 @@ def test_divergence_is_an_error_and_leaves_the_world_alone(make):
     env.reset(seed=0)
     with pytest.raises(iv.InterventionError, match="qvel"):
         env.do({"qvel": np.full(9, 1e12)})
-    env.do({"qvel": np.full(9, 9e5)})
-    before = env.values["qvel"]
-    with pytest.raises(iv.InterverseError, match="diverged"):
-        env.step(half(env))
-    assert np.array_equal(env.values["qvel"], before)
+    for _ in range(3):  # MuJoCo's counts of its warnings look alike from the second time on
+        env.reset(seed=0)
+        env.do({"qvel": np.full(9, 9e5)})
+        before = env.values["qvel"]
+        with pytest.raises(iv.InterverseError, match="diverged"):
+            env.step(half(env))
+        assert np.array_equal(env.values["qvel"], before)
 
 
 @pytest.mark.parametrize("kind", ["easy", "medium", "hard"])

@@ -16,7 +16,7 @@ TASKS = Registry(
         "pushing": Entry("interverse.worlds.trifinger.tasks.one_block:Pushing"),
         "reaching": Entry("interverse.worlds.trifinger.tasks.reaching:Reaching"),
         "stacked_blocks": Entry("interverse.worlds.trifinger.tasks.stacked_blocks:StackedBlocks"),
-        "stacking2": Entry("interverse.worlds.trifinger.tasks.stacking2:Stacking2"),
+        "stacking2": Entry("interverse.worlds.trifinger.tasks.towers:Stacking2"),
         "towers": Entry("interverse.worlds.trifinger.tasks.towers:Towers"),
     },
 )
@@ -24,4 +24,4 @@ TASKS = Registry(
 
 def load_task(name: str) -> type:
     """Returns the class of a task by its name, or by "package.module:Class" for one's own."""
-    return Entry(name).load() if ":" in name else TASKS.load(name)
+    return Entry(name).load() if ":" in str(name) else TASKS.load(name)
