@@ -257,11 +257,10 @@ class Driver:
         index = index[self.running[index]] if self.diverged else index
         while len(index):
             which: Any = slice(None) if len(index) == len(self.steps) else index
-            steps = self.steps[which] + 1
-            noise = Noise(self.seeds[which], self.episodes[which], steps)
+            noise = Noise(self.seeds[which], self.episodes[which], self.steps[which] + 1)
             try:
                 self.world.step(actions[which], index, noise)
-                self.steps[which] = steps
+                self.steps[which] = noise.steps
                 return
             except SimulationError as error:
                 broken = list(error.worlds)
@@ -282,9 +281,8 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = score.info
-            if type(info) is not MappingProxyType:
-                info = {name: np.array(value) for name, value in info.items()}
+            lasts = type(score.info) is MappingProxyType  # copied where it is handed out
+            info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

@@ -13,6 +13,7 @@ bits.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -106,13 +107,16 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
     sin, cos = xp.sin(lean), xp.cos(lean)
     if law.link_rows:
         _add_to_few(law, (sin.tolist(), cos.tolist()), qvel.tolist(), out)
-        return
-    pose = (sin[0], cos[0], sin[1], cos[1])
-    rates = (qvel[:, 0:9:3], qvel[:, 1:9:3], qvel[:, 2:9:3])
-    out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, xp.sqrt)
+    else:
+        _add_to_many(law, (sin[0], cos[0], sin[1], cos[1]), qvel, out)
+
+
+def _add_to_many(law: DragLaw, pose: tuple[Array, ...], qvel: Array, out: Array) -> None:
+    sqrt, rates = namespace(qvel).sqrt, (qvel[:, 0:9:3], qvel[:, 1:9:3], qvel[:, 2:9:3])
+    out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, sqrt)
     if law.blocks.shape[-1]:
         v = [qvel[:, 9 + i :: 6] for i in range(6)]
-        for i, force in enumerate(_block_drag(v, law.blocks, xp.sqrt)):
+        for i, force in enumerate(_block_drag(v, law.blocks, sqrt)):
             out[:, 9 + i :: 6] = force
 
 
@@ -143,7 +147,9 @@ class DragOfAll:
         """
         if law is not self._given:
             self._given = law
-            if self._law is None or is_numpy_array(law.links):
+            if is_numpy_array(law.links):
+                self._law, self._act = law, functools.partial(add_drag, law, *self._moving)
+            elif self._law is None:
                 self._law = law
             else:
                 self._law.links[:], self._law.blocks[:] = law.links, law.blocks
@@ -209,8 +215,7 @@ def _finger_drag(pose: Any, rates: Any, links: Any, sqrt: Callable[[Number], Num
 def _block_drag(v: Any, block: Any, sqrt: Callable[[Number], Number]) -> Any:
     """Returns the force (world frame) and torque (block frame) on a block moving with v, six."""
     (mass, xx, yy, zz), (a, b, c, d, e, f) = block, v
-    slide = -mass * (1.0 + sqrt(a * a + b * b + c * c))
-    spin = -1.0 - sqrt(d * d + e * e + f * f)
+    slide, spin = -mass * (1.0 + sqrt(a * a + b * b + c * c)), -1.0 - sqrt(d * d + e * e + f * f)
     return slide * a, slide * b, slide * c, spin * xx * d, spin * yy * e, spin * zz * f
 
 

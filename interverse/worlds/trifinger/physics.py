@@ -109,9 +109,10 @@ class Physics:
         """Returns what happens before every substep: drag, and parked blocks are kept still."""
         if self.scene.drag != "exact":
             return None if parked is None else functools.partial(self._keep_still, parked)
-        law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
         if parked is None and len(worlds) == self.engine.num_worlds:
-            return self._drag.follow(law)
+            follow = self._drag.follow
+            return store.cached("push", _MASSES, lambda: follow(self._law(store.rows)))  # type: ignore[no-any-return]
+        law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
         qpos, qvel, applied = self._moving
         force = namespace(applied).empty_like(applied)
 
