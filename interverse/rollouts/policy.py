@@ -6,7 +6,6 @@ Baselines3 models and Torch modules are recognised by their methods, so neither 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,13 +20,13 @@ from interverse.core.errors import InvalidValueError, UnknownNameError, explain,
 from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
 from interverse.rollouts.archives import load_archive
-from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
+from interverse.rollouts.policy_card import NAMES, policy_path
+from interverse.rollouts.policy_card import PolicyLike as PolicyLike
+from interverse.rollouts.policy_world import INTERFACE, policy_world
 from interverse.worlds.world import World
 
-NAMES = ("random", "scripted")
 _RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
 _GOALS = ("achieved_goal", "desired_goal")
-PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
 
 @runtime_checkable
@@ -177,19 +176,6 @@ def policy_names(world: World) -> tuple[str, ...]:
         return NAMES[:1]
 
 
-def is_path(given: str) -> bool:
-    """Returns whether a policy given as text is a path, not a name."""
-    return given not in NAMES and Path(given).exists()
-
-
-def policy_path(given: PolicyLike) -> Path | None:
-    """Returns where a policy given as a path lies: a training run has one; None for others."""
-    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
-        return None
-    of_run = Path(given) / POLICY_FOLDER
-    return of_run if (of_run / CARD).is_file() else Path(given)
-
-
 def training_space(given: PolicyLike) -> str:
     """Returns the space that a policy's training drew from; A where nothing else is recorded."""
     return str(_training(given)[1].get("space", "A"))
@@ -253,8 +239,6 @@ def _compare_worlds(policy: PolicyLike, world: World) -> None:
 
     Another rate of decisions is a warning: nothing else shows it.
     """
-    from interverse.rollouts.policy_world import INTERFACE, policy_world  # which imports this
-
     known, asked = policy_world(policy), getattr(world, "options", None)
     here = {name: getattr(asked, name) for name in INTERFACE if hasattr(asked, name)}
     for name in _RATES:
