@@ -111,7 +111,7 @@ class Physics:
             return None if parked is None else functools.partial(self._keep_still, parked)
         if parked is None and len(worlds) == self.engine.num_worlds:
             follow = self._drag.follow
-            return store.cached("push", _MASSES, lambda: follow(self._law(store.rows)))  # type: ignore[no-any-return]
+            return store.cached("push", _MASSES, lambda: follow(self._law(store.rows)))
         law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
         qpos, qvel, applied = self._moving
         force = namespace(applied).empty_like(applied)
