@@ -280,8 +280,8 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info, lasts = score.info, type(score.info) is MappingProxyType
-            info = info if lasts else {name: np.array(value) for name, value in info.items()}
+            lasts = type(score.info) is MappingProxyType  # copied where it is handed out
+            info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated
