@@ -1,18 +1,22 @@
-"""Checks of options against the types that their dataclass declares."""
+"""Checks of values against the types that a dataclass or a function declares for them."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InterverseError, InvalidValueError, explain
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 _WORDS: dict[Any, str] = {
     bool: "True or False",
     int: "a whole number",
@@ -30,8 +34,8 @@ _WORDS: dict[Any, str] = {
 _PLAIN: dict[Any, Any] = {bool: bool | np.bool_, int: Integral, float: Real}
 
 
-def check_types(kind: type, given: Mapping[str, Any]) -> None:
-    """Raises if a value is of another type than a dataclass declares for it.
+def check_types(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raises if a value is of another type than a dataclass or function declares for it.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -46,10 +50,38 @@ def check_types(kind: type, given: Mapping[str, Any]) -> None:
     except NameError:  # of somebody's own options, from a module that is read by type checkers only
         return
     for name, value in given.items():
-        if not _fits(value, declared[name]):
+        if not _fits(value, declared.get(name, Any)):
             raise InvalidValueError(
                 explain(f"{name} is {value!r}", allowed=_in_words(declared[name]))
             )
+
+
+def blames_types(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """Returns the function, whose bare errors name an argument of the wrong type if there is one.
+
+    >>> @blames_types
+    ... def half(number: float) -> float:
+    ...     return number / 2
+    >>> half("x")
+    Traceback (most recent call last):
+    interverse.core.errors.InvalidValueError: number is 'x'. Allowed: a number.
+    """
+
+    @functools.wraps(function)
+    def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        try:
+            return function(*args, **kwargs)
+        except InterverseError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError):
+            try:
+                given = inspect.signature(function).bind(*args, **kwargs).arguments
+            except TypeError:  # no such argument: Python's own words
+                given = {}
+            check_types(function, given)
+            raise
+
+    return call
 
 
 def _in_words(declared: Any) -> str:
