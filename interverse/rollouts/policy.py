@@ -25,7 +25,7 @@ from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
 from interverse.worlds.world import World
 
 NAMES = ("random", "scripted")
-_RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
+RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
 _GOALS = ("achieved_goal", "desired_goal")
 PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
@@ -113,7 +113,7 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """
     if (path := policy_path(given)) is not None:
         given = load_policy(path)
-    _compare_worlds(given, world)
+        _compare_rates(given, world)
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return CallablePolicy(_with_goals(given, world))
     if isinstance(given, str):
@@ -248,24 +248,18 @@ def engine_words(engine: Mapping[str, str]) -> str:
     return ("MuJoCo Warp" if warp else "MuJoCo") + (f" with {contact} contacts" if contact else "")
 
 
-def _compare_worlds(policy: PolicyLike, world: World) -> None:
-    """Refuses a world whose actions or observations mean something else than in the training.
-
-    Another rate of decisions is a warning: nothing else shows it.
-    """
-    from interverse.rollouts.policy_world import INTERFACE, policy_world  # which imports this
-
-    known, asked = policy_world(policy), getattr(world, "options", None)
-    here = {name: getattr(asked, name) for name in INTERFACE if hasattr(asked, name)}
-    for name in _RATES:
-        now, own = here.pop(name, None), known.options.get(name)
-        if None not in (now, own) and now != own:
+def _compare_rates(policy: Any, world: World) -> None:
+    """Warns if a policy decides at another rate than in its training: nothing else shows it."""
+    trained = getattr(getattr(policy, "card", None), "trained", {})
+    trained = trained.get("options") or trained.get("config", {}).get("options") or {}
+    for name in RATES:
+        here = getattr(getattr(world, "options", None), name, None)
+        if name in trained and here is not None and trained[name] != here:
             warnings.warn(
-                f"the policy was trained with {name}={own} and acts with {name}={now};"
-                f" pass {name}={own} for its own rate",
+                f"the policy was trained with {name}={trained[name]} and acts with {name}={here};"
+                f" pass {name}={trained[name]} for its own rate",
                 stacklevel=3,
             )
-    known.with_options(here)
 
 
 def load_policy(path: Path) -> Any:

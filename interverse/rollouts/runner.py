@@ -9,17 +9,19 @@ import gymnasium as gym
 import numpy as np
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.policy import PolicyLike, as_policy
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
 from interverse.worlds.world import changed_options
 
 
+@blames_types
 def rollout(
     env: gym.Env[Any, Any] | str,
     policy: PolicyLike,
@@ -51,6 +53,7 @@ def rollout(
     playing = env
     inner = world_env(playing)
     try:
+        check_world(policy, inner.world)
         actor = as_policy(policy, inner.world)
         actor.reset(np.ones(1, dtype=bool), np.array([seed]))
         options = None if do is None else {"do": do}
