@@ -427,3 +427,22 @@ def test_an_odd_value_of_any_option_is_taken_or_refused_with_a_reason(world_id):
 def test_what_is_no_id_is_refused(world_id):
     with pytest.raises(errors.InterverseError):
         iv.make(world_id)
+
+
+def test_an_odd_argument_of_the_public_functions_is_taken_or_refused_with_a_reason():
+    fact = iv.rollout(SLIDER, "random", seed=0, max_steps=2)
+    tried = {
+        iv.rollout: ({"env": SLIDER, "policy": "random", "max_steps": 1}, ("env", "seed", "do")),
+        iv.counterfactual: ({"episode": fact, "do": {}}, ("episode", "do", "at")),
+        iv.register: ({"id": SLIDER, "target": ""}, ("id", "target")),  # refused in any case
+        iv.evaluate: (
+            {"policy": "random", "task": SLIDER, "episodes": 1, "max_steps": 1},
+            ("task", "protocols", "metrics", "episodes", "seed", "seeds"),
+        ),
+    }
+    for function, (usual, names) in tried.items():
+        for name, value in ((name, value) for name in names for value in ODD):
+            try:
+                function(**{**usual, name: value})
+            except errors.InterverseError:
+                continue

@@ -82,7 +82,7 @@ class Registry:
                 self.add(point.name, Entry(point.value))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._rows
+        return isinstance(name, str) and name in self._rows
 
     def _find(self, name: str) -> str:
         """Returns the row of a name; `module:name` imports the module, which must add the row."""

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from interverse.core.registry import Entry
+from interverse.core.type_checks import blames_types
 from interverse.envs.single import WorldEnv
 from interverse.envs.vector import WorldVectorEnv
 from interverse.worlds import WORLDS
@@ -75,6 +76,7 @@ def _listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
+@blames_types
 def register(id: str, target: str, **options: Any) -> None:
     """Adds a world of your own under an id, here and in Gymnasium.
 

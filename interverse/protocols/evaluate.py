@@ -26,6 +26,7 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import remove_stale, write_json
 from interverse.core.rng import check_seed
+from interverse.core.type_checks import blames_types
 from interverse.envs import make
 from interverse.protocols import record
 from interverse.protocols.folder import add_to_index, check_indexed, claim, write_index
@@ -70,6 +71,7 @@ class _Plan:
         return None if self.folder is None else self.folder / "units" / f"{unit.name}.parquet"
 
 
+@blames_types
 def evaluate(  # noqa: PLR0913 - the contract fixes these names
     policy: PolicyLike,
     task: str,

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, overload
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, make
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
@@ -27,6 +28,7 @@ def counterfactual(
 ) -> Pair: ...
 
 
+@blames_types
 def counterfactual(
     episode: Episode | Pair,
     do: Mapping[str, Any] | Intervention,

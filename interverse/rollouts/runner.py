@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
@@ -20,6 +21,7 @@ from interverse.scm import Outcome
 from interverse.worlds.world import changed_options
 
 
+@blames_types
 def rollout(
     env: gym.Env[Any, Any] | str,
     policy: PolicyLike,

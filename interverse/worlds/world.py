@@ -27,8 +27,8 @@ from interverse.core.errors import (
     explain,
     unknown,
 )
-from interverse.core.option_types import check_types
 from interverse.core.rng import Noise
+from interverse.core.type_checks import check_types
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 

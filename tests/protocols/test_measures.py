@@ -119,7 +119,7 @@ def test_named_metrics_are_those_of_the_library():
 )
 def test_mistakes(metrics, error, match):
     with pytest.raises(error, match=match):
-        iv.evaluate("random", metrics=metrics, task=SLIDER, episodes=1, max_steps=3)
+        iv.evaluate("random", "P0", metrics=metrics, task=SLIDER, episodes=1, max_steps=3)
 
 
 def test_a_metric_that_cannot_be_sent_needs_one_worker():

@@ -71,7 +71,7 @@ def test_without_ray_one_line_names_the_extra():
     code = (
         "import sys; sys.modules['ray'] = None\n"
         "from interverse.cli import main\n"
-        "flags = '--task tutorial/slider-v1 --episodes 2 --option max_steps=2 --cluster local'\n"
+        "flags = '--task tutorial/slider-v1 --protocols P0 --episodes 2 --cluster local'\n"
         "sys.exit(main(['evaluate', *flags.split()]))"
     )
     done = subprocess.run(
