@@ -239,14 +239,13 @@ class Driver:
         if box is not None and real and actions.shape == self._shape:
             if clips and np.isfinite(actions).all():
                 return np.clip(actions, box.low, box.high)
-            if not clips and self._within(actions, box):
+            few, low, high = actions.size <= _FEW, box.low, box.high
+            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
                 return actions
         return check_actions(actions, self.world.action_space, len(self.steps), clip=clips)
 
-    def _within(self, actions: NDArray[Any], box: gym.spaces.Box) -> bool:
-        """Returns whether actions lie in a box; a few numbers are compared faster one by one."""
-        if actions.size > _FEW:
-            return bool(((actions >= box.low) & (actions <= box.high)).all())
+    def _within(self, actions: NDArray[Any]) -> bool:
+        """Returns whether a few actions lie in their box: faster one by one."""
         for low, x, high in zip(self._ends[0], actions.ravel().tolist(), self._ends[1]):  # noqa: B905
             if not low <= x <= high:
                 return False
@@ -257,11 +256,10 @@ class Driver:
         index = index[self.running[index]] if self.diverged else index
         while len(index):
             which: Any = slice(None) if len(index) == len(self.steps) else index
-            steps = self.steps[which] + 1
-            noise = Noise(self.seeds[which], self.episodes[which], steps)
+            noise = Noise(self.seeds[which], self.episodes[which], self.steps[which] + 1)
             try:
                 self.world.step(actions[which], index, noise)
-                self.steps[which] = steps
+                self.steps[which] = noise.steps
                 return
             except SimulationError as error:
                 broken = list(error.worlds)
@@ -282,9 +280,8 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            info = score.info
-            if type(info) is not MappingProxyType:
-                info = {name: np.array(value) for name, value in info.items()}
+            lasts = type(score.info) is MappingProxyType  # copied where it is handed out
+            info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended)
         terminated = score.terminated

@@ -75,12 +75,11 @@ class WorldEnv(gym.Env[Any, Any]):
 
     def _info(self, info: Mapping[str, Any]) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
+        if type(info) is not MappingProxyType:
+            return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
         if info is not self._lasting:
-            told = {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
-            if type(info) is not MappingProxyType:
-                return told
-            self._lasting, self._told = info, told
-            self._arrays = [(n, v) for n, v in told.items() if type(v) is np.ndarray]
+            self._lasting, self._told = info, self._info(dict(info))
+            self._arrays = [(n, v) for n, v in self._told.items() if type(v) is np.ndarray]
         out = self._told.copy()
         for name, array in self._arrays:
             out[name] = array.copy()

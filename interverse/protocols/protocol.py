@@ -94,12 +94,13 @@ class Protocol:
         matching(variables, self.grid)
         if self.everything is not None:
             self.actor.check(variables, self.everything)
-        draws = self.everything is not None or self.variables
-        if draws and min(self.at, default=driver.world.max_steps) >= driver.world.max_steps:
+        draws, length = self.everything is not None or self.variables, driver.world.max_steps
+        cut = driver.world.options.max_steps is not None  # short episodes are somebody's wish
+        if draws and not cut and min(self.at, default=length) >= length:
             raise InvalidValueError(
                 explain(
                     f"protocol {self.name} never acts: at is {self.at}",
-                    allowed=f"an action from 0 to {driver.world.max_steps - 1} in this world",
+                    allowed=f"an action from 0 to {length - 1} in this world",
                 )
             )
         for pattern in self.ranges:

@@ -117,23 +117,21 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
 
 
 @final
-class DragOfAll:
-    """The drag on every world of an engine, before each substep; on a GPU in one recorded launch.
+class RecordedDrag:
+    """The drag on every world of a GPU engine, before each substep, in one recorded launch.
 
-    Its formulas are 150 small kernels there; launched one by one, ten substeps of them take a third
-    as long as the physics.
+    Its formulas are 150 small kernels; launched one by one, ten substeps of them take a third as
+    long as the physics.
     """
 
     def __init__(self, qpos: Array, qvel: Array, out: Array) -> None:
         """Takes the engine's own arrays, as for `add_drag`."""
+        from interverse.sim.recorded import Recorded
+
         self._moving = qpos, qvel, out
         self._law: DragLaw | None = None  # what is acted by
         self._given: DragLaw | None = None
-        self._act: Callable[[], None] = self._add
-        if not is_numpy_array(qpos):
-            from interverse.sim.recorded import Recorded
-
-            self._act = Recorded(self._add, qpos.device)
+        self._act = Recorded(self._add, qpos.device)
 
     def follow(self, law: DragLaw) -> Callable[[], None]:
         """Returns what writes the forces, by the coefficients of the present masses.
@@ -141,12 +139,11 @@ class DragOfAll:
         A recorded launch reads the same tensors ever after, so those of the first law are
         overwritten.
         """
-        if law is not self._given:
-            self._given = law
-            if self._law is None or is_numpy_array(law.links):
-                self._law = law
-            else:
-                self._law.links[:], self._law.blocks[:] = law.links, law.blocks
+        if self._law is None:
+            self._law = law
+        elif law is not self._given:
+            self._law.links[:], self._law.blocks[:] = law.links, law.blocks
+        self._given = law
         return self._act
 
     def _add(self) -> None:
