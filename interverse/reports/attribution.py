@@ -156,7 +156,7 @@ class Attribution:
             story + (f" Played on {engine_words(self.engine)}." if contact else ""),
             f"No more than one percent is lost to: {', '.join(harmless)}."
             if harmless
-            else "Every factor costs more than one percent.",
+            else "Of no factor is it certain that it costs less than one percent.",
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
             "\n".join(drawn),

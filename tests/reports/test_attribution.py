@@ -178,3 +178,11 @@ def test_a_shipped_policy_is_evaluated_explained_and_read_about(tmp_path):
     words = ["--factors", "pictures=*/texture", "--episodes", "1", "--out", str(tmp_path)]
     assert main(["explain", str(policy), *words, "--option", "max_steps=2"]) in (0, None)
     assert (tmp_path / "attribution.md").read_text().startswith("# Why it fails")
+
+
+def test_a_page_claims_no_cost_that_the_interval_does_not_show():
+    scores = {(): np.full(4, 100.0), ("a",): np.array([100.0, 103.0, 97.0, 100.0])}
+    factors = {"a": {"x": "B"}}
+    page = Attribution(task="t", metric="return", factors=factors, scores=scores).page()
+    assert "That it costs anything is not certain." in page
+    assert "Of no factor is it certain that it costs less than one percent." in page
