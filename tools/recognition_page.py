@@ -13,47 +13,48 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from interverse.benchmarks.causaltriplet.confounding import curve, curve_claims, curve_figure
+from interverse.benchmarks.causaltriplet.verdicts import judge
+from interverse.reports.plots.style import save
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "recognition.md"
 RESULTS = ROOT / "results" / "causaltriplet"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 RULE = "best_valid"
-PRINTED = RESULTS / "printed"
-_WHERE = "Rows are lost: from what the command printed, in results/causaltriplet/printed."
 Rows = Sequence[Mapping[str, Any]]
 
 
 def printed() -> str:
     """Returns the results of every folder as Markdown."""
-    parts = []
-    for folder in sorted(path.parent for path in RESULTS.glob("*/summary.md")):
-        tables = [json.loads(path.read_text()) for path in sorted(folder.glob("table-*.json"))]
-        parts += [_folder(folder, _rows(folder), tables)]
-    parts += [_printed(name) for name in ("lite0-both", "own-both", "scenes-both")]
-    parts += [_curve(_printed_curve())]
+    folders = {
+        path.parent: [json.loads(f.read_text()) for f in sorted(path.parent.glob("table-*.json"))]
+        for path in sorted(RESULTS.glob("*/summary.md"))
+    }
+    parts = [_short(folders)]
+    parts += [_folder(folder, _rows(folder), tables) for folder, tables in folders.items()]
+    curves = curve(RESULTS / "confounding")
+    parts += [_curve(curves)] if curves else []
     parts += [_actions(RESULTS / "confounding" / "actions.json")]
     parts += [_recovery(_read(RESULTS / "recovery"))]
     return "\n".join(parts)
 
 
-def _printed(name: str) -> str:
-    """Returns the first table that a command printed, of a run whose rows are not there."""
-    lines = (PRINTED / f"{name}.md").read_text().splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("| model"))
-    table = lines[start : lines.index("", start)]
-    return "\n".join([f"#### {name}, drawn again", "", _WHERE, "", *table, ""])
-
-
-def _printed_curve() -> list[dict[str, Any]]:
-    """Returns means by model and strength, from the lines that were printed."""
-    rows = []
-    for line in (PRINTED / "confounding.txt").read_text().splitlines():
-        model, *numbers = line.rsplit(" ", 3)
-        if not line.startswith("strength"):
-            strength, known, shifted = map(float, numbers)
-            row = {"model": model, "strength": strength, "test_id": {"mean": known}}
-            rows.append(row | {"test_ood": {"mean": shifted}})
-    return rows
+def _short(folders: Mapping[Path, Rows]) -> str:
+    """Returns what helps out of distribution, of every folder with enough seeds for a verdict."""
+    lines = ["#### In short", "", "| claim out of distribution | shift | folder | verdict |"]
+    lines += ["|---|---|---|---|"]
+    claims = [
+        (f"{entry['better']} above {entry['worse']}", entry["shift"], folder.name, entry["ood"])
+        for folder, tables in folders.items()
+        for table in tables
+        for entry in table["orderings"]
+    ]
+    for claim, shift, folder, found in sorted(claims, key=lambda row: row[:3]):
+        verdict = found[RULE]
+        if "p" in verdict:  # tested: seeds are enough
+            lines.append(f"| {claim} | {shift} | {folder} | {_told(verdict)} |")
+    return "\n".join([*lines, ""])
 
 
 def _read(folder: Path) -> Rows:
@@ -61,21 +62,23 @@ def _read(folder: Path) -> Rows:
 
 
 def _curve(rows: Rows) -> str:
-    """Returns accuracy by model and strength of the confounder."""
+    """Returns accuracy by model and strength of the confounder, and what can be claimed."""
     strengths = sorted({row["strength"] for row in rows})
-    sets = {row["set"]: row for row in json.loads((PRINTED / "sets.json").read_text())}
-    drawn = sets["confounded-0"]
-    lines = ["#### confounding", "", f"{drawn['pairs']} pairs of the same {drawn['houses']} houses"]
-    lines[-1] += " at each strength, a quarter of the houses for testing; means over 10 seeds."
-    lines += [_WHERE, ""]
+    sizes = [_span([row["sizes"][name] for row in rows]) for name in ("train", "test_id")]
+    seeds = _span([len(row["test_ood"]["seeds"]) for row in rows])
+    lines = ["#### confounding", "", "![Accuracy against strength of the confounder]"]
+    lines[-1] += "(../results/causaltriplet/confounding/curve.svg)"
+    lines += ["", "The same houses at each strength, a quarter of them for testing: trained on"]
+    lines[-1] += f" {sizes[0]} pairs, tested on {sizes[1]}; {seeds} seeds, mean and deviation."
     told = " | ".join(f"{strength:g}" for strength in strengths)
-    lines += [f"| model | set | {told} |", "|---" * (2 + len(strengths)) + "|"]
+    lines += ["", f"| model | set | {told} |", "|---" * (2 + len(strengths)) + "|"]
     for model in dict.fromkeys(row["model"] for row in rows):
         held = {row["strength"]: row for row in rows if row["model"] == model}
         for name, word in (("test_id", "ID"), ("test_ood", "OOD")):
-            cells = [f"{held[s][name]['mean']:.3f}" for s in strengths]
+            cells = [_spread(held[s][name]) for s in strengths]
             lines.append(f"| {model} | {word} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    claims = [f"- {name}: {_told(verdict)}" for name, verdict in curve_claims(rows)]
+    return "\n".join([*lines, "", *claims, ""])
 
 
 def _actions(path: Path) -> str:
@@ -178,7 +181,8 @@ def _span(sizes: Sequence[int]) -> str:
 
 
 def _cells(cells: Rows) -> list[str]:
-    lines = ["| model | shift | ID | OOD |", "|---|---|---|---|"]
+    """Returns both accuracies of each model, and where the published interval is left OOD."""
+    lines = ["| model | shift | ID | OOD | OOD and two published deviations |", "|---" * 5 + "|"]
     keys = dict.fromkeys((cell["shift"], cell["method"]) for cell in cells)
     for shift, method in keys:
         both = [
@@ -186,8 +190,16 @@ def _cells(cells: Rows) -> list[str]:
             for s in ("ID", "OOD")
         ]
         told = [f"{_spread(c['ours'][RULE])} ({c['published']:.2f})" for c in both]
-        lines.append(f"| {method} | {shift} | {told[0]} | {told[1]} |")
+        lines.append(f"| {method} | {shift} | {told[0]} | {told[1]} | {_reach(both[1])} |")
     return lines
+
+
+def _reach(cell: Mapping[str, Any]) -> str:
+    """Returns whether a cell lies within two published deviations of the published mean."""
+    apart = cell["ours"][RULE]["mean"] - cell["published"]
+    if abs(apart) <= 2 * cell["published_deviation"]:
+        return "within"
+    return "above" if apart > 0 else "below"
 
 
 def _baselines(entries: Rows) -> list[str]:
@@ -199,14 +211,18 @@ def _baselines(entries: Rows) -> list[str]:
 
 
 def _chosen(entries: Rows) -> list[str]:
+    """Returns each regulariser at its chosen weight, then at all; their gains are one family."""
     lines = ["| regulariser | weight | ID | OOD | gain in OOD over none |", "|---|---|---|---|---|"]
+    swept = [point for entry in entries for point in entry["sweep"] if point["weight"] > 0]
+    judged = iter(judge([point["gain"]["seeds"] for point in swept]))
     for entry in entries:
         both = " | ".join(_spread(entry[name]) for name in ("ID", "OOD"))
         start = f"| {entry['method']} | chosen on validation"
         lines.append(f"{start} | {both} | {_told(entry['gain'])} |")
         for point in entry["sweep"]:
-            cells = " | ".join(_spread(point[name]) for name in ("ID", "OOD", "gain"))
-            lines.append(f"| {entry['method']} | {point['weight']:g} | {cells} |")
+            cells = " | ".join(_spread(point[name]) for name in ("ID", "OOD"))
+            gain = _told(next(judged)) if point["weight"] > 0 else "-"
+            lines.append(f"| {entry['method']} | {point['weight']:g} | {cells} | {gain} |")
     return lines
 
 
@@ -257,6 +273,9 @@ def main(arguments: Iterable[str]) -> int:
     if "--check" in arguments:
         return int(wanted != PAGE.read_text())
     PAGE.write_text(wanted)
+    curves = curve(RESULTS / "confounding")
+    if curves:
+        save(curve_figure(curves), RESULTS / "confounding" / "curve.svg")
     return 0
 
 

@@ -23,6 +23,7 @@ from interverse.agents.presets import Algorithm, Hyper, Preset, preset, tracked
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.code import claim_run
 from interverse.core.errors import (
+    FileFormatError,
     InvalidValueError,
     check_name,
     check_whole,
@@ -30,12 +31,11 @@ from interverse.core.errors import (
     missing_extra,
 )
 from interverse.core.files.atomic import alone_in, quiet_threads, storage
-from interverse.core.files.json_text import read_json_object
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
-from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
+from interverse.rollouts.policy_card import POLICY_FOLDER
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import engine_of
 
@@ -145,18 +145,22 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
                 learning.run(
                     cast(int, config.steps), lambda: _policy(record, model), watcher, title
                 )
-                policy = config.out / POLICY_FOLDER
-                if _made_after(policy / CARD) == model.num_timesteps:
-                    return policy  # nothing was learned: results are tied to its bytes
-                return _policy(record, model).save(policy)
+                policy, folder = _policy(record, model), config.out / POLICY_FOLDER
+                # Where nothing was learned the files stay: results are tied to their bytes.
+                return folder if _holds(folder, policy) else policy.save(folder)
     finally:
         env.close()
         torch.set_num_threads(threads)
 
 
-def _made_after(card: Path) -> int | None:
-    """Returns after how many steps a policy was written; None where there is none."""
-    return read_json_object(card).get("trained", {}).get("steps") if card.exists() else None
+def _holds(folder: Path, policy: ExportedPolicy) -> bool:
+    """Returns whether a folder holds a policy of the same weights after as many steps."""
+    try:
+        saved = ExportedPolicy.load(folder)
+    except FileFormatError:
+        return False
+    same = saved.card.trained.get("steps") == policy.card.trained.get("steps")
+    return same and all(torch.equal(saved.weights[k], policy.weights[k]) for k in policy.weights)
 
 
 @contextmanager

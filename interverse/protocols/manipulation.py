@@ -55,7 +55,9 @@ _LADDER = (
 
 
 def _legacy(protocol: Protocol, note: str, **more: Any) -> Protocol:
-    """Returns a protocol as the original runs it."""
+    """Returns a protocol as the original runs it; ranges are kept for what it draws."""
+    if "ranges" in more:
+        more["ranges"] = {k: v for k, v in more["ranges"].items() if k in protocol.variables}
     return replace(protocol, name=f"{protocol.name}_legacy", legacy=True, note=note, **more)
 
 

@@ -6,6 +6,7 @@ Baselines3 models and Torch modules are recognised by their methods, so neither 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,13 +21,13 @@ from interverse.core.errors import InvalidValueError, UnknownNameError, explain,
 from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
 from interverse.rollouts.archives import load_archive
-from interverse.rollouts.policy_card import NAMES, policy_path
-from interverse.rollouts.policy_card import PolicyLike as PolicyLike
-from interverse.rollouts.policy_world import INTERFACE, policy_world
+from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
 from interverse.worlds.world import World
 
-_RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
+NAMES = ("random", "scripted")
+RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
 _GOALS = ("achieved_goal", "desired_goal")
+PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
 
 @runtime_checkable
@@ -112,7 +113,7 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """
     if (path := policy_path(given)) is not None:
         given = load_policy(path)
-    _compare_worlds(given, world)
+        _compare_rates(given, world)
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return CallablePolicy(_with_goals(given, world))
     if isinstance(given, str):
@@ -176,6 +177,19 @@ def policy_names(world: World) -> tuple[str, ...]:
         return NAMES[:1]
 
 
+def is_path(given: str) -> bool:
+    """Returns whether a policy given as text is a path, not a name."""
+    return given not in NAMES and Path(given).exists()
+
+
+def policy_path(given: PolicyLike) -> Path | None:
+    """Returns where a policy given as a path lies: a training run has one; None for others."""
+    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
+        return None
+    of_run = Path(given) / POLICY_FOLDER
+    return of_run if (of_run / CARD).is_file() else Path(given)
+
+
 def training_space(given: PolicyLike) -> str:
     """Returns the space that a policy's training drew from; A where nothing else is recorded."""
     return str(_training(given)[1].get("space", "A"))
@@ -234,22 +248,18 @@ def engine_words(engine: Mapping[str, str]) -> str:
     return ("MuJoCo Warp" if warp else "MuJoCo") + (f" with {contact} contacts" if contact else "")
 
 
-def _compare_worlds(policy: PolicyLike, world: World) -> None:
-    """Refuses a world whose actions or observations mean something else than in the training.
-
-    Another rate of decisions is a warning: nothing else shows it.
-    """
-    known, asked = policy_world(policy), getattr(world, "options", None)
-    here = {name: getattr(asked, name) for name in INTERFACE if hasattr(asked, name)}
-    for name in _RATES:
-        now, own = here.pop(name, None), known.options.get(name)
-        if None not in (now, own) and now != own:
+def _compare_rates(policy: Any, world: World) -> None:
+    """Warns if a policy decides at another rate than in its training: nothing else shows it."""
+    trained = getattr(getattr(policy, "card", None), "trained", {})
+    trained = trained.get("options") or trained.get("config", {}).get("options") or {}
+    for name in RATES:
+        here = getattr(getattr(world, "options", None), name, None)
+        if name in trained and here is not None and trained[name] != here:
             warnings.warn(
-                f"the policy was trained with {name}={own} and acts with {name}={now};"
-                f" pass {name}={own} for its own rate",
+                f"the policy was trained with {name}={trained[name]} and acts with {name}={here};"
+                f" pass {name}={trained[name]} for its own rate",
                 stacklevel=3,
             )
-    known.with_options(here)
 
 
 def load_policy(path: Path) -> Any:

@@ -12,9 +12,10 @@ from typing import Any, final
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
-from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
+from interverse.rollouts.policy import RATES, PolicyLike, policy_path
+from interverse.rollouts.policy_card import CARD
 from interverse.worlds import WORLDS
-from interverse.worlds.world import parse_options
+from interverse.worlds.world import World, parse_options
 
 # Options that decide what an observation or an action means, or how often there is one; another
 # value is another interface.
@@ -85,6 +86,16 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     if folder is None or not (folder / CARD).is_file():
         return PolicyWorld(given)
     return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
+
+
+def check_world(policy: PolicyLike, world: World) -> None:
+    """Refuses a world whose actions or observations mean something else than in the training.
+
+    Another rate of decisions is a warning of `as_policy`.
+    """
+    options, names = getattr(world, "options", None), set(INTERFACE) - {*RATES}
+    here = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    policy_world(policy).with_options(here)
 
 
 def _family(task: str) -> str:

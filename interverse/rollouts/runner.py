@@ -16,7 +16,7 @@ from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.policy import PolicyLike, as_policy
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
 from interverse.worlds.world import changed_options
 
@@ -53,6 +53,7 @@ def rollout(
     playing = env
     inner = world_env(playing)
     try:
+        check_world(policy, inner.world)
         actor = as_policy(policy, inner.world)
         actor.reset(np.ones(1, dtype=bool), np.array([seed]))
         options = None if do is None else {"do": do}

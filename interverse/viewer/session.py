@@ -29,6 +29,7 @@ from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.select import select_protocols
 from interverse.rollouts import as_policy
 from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy_world import check_world
 from interverse.scm import Outcome
 from interverse.sim.shapes import Shape
 from interverse.viewer.history import EpisodeStart, Event, History, Refused, ViewerMoment, plain
@@ -77,8 +78,7 @@ class Session:
         self._mirror: WorldEnv | None = None
         self.env.driver.listeners.append(self)
         try:
-            self._policy = as_policy(policy, self.env.world)
-            self.policy = str(policy)
+            self._take(policy)
             if self._shared and self.env.driver.running.all():
                 self.begin(self.env.snapshot())
             else:
@@ -116,9 +116,13 @@ class Session:
 
     def use(self, policy: PolicyLike) -> None:
         """Acts with another policy from now on: a name, a path, or what `as_policy` takes."""
+        self._take(policy)
+        self._begin_policy()
+
+    def _take(self, policy: PolicyLike) -> None:
+        check_world(policy, self.env.world)
         self._policy = as_policy(policy, self.env.world)
         self.policy = str(policy)
-        self._begin_policy()
 
     def _begin_policy(self) -> None:
         self._policy.reset(np.ones(1, dtype=bool), self.env.driver.seeds.copy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -359,16 +360,18 @@ KEPT = Path(__file__).parents[2] / "results" / "dmcr"
 
 
 def test_the_kept_table_is_printed_from_the_kept_episodes():
-    runs = json.loads((KEPT / "h200.json").read_text())["runs"]
     text = (KEPT / "README.md").read_text()
-    assert str(kept_table(runs).render("markdown")) in text
-    for kept in runs:
+    files = [
+        json.loads((KEPT / name).read_text())["runs"] for name in ("h200.json", "shipped.json")
+    ]
+    assert all(str(kept_table(runs).render("markdown")) in text for runs in files)
+    for kept in itertools.chain(*files):
         assert all(len(set(returns)) == len(returns) for returns in kept["returns"].values()), (
             "no episode counts twice"
         )
 
 
-@pytest.mark.parametrize("name", ["explain", "explain_sac_aug"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("explain*.json")))
 def test_the_kept_pages_are_printed_from_the_kept_scores(name):
     found = Attribution.from_json(json.loads((KEPT / f"{name}.json").read_text()))
     assert found.page() == (KEPT / f"{name}.md").read_text()

@@ -56,6 +56,10 @@ class OptionFigure:
         mine = [row for row in rows if set(row.options) == {self.option}]
         return mine if len({row.options[self.option] for row in mine}) > 1 else []
 
+    def shown(self, rows: Sequence[OptionRow]) -> list[str]:
+        """Returns the values that rows have, in the figure's order."""
+        return [value for value in self.values if any(_is(row, self, value) for row in rows)]
+
     @property
     def file(self) -> str:
         """The picture's name beside the page."""
@@ -99,7 +103,7 @@ def option_section(rows: Sequence[OptionRow], figure: OptionFigure, yardsticks: 
                 hits = (found["hits"], found["published_hits"])
                 grid.append([value, "unchanged pictures", "", *(f"{h:.3g}" for h in hits), ""])
         for label in sorted({row.label for row in mine}):
-            own = _seeds(mine, figure, value, label)
+            own = [r for r in mine if _is(r, figure, value) and r.label == label]
             if own:
                 cells = [mean_text([row.value(name) for row in own]) for name in _SCORES]
                 grid.append([value, label, str(len(own)), *cells])
@@ -108,6 +112,9 @@ def option_section(rows: Sequence[OptionRow], figure: OptionFigure, yardsticks: 
         " figure a mark is a seed, a bar the mean and its 95 % interval by Student's t. Unchanged"
         " pictures are what a model gets that predicts no change: near it, H@1 tells nothing."
     )
+    missing = [value for value in figure.values if value not in figure.shown(mine)]
+    if missing:
+        remark += f" Not run: {', '.join(missing)}."
     return figure.title, [remark], grid
 
 
@@ -135,7 +142,7 @@ def _drawn(rows: Sequence[OptionRow], figure: OptionFigure) -> Any:
     """Returns a panel per score: the option's values from left to right, a colour per model."""
     from interverse.reports.plots import style
 
-    labels = sorted({row.label for row in rows})
+    labels, values = sorted({row.label for row in rows}), figure.shown(rows)
 
     @style.styled
     def drawn() -> Any:
@@ -143,8 +150,9 @@ def _drawn(rows: Sequence[OptionRow], figure: OptionFigure) -> Any:
         axes = canvas.subplots(1, len(_SCORES))
         for panel, name in zip(axes, _SCORES, strict=True):
             for index, label in enumerate(labels):
-                _marks(panel, rows, figure, (index, label, name))
-            panel.set_xticks(range(len(figure.values)), figure.values, rotation=35, ha="right")
+                _marks(panel, [r for r in rows if r.label == label], figure, (index, name, values))
+            panel.set_xticks(range(len(values)), values, rotation=35, ha="right")
+            panel.set_xlim(-0.5, len(values) - 0.5)
             panel.set_title(name, fontsize=9.5)
             panel.set_ylim(bottom=0)
         style.legend_above(canvas, axes[0], len(labels))
@@ -154,14 +162,15 @@ def _drawn(rows: Sequence[OptionRow], figure: OptionFigure) -> Any:
 
 
 def _marks(
-    panel: Any, rows: Sequence[OptionRow], figure: OptionFigure, what: tuple[int, str, str]
+    panel: Any, rows: Sequence[OptionRow], figure: OptionFigure, what: tuple[int, str, list[str]]
 ) -> None:
+    """Draws the seeds of one label; `what` is its place, the score's name and the values shown."""
     from interverse.reports.plots import style
 
-    index, label, name = what
-    look = style.look(index)
-    for place, value in enumerate(figure.values):
-        found = np.array([row.value(name) for row in _seeds(rows, figure, value, label)])
+    index, name, values = what
+    look, label = style.look(index), rows[0].label.partition(",")[0]  # the table has the training
+    for place, value in enumerate(values):
+        found = np.array([row.value(name) for row in rows if _is(row, figure, value)])
         found = found[np.isfinite(found)]
         at = place + 0.16 * (index - 0.5)
         panel.scatter(
@@ -178,7 +187,5 @@ def _marks(
             panel.errorbar(at, found.mean(), reach, color=look.color, capsize=3, fmt="_")
 
 
-def _seeds(
-    rows: Sequence[OptionRow], figure: OptionFigure, value: str, label: str
-) -> list[OptionRow]:
-    return [r for r in rows if str(r.options[figure.option]) == value and r.label == label]
+def _is(row: OptionRow, figure: OptionFigure, value: str) -> bool:
+    return str(row.options[figure.option]) == value

@@ -27,7 +27,6 @@ from interverse.worlds.trifinger.scene import ArenaScene, Block, box_inertia, pa
 from interverse.worlds.trifinger.variables import JOINTS
 
 PHYSICAL = ("latent", "robot", "state")  # kinds of variable that the engine follows
-_XYZW = [4, 5, 6, 3]  # of the columns of a free body's pose, which has w first
 _MASSES = ("link/mass", "block/mass", "block/size")
 
 
@@ -86,7 +85,8 @@ class Physics:
 
     def step(self, store: Store, command: Array, worlds: Index, count: int) -> None:
         """Advances some worlds by `count` substeps under a command, (n, 9); reads them back."""
-        self._controls[worlds, : len(JOINTS)] = command  # the dampers behind them take none
+        where = store.index(worlds)
+        self._controls[where, : len(JOINTS)] = command  # the dampers behind them take none
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
         push = self._push(store, worlds, parked)
         if self.watch is not None:
@@ -160,7 +160,7 @@ class Physics:
         if not blocks:
             return
         pose, motion = qpos[:, 9:].reshape(-1, blocks, 7), qvel[:, 9:].reshape(-1, blocks, 6)
-        turn, slide, spin = pose[..., _XYZW], motion[..., :3], motion[..., 3:]
+        turn, slide, spin = from_mujoco(pose[..., 3:]), motion[..., :3], motion[..., 3:]
         rows["block/position"][where] = pose[..., :3] - self._datum
         rows["block/orientation"][where], rows["block/linear_velocity"][where] = turn, slide
         rows["block/angular_velocity"][where] = rotate(turn, spin)

@@ -287,12 +287,13 @@ class TriFinger(World):
         """Advances some worlds by one step of `skip_frame` substeps."""
         before, store, rows = self._now(), self._store, self._store.rows
         where = store.index(worlds)
+        steps = self._physics.asarray(noise.steps)  # a copy to a GPU waits for what is under way
         command = self._command(self._physics.asarray(actions), where)
         if self._edges is not None:
             self._forget_edges(worlds)
         self._physics.step(store, command, worlds, self.options.skip_frame)
         rows[CLOCK][where] += 1
-        rows[ADDRESS][where, 2] = self._physics.asarray(noise.steps)
+        rows[ADDRESS][where, 2] = steps
         self._instant = now = self._gather()
         rows[REWARD][where] = self._earned(before, now)[where]
 
