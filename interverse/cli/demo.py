@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from interverse.agents.policies import trained_policy
-from interverse.core.errors import missing_extra
+from interverse.core.errors import install_line, missing_extra
 from interverse.envs import make
 from interverse.protocols.evaluate import evaluate
 from interverse.reports.page import report
@@ -84,6 +84,7 @@ CHANGES = (
 )
 # Policies that come with the package; each learned with all variables drawn from space A.
 _POLICIES = ("pushing", "picking", "pick_and_place")
+_LEFT_OUT = f"Left out, for want of Torch: {install_line('torch')} adds it."
 _PROTOCOLS = {"P0": "as it is", "P2": "masses of B", "P10": "all of A", "P11": "all of B"}
 _MODELS = {"gnn": "messages without actions", "action_gnn": "messages with actions"}
 
@@ -113,7 +114,8 @@ def demo(config: Demo) -> Path:
     ):
         with console.status(title):
             sections.append({"title": title, **make_section(config)})
-        console.print(f"[green]done[/]  {title}")
+        told = "[yellow]left out[/]" if sections[-1].get("missing") else "[green]done[/]"
+        console.print(f"{told}  {title}")
     page = config.out / "index.html"
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("interverse.cli"), autoescape=True, trim_blocks=True
@@ -133,8 +135,10 @@ def _do_section(config: Demo) -> dict[str, Any]:
             axes[row, column].set_axis_off()
         axes[0, column].set_title(change.world, fontsize=11)
         axes[1, column].set_title(f"changed:\n{_wrapped(changed)}", fontsize=9, color=_ORANGE)
+    absent = [change.world for change in CHANGES if change not in shown]
+    left = f" Left out: {', '.join(absent)}; {install_line('control')} adds it." if absent else ""
     return {
-        "text": "Above: the world as it is. Below: after one <code>env.do({...})</code>.",
+        "text": f"Above: the world as it is. Below: after one <code>env.do({{...}})</code>.{left}",
         "captions": [f"{c.world}: {c.caption}" for c in shown],
         "image": _save(figure, config.out / "do.png"),
         "code": _code(shown[0]),
@@ -207,7 +211,7 @@ def _policy_section(config: Demo) -> dict[str, Any]:
         'iv.evaluate(trained_policy("picking_2"), task="trifinger/picking-v1", protocols="P0-P11")'
     )
     if importlib.util.find_spec("torch") is None:
-        return {"text": "The extra torch is not installed.", "captions": [], "code": code}
+        return {"text": _LEFT_OUT, "captions": [], "code": code, "missing": True}
     results = Results.concat(
         evaluate(
             trained_policy(f"{task}_2"),
@@ -267,7 +271,7 @@ def _model_section(config: Demo) -> dict[str, Any]:
     """Returns how well two small world models predict which block pushes which."""
     code = "interverse fit blocks/observed-3-v1 --model action_gnn --out runs/fit"
     if importlib.util.find_spec("torch") is None:
-        return {"text": "The extra torch is not installed.", "captions": [], "code": code}
+        return {"text": _LEFT_OUT, "captions": [], "code": code, "missing": True}
     figure, axis = plt.subplots(figsize=(8, 3.4))
     for colour, (name, hits) in zip((_GREY, _BLUE), _model_hits(config).items(), strict=True):
         axis.plot(list(hits), list(hits.values()), "o-", color=colour, lw=2, label=name)

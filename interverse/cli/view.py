@@ -11,7 +11,7 @@ from rich.console import Console
 
 from interverse.cli.evaluate import flag_names, known_policy, parse_pairs, shipped_path
 from interverse.core.errors import UnknownNameError, explain
-from interverse.rollouts.policy import is_path
+from interverse.rollouts.policy_card import is_path
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
 

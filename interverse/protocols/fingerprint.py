@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from interverse.core.code import files_hash
-from interverse.rollouts.policy import NAMES, PolicyLike, policy_path
+from interverse.rollouts.policy_card import NAMES, PolicyLike, policy_path
 
 _DEEPEST = 32
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")

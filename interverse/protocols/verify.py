@@ -27,8 +27,8 @@ from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
-from interverse.rollouts.policy import NAMES, PolicyLike, load_policy, policy_path
-from interverse.rollouts.policy_card import CARD
+from interverse.rollouts.policy import PolicyLike, load_policy
+from interverse.rollouts.policy_card import CARD, NAMES, policy_path
 
 _ADDRESS = ("protocol", "seed", "episode")
 _MOST_SHOWN = 5

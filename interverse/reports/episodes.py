@@ -16,7 +16,7 @@ from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit, Watched, watch
 from interverse.results import Highlight, Results, highlights
-from interverse.rollouts.policy import NAMES, PolicyLike
+from interverse.rollouts.policy_card import NAMES, PolicyLike
 
 _PICTURES, _COLUMNS = 6, 3  # of a contact sheet
 _FPS = 15.0

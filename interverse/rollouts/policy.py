@@ -6,7 +6,6 @@ Baselines3 models and Torch modules are recognised by their methods, so neither 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,13 +20,12 @@ from interverse.core.errors import InvalidValueError, UnknownNameError, explain,
 from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
 from interverse.rollouts.archives import load_archive
-from interverse.rollouts.policy_card import CARD, POLICY_FOLDER
+from interverse.rollouts.policy_card import NAMES, policy_path
+from interverse.rollouts.policy_card import PolicyLike as PolicyLike
 from interverse.worlds.world import World
 
-NAMES = ("random", "scripted")
 RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
 _GOALS = ("achieved_goal", "desired_goal")
-PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 
 
 @runtime_checkable
@@ -175,19 +173,6 @@ def policy_names(world: World) -> tuple[str, ...]:
         return NAMES if world.scripted_policy() is not None else NAMES[:1]
     except InvalidValueError:  # it has one, for other actions or observations
         return NAMES[:1]
-
-
-def is_path(given: str) -> bool:
-    """Returns whether a policy given as text is a path, not a name."""
-    return given not in NAMES and Path(given).exists()
-
-
-def policy_path(given: PolicyLike) -> Path | None:
-    """Returns where a policy given as a path lies: a training run has one; None for others."""
-    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
-        return None
-    of_run = Path(given) / POLICY_FOLDER
-    return of_run if (of_run / CARD).is_file() else Path(given)
 
 
 def training_space(given: PolicyLike) -> str:

@@ -1,9 +1,11 @@
-"""Checks of what a saved policy says about itself, before its weights are used."""
+"""Saved policies: where they lie, and checks of what they say about themselves."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,25 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, explain
 
+NAMES = ("random", "scripted")  # of policies that every world, or some, bring along
+PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 WEIGHTS, CARD = "policy.safetensors", "policy.json"
 POLICY_FOLDER = "policy"  # of a training run
 _MOST_LAYERS = 256
 _MOST_ACTIONS = 100_000
+
+
+def is_path(given: str) -> bool:
+    """Returns whether a policy given as text is a path, not a name."""
+    return given not in NAMES and Path(given).exists()
+
+
+def policy_path(given: PolicyLike) -> Path | None:
+    """Returns where a policy given as a path lies: a training run has one; None for others."""
+    if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
+        return None
+    of_run = Path(given) / POLICY_FOLDER
+    return of_run if (of_run / CARD).is_file() else Path(given)
 
 
 def check_layers(name: str, count: Any) -> None:

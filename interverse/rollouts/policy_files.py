@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from interverse.core.files.atomic import scratch_folder
-from interverse.rollouts.policy import PolicyLike, policy_path
+from interverse.rollouts.policy_card import PolicyLike, policy_path
 
 
 @final

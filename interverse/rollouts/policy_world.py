@@ -12,8 +12,8 @@ from typing import Any, final
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
-from interverse.rollouts.policy import RATES, PolicyLike, policy_path
-from interverse.rollouts.policy_card import CARD
+from interverse.rollouts.policy import RATES
+from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
 from interverse.worlds import WORLDS
 from interverse.worlds.world import World, parse_options
 

@@ -34,7 +34,7 @@ def test_an_unknown_policy_names_its_neighbours() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["picking_2", "pushing_2"])
+@pytest.mark.parametrize("name", ["picking_2", "pushing_2", "reaching_1"])
 def test_policies_solve_p0_on_the_cpu(name: str) -> None:
     task = f"trifinger/{name.rpartition('_')[0]}-v1"
     results = iv.evaluate(trained_policy(name), task, protocols="P0", episodes=1, skip_frame=3)

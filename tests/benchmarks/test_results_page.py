@@ -75,6 +75,7 @@ def test_means_and_correlations_are_those_of_the_runs():
 def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_path):
     sizes = replace(budget("smoke", "contrastive"), test=30, trials=300)
     write_yardsticks(tmp_path, "blocks/observed-3-v1", sizes)
+    assert [path.name for path in tmp_path.iterdir()] == ["blocks-observed-3-v1.json"]  # no data
     still = dict(yardstick_values(tmp_path, "blocks/observed-3-v1"))[UNCHANGED]
     rows = [
         replace(made("ae", seed, 99.0, still["CF-H@1"] + 10 * seed), world="blocks/observed-3-v1")

@@ -121,3 +121,12 @@ def test_bash_completes_verbs_flags_and_ids(capsys):
         "chemistry/collider-v1",
         "chemistry/custom-v1",
     }
+
+
+def test_the_tour_says_what_it_leaves_out(monkeypatch):
+    tour = pytest.importorskip("interverse.cli.demo")
+    monkeypatch.setattr(tour.importlib.util, "find_spec", lambda name: None)
+    for section in (tour._policy_section, tour._model_section):
+        left = section(tour.Demo())
+        assert left["missing"]
+        assert "pip install 'interverse[torch]'" in left["text"]

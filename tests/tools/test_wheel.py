@@ -94,10 +94,13 @@ def test_one_line_tries_it_without_installing(package, words, wheel, tmp_path):
     caches = {"PIPX_HOME": str(tmp_path / "pipx"), "UV_CACHE_DIR": str(tmp_path / "uv")}
     env = wheel_walk.clean_environment() | caches
     subprocess.run([str(programs / "python"), "-m", "pip", "install", "-q", package], check=True)
-    spec = f"interverse[report] @ {wheel.as_uri()}"
+    (extras,) = {*re.findall(r'"interverse\[(.*)\] @ file', (ROOT / "README.md").read_text())}
+    spec = f"interverse[{extras}] @ {wheel.as_uri()}"
     words = [str(programs / words[0]), *words[1:], spec, "interverse", "demo"]
     subprocess.run(words, cwd=tmp_path, env=env, check=True)
-    assert (tmp_path / "demo" / "index.html").exists()
+    page = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
+    for family in ("trifinger", "blocks", "chemistry", "control", "rooms"):
+        assert f"<li>{family}/" in page
 
 
 def test_the_citation_and_the_image_are_of_this_package():

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from interverse.benchmarks.causalmbrl.budgets import Budget, budget
 from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
-from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
+from interverse.benchmarks.causalmbrl.provenance import run_stamp
 from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causalmbrl.scores import ceiling
 from interverse.models.checkpoint import read_json
@@ -35,19 +36,22 @@ def write_yardsticks(
     asked |= {"options": dict(options)} if options else {}
     record = Record(yardstick_file(out, world, options), asked)
     if not record.content["scores"]:
-        materials = Materials(world, sizes, device="cpu", folder=out / "data", options=options)
         words = [world, *(f"{name}={value}" for name, value in options.items())]
         command = f"python -m {__spec__.name} OUT {shlex.join(words)}"
-        run = {"commit": commit(), "source": source_digest(), "command": command, "device": "CPU"}
-        record.made_by_run(run)
-        scores = {
-            "unchanged": materials.unchanged,
-            "graph": ceiling(materials.graph),
-            "all_edges": _all_edges(materials.graph),
-            "counterfactual": materials.counterfactual_ceilings,
-        }
-        record.note("scores", scores)
+        record.made_by_run(run_stamp(command, "CPU"))
+        with TemporaryDirectory() as data:
+            made = Materials(world, sizes, device="cpu", folder=Path(data), options=options)
+            record.note("scores", _scores(made))
     return record.content["scores"]
+
+
+def _scores(materials: Materials) -> dict[str, Any]:
+    return {
+        "unchanged": materials.unchanged,
+        "graph": ceiling(materials.graph),
+        "all_edges": _all_edges(materials.graph),
+        "counterfactual": materials.counterfactual_ceilings,
+    }
 
 
 def yardstick_file(

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError, check_name, check_number, check_whole, explain
 from interverse.core.rng import check_seed
-from interverse.data.pairs import CollectPairs, SplitConfig, collect_pairs, split_pairs
+from interverse.data.pairs import CollectPairs, Split, SplitConfig, collect_pairs, split_pairs
 from interverse.data.pairs.load import load_pairs as load_folder
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse
@@ -132,11 +132,7 @@ def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairR
     if model.encoder.weights is not None:
         build_encoder(model.encoder)  # wrong weights raise now, not after hours of drawing
     pairs = load_pairs(config).to(config.device)
-    valid = max(1, min(500, len(pairs) // 20))
-    splits = SplitConfig(
-        shift=config.shift, variant=config.split, valid=valid, test_houses=config.test_houses
-    )
-    split = split_pairs(pairs.labels, splits, config.seed, str(config.data or config.out))
+    split = split_of(config, pairs)
     if model.encoder.name == "slots" and model.encoder.weights is None:
         file = _pretrained(config, model, pairs)
         model = replace(model, encoder=replace(model.encoder, weights=str(file)))
@@ -144,6 +140,17 @@ def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairR
     result: dict[str, Any] = {**run.record(), "analysis": analyse(run)}
     write_json(config.out / "result.json", result)
     return run
+
+
+def split_of(config: TrainPairs, pairs: PairTensors) -> Split:
+    """Returns the sets of a config; validation takes a quarter at most of what a shift leaves."""
+    splits = SplitConfig(
+        shift=config.shift, variant=config.split, valid=0, test_houses=config.test_houses
+    )
+    told = str(config.data or config.out)
+    left = len(split_pairs(pairs.labels, splits, config.seed, told).train)
+    valid = max(1, min(500, len(pairs) // 20, left // 4))
+    return split_pairs(pairs.labels, replace(splits, valid=valid), config.seed, told)
 
 
 def load_pairs(config: TrainPairs) -> PairTensors:

@@ -183,7 +183,7 @@ class ControlStage:
         """One control step; what dm_control's own step does, without its checks' overhead."""
         self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
         advance(self._model, self._data, self._substeps, whole=self._whole)
-        if self._warnings.any():
+        if any(self._warnings.tobytes()):  # faster than the array's own
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
     def mark(self) -> None:

@@ -21,7 +21,7 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
-from interverse.worlds.trifinger.drag import DragOfAll, drag_law
+from interverse.worlds.trifinger.drag import RecordedDrag, drag_law
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
@@ -145,7 +145,7 @@ class DeviceArena:
         self._next = 0  # the start that the next episode takes
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
-        self._drag = DragOfAll(self._qpos, self._qvel, self._force)
+        self._drag = RecordedDrag(self._qpos, self._qvel, self._force)
         self._look = Recorded(self._see, self.device)
         self._begin({k: k * int(self._lengths[k]) // count for k in range(count)})
 

@@ -13,7 +13,6 @@ bits.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,37 +106,32 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
     sin, cos = xp.sin(lean), xp.cos(lean)
     if law.link_rows:
         _add_to_few(law, (sin.tolist(), cos.tolist()), qvel.tolist(), out)
-    else:
-        _add_to_many(law, (sin[0], cos[0], sin[1], cos[1]), qvel, out)
-
-
-def _add_to_many(law: DragLaw, pose: tuple[Array, ...], qvel: Array, out: Array) -> None:
-    sqrt, rates = namespace(qvel).sqrt, (qvel[:, 0:9:3], qvel[:, 1:9:3], qvel[:, 2:9:3])
-    out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, sqrt)
+        return
+    pose = (sin[0], cos[0], sin[1], cos[1])
+    rates = (qvel[:, 0:9:3], qvel[:, 1:9:3], qvel[:, 2:9:3])
+    out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, xp.sqrt)
     if law.blocks.shape[-1]:
         v = [qvel[:, 9 + i :: 6] for i in range(6)]
-        for i, force in enumerate(_block_drag(v, law.blocks, sqrt)):
+        for i, force in enumerate(_block_drag(v, law.blocks, xp.sqrt)):
             out[:, 9 + i :: 6] = force
 
 
 @final
-class DragOfAll:
-    """The drag on every world of an engine, before each substep; on a GPU in one recorded launch.
+class RecordedDrag:
+    """The drag on every world of a GPU engine, before each substep, in one recorded launch.
 
-    Its formulas are 150 small kernels there; launched one by one, ten substeps of them take a third
-    as long as the physics.
+    Its formulas are 150 small kernels; launched one by one, ten substeps of them take a third as
+    long as the physics.
     """
 
     def __init__(self, qpos: Array, qvel: Array, out: Array) -> None:
         """Takes the engine's own arrays, as for `add_drag`."""
+        from interverse.sim.recorded import Recorded
+
         self._moving = qpos, qvel, out
         self._law: DragLaw | None = None  # what is acted by
         self._given: DragLaw | None = None
-        self._act: Callable[[], None] = self._add
-        if not is_numpy_array(qpos):
-            from interverse.sim.recorded import Recorded
-
-            self._act = Recorded(self._add, qpos.device)
+        self._act = Recorded(self._add, qpos.device)
 
     def follow(self, law: DragLaw) -> Callable[[], None]:
         """Returns what writes the forces, by the coefficients of the present masses.
@@ -145,14 +139,11 @@ class DragOfAll:
         A recorded launch reads the same tensors ever after, so those of the first law are
         overwritten.
         """
-        if law is not self._given:
-            self._given = law
-            if is_numpy_array(law.links):
-                self._law, self._act = law, functools.partial(add_drag, law, *self._moving)
-            elif self._law is None:
-                self._law = law
-            else:
-                self._law.links[:], self._law.blocks[:] = law.links, law.blocks
+        if self._law is None:
+            self._law = law
+        elif law is not self._given:
+            self._law.links[:], self._law.blocks[:] = law.links, law.blocks
+        self._given = law
         return self._act
 
     def _add(self) -> None:
@@ -215,7 +206,8 @@ def _finger_drag(pose: Any, rates: Any, links: Any, sqrt: Callable[[Number], Num
 def _block_drag(v: Any, block: Any, sqrt: Callable[[Number], Number]) -> Any:
     """Returns the force (world frame) and torque (block frame) on a block moving with v, six."""
     (mass, xx, yy, zz), (a, b, c, d, e, f) = block, v
-    slide, spin = -mass * (1.0 + sqrt(a * a + b * b + c * c)), -1.0 - sqrt(d * d + e * e + f * f)
+    slide = -mass * (1.0 + sqrt(a * a + b * b + c * c))
+    spin = -1.0 - sqrt(d * d + e * e + f * f)
     return slide * a, slide * b, slide * c, spin * xx * d, spin * yy * e, spin * zz * f
 
 

@@ -18,7 +18,7 @@ from interverse.core.arrays import Array, from_mujoco, host_view, like, namespac
 from interverse.scm.store import Index, Rows, Store
 from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
 from interverse.worlds.trifinger.contacts import FINGERS
-from interverse.worlds.trifinger.drag import DragLaw, DragOfAll, add_drag, drag_law
+from interverse.worlds.trifinger.drag import DragLaw, RecordedDrag, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.penetration import Capsules
@@ -62,12 +62,18 @@ class Physics:
         live, self.asarray = self.engine.live, self.engine.asarray
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits
         self._moving = [host_view(live(name)) for name in ("qpos", "qvel", "qfrc_applied")]
-        self._drag = DragOfAll(*self._moving)
+        on_cpu = isinstance(self._moving[0], np.ndarray)
+        self._whole = self._plain if on_cpu else RecordedDrag(*self._moving).follow
         self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
         self.watch: Callable[[Index], None] | None = None  # called before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
+        self._xyzw = self.asarray([4, 5, 6, 3])  # columns of a free body's pose, which has w first
+
+    def _plain(self, law: DragLaw) -> Callable[[], None]:
+        """Returns what writes the drag on every world."""
+        return functools.partial(add_drag, law, *self._moving)
 
     def capsules(self) -> Capsules:
         """Returns the links' collision shapes as the model has them."""
@@ -85,8 +91,8 @@ class Physics:
 
     def step(self, store: Store, command: Array, worlds: Index, count: int) -> None:
         """Advances some worlds by `count` substeps under a command, (n, 9); reads them back."""
-        where = store.index(worlds)
-        self._controls[where, : len(JOINTS)] = command  # the dampers behind them take none
+        # the dampers behind the joints take none
+        self._controls[store.index(worlds), : len(JOINTS)] = command
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
         push = self._push(store, worlds, parked)
         if self.watch is not None:
@@ -109,10 +115,9 @@ class Physics:
         """Returns what happens before every substep: drag, and parked blocks are kept still."""
         if self.scene.drag != "exact":
             return None if parked is None else functools.partial(self._keep_still, parked)
-        if parked is None and len(worlds) == self.engine.num_worlds:
-            follow = self._drag.follow
-            return store.cached("push", _MASSES, lambda: follow(self._law(store.rows)))
         law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
+        if parked is None and len(worlds) == self.engine.num_worlds:
+            return self._whole(law)
         qpos, qvel, applied = self._moving
         force = namespace(applied).empty_like(applied)
 
@@ -160,7 +165,7 @@ class Physics:
         if not blocks:
             return
         pose, motion = qpos[:, 9:].reshape(-1, blocks, 7), qvel[:, 9:].reshape(-1, blocks, 6)
-        turn, slide, spin = from_mujoco(pose[..., 3:]), motion[..., :3], motion[..., 3:]
+        turn, slide, spin = pose[..., self._xyzw], motion[..., :3], motion[..., 3:]
         rows["block/position"][where] = pose[..., :3] - self._datum
         rows["block/orientation"][where], rows["block/linear_velocity"][where] = turn, slide
         rows["block/angular_velocity"][where] = rotate(turn, spin)

@@ -286,9 +286,9 @@ class TriFinger(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances some worlds by one step of `skip_frame` substeps."""
         before, store, rows = self._now(), self._store, self._store.rows
-        where = store.index(worlds)
-        steps = self._physics.asarray(noise.steps)  # a copy to a GPU waits for what is under way
-        command = self._command(self._physics.asarray(actions), where)
+        where, asarray = store.index(worlds), self._physics.asarray
+        # both at first: a copy to a GPU waits for what is under way
+        command, steps = self._command(asarray(actions), where), asarray(noise.steps)
         if self._edges is not None:
             self._forget_edges(worlds)
         self._physics.step(store, command, worlds, self.options.skip_frame)

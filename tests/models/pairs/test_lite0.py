@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from interverse.models.pairs import kept, lite0, train
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import fit_pairs
 from interverse.models.pairs.recipes import recipe
+from interverse.models.pairs.toy import toy_pairs
 from interverse.models.pairs.work import PairWork
 
 pytest.importorskip(lite0.PACKAGE)
@@ -40,6 +42,18 @@ def test_wrong_weights_are_refused_before_a_pair_is_drawn(tmp_path, monkeypatch,
     )
     with pytest.raises((FileFormatError, FileNotFoundError), match="nonsense"):
         train.train_pairs(config)
+
+
+def test_a_shift_that_leaves_few_pairs_leaves_some_to_train_and_to_validate_on(tmp_path):
+    """Of scenes, few objects lie in the quarters that the shift of places takes."""
+    pairs = toy_pairs(120, size=16)
+    boxes = np.tile([80, 80, 144, 144], (120, 1))
+    boxes[:12], boxes[12:24] = [130, 10, 170, 60], [10, 10, 60, 60]
+    extra = {**pairs.extra, "boxes": boxes, "edges": np.tile([224, 224], (120, 1))}
+    config = train.TrainPairs(task="rooms/multi-v1", model="lite0", shift="loca", out=tmp_path)
+    split = train.split_of(config, replace(pairs, extra=extra))
+    assert len(split.train) > len(split.valid) >= 1
+    assert len(split.test_id) == len(split.test_ood) > 0
 
 
 def test_other_files_are_refused(tmp_path):

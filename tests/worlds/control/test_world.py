@@ -441,3 +441,18 @@ def test_folders_are_paths_too_and_are_read_again_when_they_change(tmp_path):
     (tmp_path / "floors" / "broken.png").write_bytes(b"no picture")
     with pytest.raises(iv.InterverseError, match=r"broken\.png"):
         iv.make(REACHER, **options)
+
+
+def test_the_look_in_info_is_each_step_s_own():
+    task, options = "control/cartpole_balance-v1", {"observation": "state"}
+    env, venv = iv.make(task, **options), iv.make_vec(task, 2, **options)
+    for one, still in ((env, np.zeros(1, np.float32)), (venv, np.zeros((2, 1), np.float32))):
+        _, at_start = one.reset(seed=0)
+        held = at_start["body/color"].copy()
+        at_start["body/color"][:] = -1.0
+        for _ in range(2):
+            info = one.step(still)[-1]
+            np.testing.assert_array_equal(info["body/color"], held)
+            info["body/color"][:] = -1.0
+        one.do({"body/color": held * 0.8})
+        np.testing.assert_array_equal(one.step(still)[-1]["body/color"], held * 0.8)
