@@ -294,8 +294,7 @@ def dynamics_section(folder: Path) -> Section | None:
         " its own local graphs without that help. F1 by state is of edges that are there in some"
         " states alone, because an object's first cause switches its others (switched rows): the"
         " best that one graph for all states can have is that of the true graph. Planning by one"
-        " paint hardly tells graphs apart. PC and GES were not run on jungles of 15 objects, where"
-        " they take too long."
+        " paint hardly tells graphs apart. PC and GES were not run on jungles of 15 objects."
     )
     fitted = (
         "The price of an edge and the steps of FCDL were chosen while looking at chain and jungle"
