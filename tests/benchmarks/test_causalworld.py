@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from interverse.core.errors import UnknownNameError
 
 pytest.importorskip("torch")
 
-from interverse.benchmarks.causalworld.answer import joined
+from interverse.benchmarks.causalworld.answer import Mean, gain, half_width, joined
 from interverse.benchmarks.causalworld.pages import released_scores, stored_records, summary
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
@@ -67,14 +68,14 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
         ("pushing", 2),
     ]
     text = (tmp_path / "out" / "summary.md").read_text()
-    assert "Curriculum 2 minus 1: P0 +0.00 [-0.16, +0.16], P5 +0.30 [-0.21, +0.81]." in text
-    assert "| 1 | 0.50 ± 0.20 |" in text
+    assert "Curriculum 2 minus 1: P0 +0.00 [-0.23, +0.23], P5 +0.30 [-0.53, +1.13]." in text
+    assert "| 1 | 0.50 ± 0.32 |" in text
     assert "curriculum 2 seed 0: 2,345,678 steps." in text
     assert "mujoco_warp with convex contacts" in text
     assert "| 1, TD3 | 0.00 ± 0.00 |" in text
     assert "| pushing | 1, 2 (0.90) | 1, 2 (0.60) |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
-    assert not (tmp_path / "out" / "picking_bars.png").exists()
+    assert (tmp_path / "out" / "picking_bars.png").exists()
 
 
 def test_the_papers_budget_is_the_papers_preset(tmp_path: Path) -> None:
@@ -101,8 +102,18 @@ def test_the_page_is_printed_from_the_kept_runs() -> None:
 
 
 def test_runs_that_disagree_widen_the_interval() -> None:
-    mean, error, episodes = joined([(0.2, 0.01, 100), (0.8, 0.01, 100)])
-    assert (round(mean, 6), round(error, 6), episodes) == (0.5, 0.3, 200)
+    found = joined([Mean(0.2, 0.01, 100, 99), Mean(0.8, 0.01, 100, 99)])
+    assert found == pytest.approx((0.5, 0.3, 200, 1))
+
+
+def test_intervals_over_few_runs_are_students_and_welchs() -> None:
+    one, other = [0.87, 0.92, 0.38], [0.99, 0.97, 0.98]
+    means = [joined([Mean(v, 1e-4, 1000, 999) for v in values]) for values in (one, other)]
+    tested = stats.ttest_1samp(one, 0.0).confidence_interval(0.95)
+    assert half_width(means[0]) == pytest.approx((tested.high - tested.low) / 2)
+    welch = stats.ttest_ind(other, one, equal_var=False).confidence_interval(0.95)
+    gap, half = gain(*means)
+    assert (gap - half, gap + half) == pytest.approx((welch.low, welch.high))
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:

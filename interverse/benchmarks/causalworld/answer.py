@@ -4,34 +4,55 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple, final
 
 import numpy as np
+from scipy import stats
 
-Mean = tuple[float, float, int]  # of scores, its standard error, episodes
+
+@final
+class Mean(NamedTuple):
+    """A mean of scores, its standard error, the episodes, and the error's degrees of freedom."""
+
+    value: float
+    error: float
+    episodes: int
+    freedom: float
+
+
 Scores = Mapping[int, Mapping[str, Mean]]  # by curriculum and protocol
 
 
 def half_width(mean: Mean) -> float:
-    """Returns half the width of the 95% interval of a mean."""
-    return 1.96 * mean[1]
+    """Returns half the width of the 95% interval of a mean, by Student's t."""
+    return _half(mean.error, mean.freedom)
+
+
+def _half(error: float, freedom: float) -> float:
+    return float(stats.t.ppf(0.975, max(freedom, 1.0)) * error) if error else 0.0
 
 
 def joined(means: Sequence[Mean]) -> Mean:
     """Returns the mean of all episodes of several runs.
 
-    Its error is that of the episodes, or that of the runs' own means where it is greater.
+    Its error is that of the episodes, or that of the runs' own means where its interval is wider.
     """
-    values, errors, counts = (np.array(part, dtype=float) for part in zip(*means, strict=True))
+    values, errors, counts, _ = (np.array(part, dtype=float) for part in zip(*means, strict=True))
     total = counts.sum()
-    error = float(np.sqrt(((counts * errors) ** 2).sum()) / total)
+    value, error = float((counts * values).sum() / total), ((counts * errors) ** 2).sum() ** 0.5
+    found = [Mean(value, float(error / total), int(total), float(total - len(values)))]
     if len(values) > 1:
-        error = max(error, float(np.std(values, ddof=1) / np.sqrt(len(values))))
-    return float((counts * values).sum() / total), error, int(total)
+        error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+        found.append(Mean(value, error, int(total), len(values) - 1.0))
+    return max(found, key=half_width)
 
 
 def gain(before: Mean, after: Mean) -> tuple[float, float]:
-    """Returns a difference of means and half the width of its 95% interval."""
-    return after[0] - before[0], float(np.hypot(half_width(before), half_width(after)))
+    """Returns a difference of means and half the width of its 95% interval, by Welch."""
+    squares = [(mean.error**2, max(mean.freedom, 1.0)) for mean in (before, after)]
+    total = sum(square for square, _ in squares)
+    freedom = total**2 / sum(square**2 / own for square, own in squares) if total else 1.0
+    return after.value - before.value, _half(total**0.5, freedom)
 
 
 def verdicts(scores: Scores) -> list[str]:
@@ -78,6 +99,6 @@ def _best(scores: Scores, protocol: str) -> str:
     found = {number: table[protocol] for number, table in scores.items() if protocol in table}
     if not found:
         return ""
-    top = max(found.values(), key=lambda mean: mean[0])
+    top = max(found.values(), key=lambda mean: mean.value)
     near = [str(n) for n, mean in sorted(found.items()) if np.less_equal(*gain(mean, top))]
-    return f"{', '.join(near)} ({top[0]:.2f})"
+    return f"{', '.join(near)} ({top.value:.2f})"

@@ -13,6 +13,7 @@ import numpy as np
 from interverse.benchmarks.causalworld.answer import Mean, answer, half_width, joined, verdicts
 from interverse.core.files.json_text import read_json_object
 from interverse.results import Results
+from interverse.results.text import Estimate
 
 Record = Mapping[str, Any]
 _SCORE = "last_fractional_success"
@@ -35,7 +36,7 @@ def released_scores() -> dict[tuple[str, int], dict[str, float]]:
 def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
     """Returns the runs of result files, such as results/causalworld/h200.json, by task.
 
-    Runs that kept the scores of their episodes have rows, and bars and radars are drawn of them.
+    Runs that kept the scores of their episodes have rows.
     One with a `variant`, another learner or another way to learn, is a row of its own in tables.
     """
     found = []
@@ -103,14 +104,16 @@ def _means(record: Record) -> dict[str, Mean]:
     for protocol, kept in record.get("protocols", {}).items():
         most = 0.5 / np.sqrt(kept["episodes"])  # of scores from 0 to 1, where no error was kept
         error = kept.get(f"{_SCORE}_error", most)
-        out[protocol] = kept[_SCORE], float(error), int(kept["episodes"])
+        out[protocol] = Mean(
+            kept[_SCORE], float(error), int(kept["episodes"]), kept["episodes"] - 1
+        )
     return out
 
 
 def _mean(values: Sequence[float]) -> Mean:
     count = len(values)
     error = float(np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else 0.0
-    return float(np.mean(values)), error, count
+    return Mean(float(np.mean(values)), error, count, count - 1)
 
 
 def _table(task: str, records: Sequence[Record]) -> list[str]:
@@ -155,7 +158,8 @@ def _runs(records: Sequence[Record]) -> list[str]:
     return [
         f"Learned: {', '.join(told)}.",
         f"Physics of training and tests: {', '.join(engines)}.",
-        "Intervals are over episodes, or over runs where these differ more.",
+        "Intervals (Student's t) are over episodes, or over runs where these are wider."
+        " A curriculum with one run has its episodes alone: another run may differ by more.",
     ]
 
 
@@ -173,24 +177,56 @@ def _steps(record: Record) -> str:
 
 def _cell(mean: Mean) -> str:
     """Returns a mean over episodes with its 95% interval; one episode has none."""
-    return f"{mean[0]:.2f}" + (f" ± {half_width(mean):.2f}" if mean[2] > 1 else "")
+    return f"{mean.value:.2f}" + (f" ± {half_width(mean):.2f}" if mean.episodes > 1 else "")
 
 
 def _draw(out: Path, task: str, records: Sequence[Record]) -> None:
-    from interverse.reports.plots.bars import bars
+    """Draws the curves of a task's runs, and the scores of the tables as a radar and as bars."""
     from interverse.reports.plots.radar import radar
-    from interverse.reports.plots.style import save
+    from interverse.reports.plots.style import save, styled
 
     save(_curves(records), out / f"{task}_curves.png")
+    scores = {n: found for n, found in _by_curriculum(records).items() if found}
+    if not scores:
+        return
     parts = []
-    drawn = [record for record in records if record["rows"] and "variant" not in record]
-    for number in sorted({record["curriculum"] for record in drawn}):
-        rows = [row for r in drawn if r["curriculum"] == number for row in r["rows"]]
+    for number, found in scores.items():
+        row = {"task": f"trifinger/{task}-v1", "seed": 0, "episode": 0, "refused": False}
+        rows = [{**row, "protocol": p, _SCORE: mean.value} for p, mean in found.items()]
         parts.append(Results.from_rows(rows, {}).named(f"curriculum {number}"))
-    if parts:
-        results = Results.concat(parts)
-        save(radar(results), out / f"{task}_radar.png")
-        save(bars(results), out / f"{task}_bars.png")
+    save(radar(Results.concat(parts)), out / f"{task}_radar.png")
+    save(styled(_bars)(task, scores), out / f"{task}_bars.png")
+
+
+def _bars(task: str, scores: Mapping[int, Mapping[str, Mean]]) -> Any:
+    """Returns the figure of means and intervals by curriculum, the released policies as dots."""
+    from interverse.reports.plots.bars import draw_bars
+    from interverse.reports.plots.style import INK, legend_above, new_figure
+
+    names = {name for found in scores.values() for name in found}
+    protocols = sorted(names, key=lambda name: (len(name), name))
+    cells = {
+        f"curriculum {n}": [_estimate(found.get(name)) for name in protocols]
+        for n, found in scores.items()
+    }
+    figure = new_figure(3.2)
+    axes = figure.subplots()
+    draw_bars(axes, cells, protocols, _SCORE)
+    released = {k: v for k, v in released_scores().items() if k[0] == task}
+    for (_, number), found in released.items():
+        shown = [found.get(name, np.nan) for name in protocols]
+        label = f"curriculum {number}, released by the original"
+        axes.plot(range(len(protocols)), shown, "D", color=INK, markersize=4, label=label)
+    axes.set_title(task)
+    legend_above(figure, axes, len(cells) + len(released))
+    return figure
+
+
+def _estimate(mean: Mean | None) -> Estimate:
+    if mean is None:
+        return Estimate(np.nan)
+    half = half_width(mean) if mean.episodes > 1 else np.nan
+    return Estimate(mean.value, max(mean.value - half, 0.0), min(mean.value + half, 1.0))
 
 
 def _curves(records: Sequence[Record]) -> Any:

@@ -17,7 +17,7 @@ from interverse.results.text import Estimate, decimals
 if TYPE_CHECKING:
     from interverse.results.results import Results
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -123,19 +123,37 @@ def bars(results: Results, metric: str = "last_fractional_success") -> Figure:
     figure = style.new_figure(sum(heights) + 0.75 * len(parts) + 0.3)
     panels = figure.subplots(2 * len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, grid, upper, lower in zip(parts, grids, panels[::2], panels[1::2], strict=True):
-        _draw_bars(upper, part, metric, last.experiments)
+        draw_bars(upper, _cells(part, metric, last.experiments), part.protocols, metric)
         upper.set_title(part.tasks[0])
         _draw_grid(lower, grid)
     style.legend_above(figure, panels[0], len(last.experiments))
     return figure
 
 
-def _draw_bars(axes: Axes, results: Results, metric: str, experiments: list[str]) -> None:
-    found = estimates(results, metric)
-    task, protocols = results.tasks[0], results.protocols
+def _cells(results: Results, metric: str, experiments: list[str]) -> dict[str, list[Estimate]]:
+    found, task = estimates(results, metric), results.tasks[0]
+    return {
+        experiment: [found.get((experiment, task, p), Estimate(np.nan)) for p in results.protocols]
+        for experiment in experiments
+    }
+
+
+def draw_bars(
+    axes: Axes,
+    experiments: Mapping[str, Sequence[Estimate]],
+    protocols: Sequence[str],
+    metric: str,
+) -> None:
+    """Draws a bar for every experiment and protocol.
+
+    Args:
+        axes: where.
+        experiments: estimates by name, one a protocol.
+        protocols: their names, in order.
+        metric: what is estimated.
+    """
     width = 0.84 / len(experiments)
-    for i, experiment in enumerate(experiments):
-        cells = [found.get((experiment, task, p), Estimate(np.nan)) for p in protocols]
+    for i, (experiment, cells) in enumerate(experiments.items()):
         x = np.arange(len(protocols)) + (i - (len(experiments) - 1) / 2) * width
         look = style.look(i)
         axes.bar(
@@ -167,7 +185,7 @@ def _whisker(cell: Estimate) -> tuple[float, float]:
     return (max(low, 0.0), max(high, 0.0)) if np.isfinite([low, high]).all() else (0.0, 0.0)
 
 
-def _print_values(axes: Axes, x: np.ndarray, cells: list[Estimate]) -> None:
+def _print_values(axes: Axes, x: np.ndarray, cells: Sequence[Estimate]) -> None:
     for place, cell in zip(x, cells, strict=True):
         if np.isfinite(cell.value):
             top = max(cell.value, cell.value if np.isnan(cell.high) else cell.high)
