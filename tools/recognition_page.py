@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from interverse.benchmarks.causaltriplet.confounding import curve, curve_claims, curve_figure
-from interverse.benchmarks.causaltriplet.verdicts import judge
+from interverse.benchmarks.causaltriplet.verdicts import judge, summary
 from interverse.reports.plots.style import save
 
 ROOT = Path(__file__).parent.parent
@@ -151,13 +151,44 @@ def _folder(folder: Path, rows: Rows, tables: Rows) -> str:
     lines += [f"Encoders: {'; '.join(sorted(encoders))} ({', '.join(sorted(frozen))})."]
     lines += [_sizes(rows), ""]
     for table in tables:
+        _check(folder, rows, table)
         lines += [*_cells(table["cells"]), ""]
         if table.get("baselines"):
-            lines += [*_baselines(table["baselines"]), ""]
+            lines += [*_baselines(table), ""]
         if table.get("chosen"):
             lines += [*_chosen(table["chosen"]), ""]
         lines += [*_held(table["representations"]), *_claims(table), ""]
     return "\n".join(lines)
+
+
+def _check(folder: Path, rows: Rows, table: Mapping[str, Any]) -> None:
+    """Raises ValueError where a stored table holds another accuracy than the rows it is made of."""
+    kind = {2: "single", 3: "multi"}[table["table"]]
+
+    def accuracy(shift: str, method: str, name: str) -> dict[str, float]:
+        model = "vanilla" if method == "resnet" else method.lower()
+        mine = [row for row in rows if row["variant"] == f"{kind}.{shift}.{model}"]
+        return {str(row["seed"]): row["selection"][RULE][name] for row in mine}
+
+    found = []
+    for cell in table["cells"]:
+        name = {"ID": "test_id", "OOD": "test_ood"}[cell["split"]]
+        found.append((cell["ours"], accuracy(cell["shift"], cell["method"], name)))
+    for gap in table["gaps"]:
+        both = [accuracy(gap["shift"], gap["method"], name) for name in ("test_id", "test_ood")]
+        found.append((gap["id_minus_ood"], _minus(*both)))
+    for pair in table["orderings"]:
+        both = [accuracy(pair["shift"], pair[word], "test_ood") for word in ("better", "worse")]
+        found.append((pair["ood"], _minus(*both)))
+    for stored, values in found:
+        told = {name: stored[RULE].get(name) for name in ("mean", "deviation", "low", "high")}
+        said = {name: summary(values)[name] for name in told} if values else dict.fromkeys(told)
+        if told != said:
+            raise ValueError(f"{folder.name}: the table says {told}, the rows {said}")
+
+
+def _minus(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {seed: one[seed] - other[seed] for seed in one if seed in other}
 
 
 def _weights(row: Mapping[str, Any]) -> str:
@@ -202,11 +233,15 @@ def _reach(cell: Mapping[str, Any]) -> str:
     return "above" if apart > 0 else "below"
 
 
-def _baselines(entries: Rows) -> list[str]:
+def _baselines(table: Mapping[str, Any]) -> list[str]:
+    """Returns the baselines; a crop that scores as no crop in every seed is said to be none."""
+    plain = [c["ours"][RULE].get("seeds") for c in table["cells"] if c["split"] == "OOD"]
     lines = ["| baseline | shift | ID | OOD |", "|---|---|---|---|"]
-    for entry in entries:
+    for entry in table["baselines"]:
         both = " | ".join(_spread(entry[name]) for name in ("ID", "OOD"))
-        lines.append(f"| {entry['name']} | {entry['shift']} | {both} |")
+        none = entry["name"] == "changed-pixel crop" and entry["OOD"].get("seeds") in plain
+        name = entry["name"] + (" (the whole picture: all pixels change)" if none else "")
+        lines.append(f"| {name} | {entry['shift']} | {both} |")
     return lines
 
 

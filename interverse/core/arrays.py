@@ -81,6 +81,10 @@ def converter(device: str) -> Callable[[Any], Array]:
     except ImportError as error:
         raise missing_extra("torch", "torch") from error
     where = "cpu" if device == "torch" else device
+    if where == "warp":
+        raise InvalidValueError(
+            explain("device is 'warp', but this world has no MuJoCo", allowed="cpu, torch, cuda")
+        )
     if where.startswith("cuda") and not torch.cuda.is_available():
         raise InvalidValueError(
             explain(f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch")

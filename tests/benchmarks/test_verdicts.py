@@ -39,6 +39,12 @@ def test_a_whole_table_of_noise_gets_any_verdict_in_at_most_six_percent_of_cases
     assert share <= 0.06
 
 
+def test_a_score_that_is_no_number_gets_no_verdict():
+    clear = {str(seed): 0.1 + 0.001 * seed for seed in range(10)}
+    found = judge([clear | {"3": float("nan")}, clear])
+    assert [claim["verdict"] for claim in found] == ["a score is no number", "confirmed"]
+
+
 def test_three_seeds_never_get_a_verdict():
     assert share_of_verdicts(NOISES["normal"], families=200, claims_each=3, seeds=3) == 0
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tools import recognition_page
 
 
 def test_the_page_of_recognition_is_printed_from_the_rows():
     assert recognition_page.main(["--check"]) == 0, "run: python tools/recognition_page.py"
+
+
+def test_a_row_that_says_otherwise_than_its_table_is_noticed(monkeypatch):
+    folder = recognition_page.RESULTS / "lite0-both"
+    rows = recognition_page._rows(folder)
+    row = next(r for r in rows if r["variant"] == "single.compositional.vanilla")
+    row["selection"]["best_valid"]["test_ood"] -= 0.1
+    monkeypatch.setattr(recognition_page, "_rows", lambda _: rows)
+    with pytest.raises(ValueError, match="lite0-both: the table says"):
+        recognition_page.printed()
