@@ -16,6 +16,7 @@ import torch
 
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
+from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
@@ -24,7 +25,9 @@ _KNOWN = 2e7  # rows that a cloned policy's normalisation counts as seen
 _CLONE_STEPS, _CLONE_RATE = 3000, 1e-3
 _CLONE_SPREAD = (0.08, 0.25)  # limits of a cloned policy's standard deviation
 _SHOWN_AT_ONCE = 8192
-_CRITIC_FIRST = 10  # updates in which a cloned policy stays, until the critic knows it
+_CRITIC_FIRST = 20  # updates in which a policy begun with stays, until the critic knows it
+_LOOKS = 4  # horizons that it acts before, for the normalisation
+_BEGUN_STD = -2.1  # logarithm of the standard deviation of its actions
 
 
 @final
@@ -91,6 +94,7 @@ class DevicePpo:
         self.rate, self.steps = settings.rate, 0
         self._buffer = self._empty()
         self._shown: tuple[Tensor, Tensor] | None = None
+        self._begun = False  # whether the first policy was a learned one
         self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
 
@@ -118,6 +122,18 @@ class DevicePpo:
             empty(t, n),
         )
 
+    def begin_with(self, policy: ExportedPolicy) -> None:
+        """Takes an exported policy to begin with, unless this run has learned already."""
+        self._begun = True
+        if self.steps:
+            return
+        with torch.no_grad():
+            self.network.log_std.fill_(_BEGUN_STD)
+        for _ in range(_LOOKS):
+            self.network.adopt(policy)
+            self.network.observe(self.collect())
+        self.network.adopt(policy)
+
     def imitate(self, observations: Tensor, actions: Tensor) -> None:
         """Takes shown actions to keep near to; a policy that has not learned yet begins with them.
 
@@ -128,6 +144,7 @@ class DevicePpo:
         network, where = self.network, self.arena.device
         raw = network.raw(observations.to(where))
         self._shown = raw, actions.to(where).clip(-1.0, 1.0)
+        self._begun = True
         if self.steps:
             return
         network.observe(raw)
@@ -250,14 +267,16 @@ class DevicePpo:
         old, divergences = buffer.log_probs.reshape(-1), []
         entropy = settings.entropy * min(1.0, max(0.0, (0.85 - progress) / 0.35))
         near = settings.imitation * max(0.0, 1.0 - 2.0 * progress)
-        if self._shown is not None and self.steps <= _CRITIC_FIRST * len(x):
+        critic_alone = self._begun and self.steps <= (_LOOKS + _CRITIC_FIRST) * len(x)
+        if critic_alone:
             flat = torch.zeros_like(flat)
         for _ in range(settings.epochs):
             for part in torch.randperm(len(x), device=x.device).chunk(settings.minibatches):
                 rows = (x[part], action[part], old[part], flat[part], returns[part])
                 divergences.append(self._descend(rows, entropy, near))
         kl = float(torch.stack(divergences).mean())
-        self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
+        if not critic_alone:  # else the rate would rise while the policy stays
+            self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
         return kl
 
     @torch.no_grad()
@@ -309,6 +328,7 @@ class DevicePpo:
         steps: int,
         *,
         report: Callable[[dict[str, Any]], None],
+        updated: Callable[[], None] = lambda: None,
         every: int = 25,
         seconds: float = 0.0,
     ) -> None:
@@ -317,11 +337,12 @@ class DevicePpo:
         Args:
             steps: in all, those done before counted.
             report: told of the progress after every few updates.
+            updated: called after every update and its report.
             every: updates between reports.
             seconds: the most it may take; 0 for no limit.
         """
         begun, first = time.perf_counter(), self.steps
-        round_ = 0
+        between = every * self.settings.horizon * self.arena.num_worlds
         while self.steps < steps:
             spent = time.perf_counter() - begun
             if seconds and spent > seconds:
@@ -329,13 +350,13 @@ class DevicePpo:
             seen = self.collect()
             kl = self.update(self.steps / steps)
             self.network.observe(seen)
-            round_ += 1
-            if round_ % every == 0:
+            if self.steps % between == 0:  # a resumed run reports where the whole one would
                 spent = time.perf_counter() - begun
                 report(
                     self._row(kl)
                     | {"seconds": round(spent, 1), "rate": round((self.steps - first) / spent)}
                 )
+            updated()
 
     def _row(self, kl: float) -> dict[str, Any]:
         fraction, solved, returned, count = (float(v) for v in self._tally)
