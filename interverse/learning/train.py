@@ -61,8 +61,8 @@ class DeviceTrain:
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
-        initial: a policy that a device trained for this task, to begin with: one of the package's or
-            a folder.
+        initial: a policy that a device trained for this task, to begin with: one of the package's
+            or a folder.
         shown: share of the starts on paths of the task's scripted baseline, see
             `interverse.learning.demonstrations`; demonstrations: its episodes, solved or not.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
