@@ -27,7 +27,7 @@ _CLONE_SPREAD = (0.08, 0.25)  # limits of a cloned policy's standard deviation
 _SHOWN_AT_ONCE = 8192
 _CRITIC_FIRST = 20  # updates in which a policy begun with stays, until the critic knows it
 _LOOKS = 4  # horizons that it acts before, for the normalisation
-_BEGUN_STD = -2.1  # logarithm of the standard deviation of its actions
+_BEGUN_STD = -2.7  # logarithm of the standard deviation of its actions: it is to become precise
 
 
 @final
