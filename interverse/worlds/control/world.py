@@ -25,18 +25,13 @@ from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.gallery import open_gallery
-from interverse.worlds.control.looks import (
-    NO_PICTURE,
-    draw_look,
-    drawn_names,
-    factors,
-    with_switches,
-)
+from interverse.worlds.control.gallery import NO_PICTURE, open_gallery
+from interverse.worlds.control.looks import draw_look, drawn_names, factors, with_switches
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.stage import ControlStage
+from interverse.worlds.control.tasks import domain_model
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -75,34 +70,35 @@ class ControlWorld(World):
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
-        # Drawing is worth a thread; a step alone is shorter than handing it over.
-        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._pool, parts = DrawingPool(threads), (options, self._gallery, self._distraction)
-        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
-        model = self._stages[0].physics.model
-        shelves = self._gallery.shelves
-        pictures = shelves["floor"], shelves["background"]
-        declared = control_variables(options.domain, options.poles, (model.nq, model.nv), pictures)
-        moving = () if self._distraction is None else self._distraction.variables()
+        declared = control_variables(options.domain, options.poles, self._gallery)
+        model = domain_model(options.domain, options.poles)
+        moving = () if self._distraction is None else self._distraction.variables(model)
         hidden = options.task in DOMAINS[options.domain].hide_target
         shown = [_hidden(v) if hidden else v for v in declared.values()]
         declared = table(*shown, *moving)
+        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
+        refuse_bindings(v for name, v in declared.items() if name in elsewhere)
+        looks = [v for name, v in declared.items() if name not in options.dynamics_names]
+        # Drawing is worth a thread; a step alone is shorter than handing it over.
+        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
+        self._pool, parts = DrawingPool(threads), (options, looks, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
         self._moving = tuple(variable.name for variable in moving)
         fixed = dict(options.defaults)
         for name in self.reset_variables:
             if isinstance(getattr(options, name), int | np.integer):
                 fixed.setdefault(name, getattr(options, name))
         self.variables = with_defaults(declared, fixed)
-        bound = options.dynamics_names
-        refuse_bindings(v for name, v in self.variables.items() if name not in bound)
-        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
         self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
         for world, stage in enumerate(self._stages):
             stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
         state = (*STATE, *self._moving)
         self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
-        looks = factors(options.domain, options.poles)
-        self._look_names = (*self.reset_variables, *(factor.name for factor in looks))
+        drawn_by_seed = (factor.name for factor in factors(options.domain, options.poles))
+        self._look_names = (*self.reset_variables, *drawn_by_seed)
+        drawn_somehow = {*self._look_names, *options.dynamics_names, *self._moving}
+        kept = self.variables.keys() - drawn_somehow - elsewhere.keys()
+        self._kept = {name: self.variables[name].default for name in kept}
         self._drawn_looks = drawn_names(options.domain, options.vary, options.poles)
         drawn = {"visual_seed": self._drawn_looks}
         started = STATE if DOMAINS[options.domain].moving_start else STATE[:1]
@@ -147,7 +143,7 @@ class ControlWorld(World):
         """Returns every variable but the state for a new episode."""
         state = (*STATE, *self._moving)
         fixed = self._fixed | {n: v for n, v in given.items() if n not in state}
-        values: Values = {
+        values: Values = self._kept | {
             "visual_seed": fixed.get("visual_seed", self._drawn(noise, "visual_seed")),
             "dynamics_seed": fixed.get("dynamics_seed", self._drawn(noise, "dynamics_seed")),
         }
