@@ -10,7 +10,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.intervals import LEVEL
+from interverse.benchmarks.causalmbrl.compare import LEVEL
 from interverse.benchmarks.causalmbrl.pages import Section
 from interverse.benchmarks.causalmbrl.yardsticks import yardstick_file
 from interverse.models.checkpoint import read_json

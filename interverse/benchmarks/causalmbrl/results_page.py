@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.dynamics_track import dynamics_section
-from interverse.benchmarks.causalmbrl.knowledge_figure import KNOWLEDGE_FILE, write_knowledge_figure
+from interverse.benchmarks.causalmbrl.figures import KNOWLEDGE_FILE, write_knowledge_figure
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     mean_text,
