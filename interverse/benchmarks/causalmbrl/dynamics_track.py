@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.option_figures import mean_text
-from interverse.benchmarks.causalmbrl.pages import Section
 from interverse.benchmarks.driver import run_stamp
+from interverse.benchmarks.pages import Section
 from interverse.core.rng import generator
 from interverse.envs.build import build_world
 from interverse.metrics.recovery import EdgeScores, ancestors, edge_scores

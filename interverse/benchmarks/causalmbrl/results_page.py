@@ -23,9 +23,10 @@ from interverse.benchmarks.causalmbrl.option_figures import (
     option_section,
     write_option_figures,
 )
-from interverse.benchmarks.causalmbrl.pages import Grid, Section, numbers, written_page
+from interverse.benchmarks.causalmbrl.pages import numbers
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.benchmarks.causalmbrl.yardsticks import UNCHANGED, graph_values, yardstick_values
+from interverse.benchmarks.pages import Grid, Section, written_page
 from interverse.core.files import atomic
 from interverse.models.checkpoint import read_json
 

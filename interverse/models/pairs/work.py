@@ -1,4 +1,4 @@
-"""One recognition model at work: its networks, its updates, its accuracy on a set, kept features."""
+"""One recognition model at work: its networks, updates, accuracy on a set, kept features."""
 
 from __future__ import annotations
 

@@ -46,36 +46,22 @@ class Gallery:
     def floors(
         self, number: NDArray[Any], first: NDArray[Any], second: NDArray[Any]
     ) -> NDArray[np.uint8]:
-        """Returns floors of n worlds, (n, ...): pictures by number, else checkers of two colours.
+        """Returns floors of n worlds, (n, ...): pictures, where -1 is none checkers of colours."""
 
-        Args:
-            number: of the pictures, (n,); -1 for none.
-            first: colours of the checkers, (n, 3).
-            second: their other colours, (n, 3).
-        """
-        return by_world(self._floor_or_checker, number, first, second)
+        def one(i: Any, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.uint8]:
+            return checker(a, b) if i == NO_PICTURE else self.floor(int(i))
+
+        return by_world(one, number, first, second)
 
     def skies(
         self, number: NDArray[Any], top: NDArray[Any], bottom: NDArray[Any]
     ) -> NDArray[np.uint8]:
-        """Returns six faces of the skies of n worlds, (n, ...), one below the other.
+        """Returns six faces of the skies of n worlds, (n, ...): pictures, or where -1 colours."""
 
-        Args:
-            number: of the pictures, (n,); -1 for none.
-            top: colours of skies without a picture, (n, 3).
-            bottom: their lower colours, (n, 3).
-        """
-        return by_world(self._picture_or_sky, number, top, bottom)
+        def one(i: Any, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.uint8]:
+            return sky(a, b) if i == NO_PICTURE else six_faces(self.background(int(i)))
 
-    def _floor_or_checker(
-        self, number: NDArray[Any], first: NDArray[Any], second: NDArray[Any]
-    ) -> NDArray[np.uint8]:
-        return checker(first, second) if number == NO_PICTURE else self.floor(int(number))
-
-    def _picture_or_sky(
-        self, number: NDArray[Any], top: NDArray[Any], bottom: NDArray[Any]
-    ) -> NDArray[np.uint8]:
-        return sky(top, bottom) if number == NO_PICTURE else six_faces(self.background(int(number)))
+        return by_world(one, number, top, bottom)
 
     def floor_colour(self, index: int) -> NDArray[np.float64]:
         """Returns the mean colour of a floor, in 0..1."""
