@@ -74,7 +74,7 @@ class ControlStage:
     ) -> None:
         self._options, self._distraction, self._thread = options, distraction, thread
         self._drawn_kinds = tuple(kind for kind in options.kinds if kind in KINDS)
-        self._is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
+        self.is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
@@ -164,32 +164,44 @@ class ControlStage:
     def step(self, action: NDArray[Any], noise: Noise) -> None:
         """Repeats an action for the frame skip, or to the end of the episode; then distracts."""
         self._remember()
-        left = CONTROL_STEPS - self.ticks
-        repeats = min(self._options.frame_skip, left) if left > 0 else self._options.frame_skip
-        self.reward = 0.0
-        for _ in range(repeats):
-            self._task.before_step(action, self.physics)
-            self._advance()
-            self._task.after_step(self.physics)
-            self.reward += float(self._task.get_reward(self.physics))
-        self.ticks += repeats
+        for _ in range(self.begin()):
+            self.push(action)
+            self.advance()
+            self.earn()
         self._now = {}
         if self._distraction is not None:
             for name, value in self._distraction.step(self.values, noise).items():
                 self.values[name][...] = value
             self._write_look()
 
-    def _advance(self) -> None:
-        """One control step; what dm_control's own step does, without its checks' overhead."""
+    def begin(self) -> int:
+        """Begins a decision; returns how many control steps it has, each to be made."""
+        left, skip = CONTROL_STEPS - self.ticks, self._options.frame_skip
+        repeats = min(skip, left) if left > 0 else skip
+        self.reward = 0.0
+        self.ticks += repeats
+        return repeats
+
+    def push(self, action: NDArray[Any]) -> None:
+        """First part of a control step: the actuators."""
+        self._task.before_step(action, self.physics)
+
+    def advance(self) -> None:
+        """Second part; what dm_control's own step does, without its checks' overhead."""
         self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
         advance(self._model, self._data, self._substeps, whole=self._whole)
         if any(self._warnings.tobytes()):  # faster than the array's own
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
+    def earn(self) -> None:
+        """Last part: the reward."""
+        self._task.after_step(self.physics)
+        self.reward += float(self._task.get_reward(self.physics))
+
     def mark(self) -> None:
         """Keeps this moment, to come back to if a step fails."""
         self._marked.keep()
-        if self._is_bare:
+        if self.is_bare:
             self._mark = Mark(self.reward, self.ticks, _NONE, _NONE, _NONE)
             return
         moving = {} if self._distraction is None else self.values

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from interverse.core.errors import check_name
 from interverse.worlds.control.compat import (
     FieldIndexer,
@@ -25,31 +28,52 @@ _PLAIN = {str, int}  # types of an index that stand for themselves
 
 @final
 class RememberedNames(FieldIndexer):
-    """dm_control's indexer of a field; a key is translated once."""
+    """dm_control's indexer of a field; a key is translated once.
 
-    __slots__ = ("_array", "_known", "_other")
+    A field keeps its place in memory, so a part of it that is a view is made once, too.
+    """
+
+    __slots__ = ("_array", "_flat", "_numbers", "_places", "_views")
 
     def __init__(self, indexer: Any, struct: Any) -> None:
         super().__init__(struct, indexer._field_name, indexer.axes)
         self._array = getattr(struct, indexer._field_name)
-        self._known: dict[str, Any] = {}
-        self._other: dict[Any, Any] = {}  # of keys that are no names
+        self._flat = self._array.reshape(-1)
+        self._views: dict[Any, NDArray[Any]] = {}
+        self._places: dict[Any, NDArray[np.int64]] = {}  # in the flat field, of what is copied
+        self._numbers: dict[Any, Any] = {}  # indices of single numbers
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the array at a key, as dm_control's indexer does."""
-        known, word = (self._known, key) if type(key) is str else (self._other, _word(key))
-        try:
-            return self._array[known[word]]
-        except KeyError:
-            known[word] = index = self._convert_key(key)
-            return self._array[index]
+        word = key if type(key) is str else _word(key)
+        if word in self._views:
+            return self._views[word]
+        if word in self._places:
+            return self._flat.take(self._places[word])
+        if word not in self._numbers:
+            return self._first(key, word)
+        return self._array[self._numbers[word]]
+
+    def _first(self, key: Any, word: Any) -> Any:
+        """Returns the array at a key that is new, and keeps how it is found."""
+        index = self._convert_key(key)
+        found = self._array[index]
+        if np.ndim(found) == 0:
+            self._numbers[word] = index
+        elif np.shares_memory(found, self._array):
+            self._views[word] = found
+        else:
+            self._places[word] = np.arange(self._array.size).reshape(self._array.shape)[index]
+        return found
 
 
 def _word(key: Any) -> Any:
     """Returns what stands for a key that is no name in a table; parts of pairs have kinds."""
     if type(key) is tuple and len(key) == 2:
         one, other = key
-        return key if type(one) is type(other) is str else (_part(one), _part(other))
+        if type(one) is str:
+            return key if type(other) is str else (one, _part(other))
+        return _part(one), _part(other)
     return _part(key)
 
 
@@ -57,10 +81,10 @@ def _part(part: Any) -> Any:
     kind = type(part)
     if kind in _PLAIN:
         return part
-    if kind is slice:
-        return slice, part.start, part.stop, part.step
     if kind is list and _PLAIN.issuperset(map(type, part)):
         return list, *part
+    if kind is slice:
+        return slice, part.start, part.stop, part.step
     return repr(part)
 
 
