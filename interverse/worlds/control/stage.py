@@ -83,6 +83,7 @@ class ControlStage:
         self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
         self._mark = Mark(0.0, 0, {}, {}, {})
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
+        self._silence = bytes(self._warnings.nbytes)
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
         self._paint = Paint(self.physics, options.domain, gallery, distraction)
@@ -190,7 +191,7 @@ class ControlStage:
         """Second part; what dm_control's own step does, without its checks' overhead."""
         self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
         advance(self._model, self._data, self._substeps, whole=self._whole)
-        if any(self._warnings.tobytes()):  # faster than the array's own
+        if self._warnings.tobytes() != self._silence:  # faster than the array's own
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
     def earn(self) -> None:

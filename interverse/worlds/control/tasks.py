@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from interverse.core.errors import check_name
 from interverse.worlds.control.compat import (
@@ -23,7 +22,7 @@ from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.rewards import with_fast_rewards
 from interverse.worlds.control.scene import compile_domain
 
-_PLAIN = {str, int}  # types of an index that stand for themselves
+_PLAIN = {str, int}  # types of a second index that stand for themselves
 
 
 @final
@@ -33,59 +32,43 @@ class RememberedNames(FieldIndexer):
     A field keeps its place in memory, so a part of it that is a view is made once, too.
     """
 
-    __slots__ = ("_array", "_flat", "_numbers", "_places", "_views")
+    __slots__ = ("_array", "_flat", "_known")
 
     def __init__(self, indexer: Any, struct: Any) -> None:
         super().__init__(struct, indexer._field_name, indexer.axes)
         self._array = getattr(struct, indexer._field_name)
         self._flat = self._array.reshape(-1)
-        self._views: dict[Any, NDArray[Any]] = {}
-        self._places: dict[Any, NDArray[np.int64]] = {}  # in the flat field, of what is copied
-        self._numbers: dict[Any, Any] = {}  # indices of single numbers
+        self._known: dict[Any, Any] = {}  # a view, or a call that returns a copy or a number
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the array at a key, as dm_control's indexer does."""
         word = key if type(key) is str else _word(key)
-        if word in self._views:
-            return self._views[word]
-        if word in self._places:
-            return self._flat.take(self._places[word])
-        if word not in self._numbers:
-            return self._first(key, word)
-        return self._array[self._numbers[word]]
+        found = self._known.get(word)
+        if type(found) is np.ndarray:
+            return found
+        return self._first(key, word) if found is None else found()
 
     def _first(self, key: Any, word: Any) -> Any:
         """Returns the array at a key that is new, and keeps how it is found."""
         index = self._convert_key(key)
         found = self._array[index]
         if np.ndim(found) == 0:
-            self._numbers[word] = index
+            self._known[word] = functools.partial(self._array.__getitem__, index)
         elif np.shares_memory(found, self._array):
-            self._views[word] = found
+            self._known[word] = found
         else:
-            self._places[word] = np.arange(self._array.size).reshape(self._array.shape)[index]
+            places = np.arange(self._array.size).reshape(self._array.shape)[index]
+            self._known[word] = functools.partial(self._flat.take, places)
         return found
 
 
 def _word(key: Any) -> Any:
-    """Returns what stands for a key that is no name in a table; parts of pairs have kinds."""
+    """Returns what stands for a key that is no name in a table; a repr tells 1 from True."""
     if type(key) is tuple and len(key) == 2:
         one, other = key
         if type(one) is str:
-            return key if type(other) is str else (one, _part(other))
-        return _part(one), _part(other)
-    return _part(key)
-
-
-def _part(part: Any) -> Any:
-    kind = type(part)
-    if kind in _PLAIN:
-        return part
-    if kind is list and _PLAIN.issuperset(map(type, part)):
-        return list, *part
-    if kind is slice:
-        return slice, part.start, part.stop, part.step
-    return repr(part)
+            return key if type(other) in _PLAIN else (one, None, repr(other))
+    return None, repr(key)
 
 
 def remember_names(physics: Any) -> None:
