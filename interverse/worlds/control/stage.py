@@ -30,7 +30,6 @@ from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.paint import Paint
 from interverse.worlds.control.tasks import new_physics, new_task, template
 
-_NONE: dict[str, Any] = {}  # frames or values of a mark that keeps none
 KINDS: dict[str, Kind] = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
 # What tasks write into the model where an episode starts: targets and what is hidden.
 _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba")
@@ -38,10 +37,8 @@ _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "
 
 @final
 class Mark(NamedTuple):
-    """What a stage comes back to beside its physics."""
+    """What a stage with pictures or distractions comes back to beside physics and reward."""
 
-    reward: float
-    ticks: int
     past: dict[str, list[NDArray[Any]]]
     now: dict[str, NDArray[Any]]
     values: dict[str, NDArray[Any]]  # where steps move some
@@ -81,7 +78,7 @@ class ControlStage:
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
         self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
         self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
-        self._mark = Mark(0.0, 0, {}, {}, {})
+        self._mark, self._earned = Mark({}, {}, {}), (0.0, 0)
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._silence = bytes(self._warnings.nbytes)
         self._begin(0)  # lets the task write what it always writes
@@ -202,19 +199,19 @@ class ControlStage:
     def mark(self) -> None:
         """Keeps this moment, to come back to if a step fails."""
         self._marked.keep()
+        self._earned = self.reward, self.ticks
         if self.is_bare:
-            self._mark = Mark(self.reward, self.ticks, _NONE, _NONE, _NONE)
             return
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}
         past, now = self._past.copy(), self._now.copy()
-        self._mark = Mark(self.reward, self.ticks, past, now, values)
+        self._mark = Mark(past, now, values)
 
     def undo(self) -> None:
         """Goes back to the marked moment of the same episode and values."""
         mark = self._mark
         self._marked.restore()
-        self.reward, self.ticks = mark.reward, mark.ticks
+        self.reward, self.ticks = self._earned
         for name, value in mark.values.items():
             self.values[name][...] = value
         self._write_look()

@@ -213,7 +213,7 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         order, given = worlds.tolist(), np.asarray(actions, np.float64)
-        if self._stages[0].is_bare and len(order) > 1:
+        if self._stages[0].is_bare:
             failed = self._step_together(order, given)
         else:
             failed = self._step_and_draw(order, given, noise)
