@@ -87,11 +87,13 @@ _POLICIES = ("pushing", "picking", "pick_and_place")
 # Looks under which a policy that learned from pictures plays the same start again; both pictures
 # are held out from every training space.
 _PIXEL_TASK, _PIXEL_POLICY = "control/cartpole_balance-v1", "cartpole_balance_paper"
-_LOOKS: Mapping[str, Mapping[str, Any]] = {
-    "as it was trained": {},
-    "another floor": {"floor/texture": 311},
-    "another body": {"body/color": [0.1, 0.6, 0.3, 1.0]},
-    "another sky": {"background/texture": 107},
+_SKY = {"background/texture": 107}
+_LOOKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "as it was trained": (_PIXEL_POLICY, {}),
+    "another floor": (_PIXEL_POLICY, {"floor/texture": 311}),
+    "another body": (_PIXEL_POLICY, {"body/color": [0.1, 0.6, 0.3, 1.0]}),
+    "another sky": (_PIXEL_POLICY, _SKY),
+    "that sky, SVEA": ("cartpole_balance_svea", _SKY),
 }
 _LEFT_OUT = f"Left out, for want of Torch: {install_line('torch')} adds it."
 _PROTOCOLS = {"P0": "as it is", "P2": "masses of B", "P10": "all of A", "P11": "all of B"}
@@ -289,15 +291,15 @@ def _looks_section(config: Demo) -> dict[str, Any]:
             f"Left out, for want of Torch or dm_control: {install_line('torch,control')} adds both."
         )
         return {"text": left, "captions": [], "code": code, "missing": True}
-    policy = trained_policy(_PIXEL_POLICY)
     played = {
-        look: rollout(_PIXEL_TASK, policy, seed=config.seed, do=do) for look, do in _LOOKS.items()
+        look: rollout(_PIXEL_TASK, trained_policy(name), seed=config.seed, do=do)
+        for look, (name, do) in _LOOKS.items()
     }
     return {
         "text": "SAC+AUG learned to balance a pole from pictures in one look. Here it balances the "
         "same pole from the same start, and one thing looks different: the small pictures are what "
-        "it sees. An episode earns at most 1,000; <code>interverse explain</code> tells what each "
-        "factor costs over many episodes.",
+        "it sees. SVEA, in the last row, learned to overlook such changes. An episode earns at "
+        "most 1,000; <code>interverse explain</code> tells what each factor costs over many.",
         "captions": [],
         "image": _save(_seen(played), config.out / "looks.png"),
         "code": code,

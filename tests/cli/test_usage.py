@@ -149,7 +149,7 @@ def test_the_tour_shows_a_pixel_policy_under_other_looks(monkeypatch, tmp_path):
     section = tour._looks_section(tour.Demo(out=tmp_path))
     assert (tmp_path / section["image"]).stat().st_size > 10_000
     first, *others = (episode.observations[0] for episode in played)
-    assert len(others) == 3
+    assert len(others) == 4
     assert not any(np.array_equal(first, seen) for seen in others)
     places = {episode.values["qpos"][0].tobytes() for episode in played}
     assert len(places) == 1
