@@ -16,7 +16,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, PixelBatch
+from interverse.agents.pixel.agent import PixelBatch, PixelLearner
 
 _EAGER = 3  # plain updates of each program before it is recorded
 _log = logging.getLogger(__name__)
@@ -32,7 +32,9 @@ class GraphedUpdate:
             recorded program. Without it, batches themselves are given.
     """
 
-    def __init__(self, agent: Agent, gather: Callable[[Any], PixelBatch] | None = None) -> None:
+    def __init__(
+        self, agent: PixelLearner, gather: Callable[[Any], PixelBatch] | None = None
+    ) -> None:
         self._agent, self._gather = agent, gather
         self._works = agent.device.type == "cuda"
         self._seen: dict[int, int] = {}
@@ -96,3 +98,53 @@ class GraphedUpdate:
             _log.warning("updates run ungraphed, several times slower: %s", error)
         agent.updates = before
         return self._works
+
+
+@final
+class GraphedCall:
+    """A function of tensors of one shape that a GPU replays; plain elsewhere.
+
+    Args:
+        function: takes and gives tensors; it must not wait for the GPU.
+        generator: the randomness it uses.
+    """
+
+    def __init__(
+        self, function: Callable[..., tuple[Tensor, ...]], generator: torch.Generator
+    ) -> None:
+        self._function, self._generator = function, generator
+        self._works, self._calls = generator.device.type == "cuda", 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._given: tuple[Tensor, ...] = ()
+        self._made: tuple[Tensor, ...] = ()
+
+    def __call__(self, *given: Tensor) -> tuple[Tensor, ...]:
+        """Returns what the function gives; the next call may overwrite it."""
+        self._calls += 1
+        if self._graph is None and self._works and self._calls > _EAGER:
+            self._record(given)
+        shapes = [part.shape for part in self._given]
+        if self._graph is None or shapes != [part.shape for part in given]:
+            return self._function(*given)
+        for mine, new in zip(self._given, given, strict=True):
+            mine.copy_(new)
+        self._graph.replay()
+        return self._made
+
+    def _record(self, given: tuple[Tensor, ...]) -> None:
+        self._given = tuple(part.clone() for part in given)
+        stream, graph = torch.cuda.Stream(self._generator.device), torch.cuda.CUDAGraph()
+        stream.wait_stream(torch.cuda.current_stream())
+        before = self._generator.get_state()
+        with torch.cuda.stream(stream):  # libraries choose their kernels on this stream
+            self._function(*self._given)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._generator.set_state(before)
+        try:
+            graph.register_generator_state(self._generator)
+            with torch.cuda.graph(graph, stream=stream):
+                self._made = self._function(*self._given)
+            self._graph = graph
+        except RuntimeError as error:
+            self._works = False
+            _log.warning("plans are searched ungraphed, several times slower: %s", error)
