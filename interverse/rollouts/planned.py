@@ -181,9 +181,10 @@ class PlanLayers(nn.Module):
             kept: factors of the first layer's output, for dropout.
         """
         with torch.autocast(x.device.type, enabled=False):
-            x, last = x.float(), len(self.weights) - 1
+            last = len(self.weights) - 1
+            x = x.float().expand(len(self.biases[0] if members is None else members), -1, -1)
             for i in range(last + 1):
-                x = torch.matmul(x, _of(self.weights[i], members)) + _of(self.biases[i], members)
+                x = torch.baddbmm(_of(self.biases[i], members), x, _of(self.weights[i], members))
                 x = x if kept is None or i else x * kept
                 if i < len(self.gains):
                     x = functional.layer_norm(x, [x.shape[-1]])

@@ -114,6 +114,7 @@ class GraphedCall:
     ) -> None:
         self._function, self._generator = function, generator
         self._works, self._calls = generator.device.type == "cuda", 0
+        self._stream = torch.cuda.Stream(generator.device) if self._works else None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._given: tuple[Tensor, ...] = ()
         self._made: tuple[Tensor, ...] = ()
@@ -125,24 +126,28 @@ class GraphedCall:
             self._record(given)
         shapes = [part.shape for part in self._given]
         if self._graph is None or shapes != [part.shape for part in given]:
-            return self._function(*given)
+            return self._plain(given)
         for mine, new in zip(self._given, given, strict=True):
             mine.copy_(new)
         self._graph.replay()
         return self._made
 
+    def _plain(self, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Runs the function, on a GPU on the stream that graphs are recorded on."""
+        if self._stream is None:
+            return self._function(*given)
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            made = self._function(*given)
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return made
+
     def _record(self, given: tuple[Tensor, ...]) -> None:
-        self._given = tuple(part.clone() for part in given)
-        stream, graph = torch.cuda.Stream(self._generator.device), torch.cuda.CUDAGraph()
-        stream.wait_stream(torch.cuda.current_stream())
-        before = self._generator.get_state()
-        with torch.cuda.stream(stream):  # libraries choose their kernels on this stream
-            self._function(*self._given)
-        torch.cuda.current_stream().wait_stream(stream)
-        self._generator.set_state(before)
+        """Records the function without running it, if that works."""
+        self._given, graph = tuple(part.clone() for part in given), torch.cuda.CUDAGraph()
         try:
             graph.register_generator_state(self._generator)
-            with torch.cuda.graph(graph, stream=stream):
+            with torch.cuda.graph(graph, stream=self._stream):
                 self._made = self._function(*self._given)
             self._graph = graph
         except RuntimeError as error:

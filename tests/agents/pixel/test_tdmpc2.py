@@ -354,6 +354,8 @@ def test_the_export_plans_as_the_agent_and_a_batch_as_single_worlds(tmp_path):
     assert np.array_equal(policy(seen), np.concatenate([policy(seen[i : i + 1]) for i in range(3)]))
     loaded = as_policy(policy.save(tmp_path / "whole"), None)
     assert np.array_equal(loaded(seen), policy(seen))
+    small = PlannedPolicy.load(policy.save_small(tmp_path / "small"))
+    assert np.abs(small(seen) - policy(seen)).max() < 1.0
     file = save_torchscript(policy, tmp_path / "policy.pt")
     assert np.allclose(torch.jit.load(file)(torch.as_tensor(seen)), policy(seen), atol=1e-4)
     with pytest.raises(InvalidValueError, match="as it was trained with"):
