@@ -129,11 +129,22 @@ class Planned(NamedTuple):
     weights: Tensor  # (N, elites)
 
 
-class PriorChoice(NamedTuple):
-    """What the prior does: actions in (-1, 1), and the log density of each."""
+class SquashedChoice(NamedTuple):
+    """What a Gaussian squashed by tanh does: actions in (-1, 1), and the log density of each."""
 
     actions: Tensor  # (..., A)
     log_density: Tensor  # (..., 1)
+
+
+def squashed(mean: Tensor, raw: Tensor, noise: Tensor) -> SquashedChoice:
+    """Returns what standard normal noise picks; tanh takes `raw` to the bounds of log spreads."""
+    low, high = _LOG_STD
+    log_std = low + 0.5 * (high - low) * (torch.tanh(raw) + 1.0)
+    x = mean + noise * log_std.exp()
+    # log(1 - tanh(x)^2), in a form that does not lose its digits for large x
+    slope = 2.0 * (math.log(2.0) - x - functional.softplus(-2.0 * x))
+    density = -0.5 * (noise**2 + math.log(2.0 * math.pi)) - log_std - slope
+    return SquashedChoice(torch.tanh(x), density.sum(-1, keepdim=True))
 
 
 @final
@@ -241,16 +252,10 @@ class PlanModel(nn.Module):
         """Returns the next latents (..., L) after latents and actions (..., L + A)."""
         return self.simplices(self.dynamics(x.flatten(0, -2))[0].view(*x.shape[:-1], -1))
 
-    def choose(self, z: Tensor, noise: Tensor) -> PriorChoice:
+    def choose(self, z: Tensor, noise: Tensor) -> SquashedChoice:
         """Returns the prior's actions that standard normal noise (..., A) picks."""
         mean, raw = self.prior(z.flatten(0, -2))[0].view(*z.shape[:-1], -1).chunk(2, dim=-1)
-        low, high = _LOG_STD
-        log_std = low + 0.5 * (high - low) * (torch.tanh(raw) + 1.0)
-        x = mean + noise * log_std.exp()
-        # log(1 - tanh(x)^2), in a form that does not lose its digits for large x
-        slope = 2.0 * (math.log(2.0) - x - functional.softplus(-2.0 * x))
-        density = -0.5 * (noise**2 + math.log(2.0 * math.pi)) - log_std - slope
-        return PriorChoice(torch.tanh(x), density.sum(-1, keepdim=True))
+        return squashed(mean, raw, noise)
 
     def reward(self, x: Tensor) -> Tensor:
         """Returns the logits (..., bins) of rewards after latents and actions."""
@@ -291,9 +296,11 @@ class PlanModel(nn.Module):
             (plan.iterations, worlds, more, *path),
             (plan.iterations, worlds, plan.samples, self.sizes.actions),
         )
-        normal = [torch.randn(shape, generator=generator, device=device) for shape in shapes]
+        prior, paths, last = (
+            torch.randn(shape, generator=generator, device=device) for shape in shapes
+        )
         lots = torch.rand((plan.iterations, plan.critics), generator=generator, device=device)
-        return PlanNoise(*normal, lots.topk(2).indices)
+        return PlanNoise(prior, paths, last, lots.topk(2).indices)
 
     def search(self, z: Tensor, mean: Tensor, noise: PlanNoise) -> Planned:
         """Returns the plans that MPPI ends with.
