@@ -250,16 +250,16 @@ class PlanModel(nn.Module):
 
     def next(self, x: Tensor) -> Tensor:
         """Returns the next latents (..., L) after latents and actions (..., L + A)."""
-        return self.simplices(self.dynamics(x.flatten(0, -2))[0].view(*x.shape[:-1], -1))
+        return self.simplices(_asked(self.dynamics, x)[0])
 
     def choose(self, z: Tensor, noise: Tensor) -> SquashedChoice:
         """Returns the prior's actions that standard normal noise (..., A) picks."""
-        mean, raw = self.prior(z.flatten(0, -2))[0].view(*z.shape[:-1], -1).chunk(2, dim=-1)
+        mean, raw = _asked(self.prior, z)[0].chunk(2, dim=-1)
         return squashed(mean, raw, noise)
 
     def reward(self, x: Tensor) -> Tensor:
         """Returns the logits (..., bins) of rewards after latents and actions."""
-        return self.rewards(x.flatten(0, -2))[0].view(*x.shape[:-1], -1)
+        return _asked(self.rewards, x)[0]
 
     def value(
         self,
@@ -269,8 +269,7 @@ class PlanModel(nn.Module):
         values: PlanLayers | None = None,
     ) -> Tensor:
         """Returns the logits (networks, ..., bins) of values, of other networks if given."""
-        asked = self.values if values is None else values
-        return asked(x.flatten(0, -2), members, kept).unflatten(1, x.shape[:-1])
+        return _asked(self.values if values is None else values, x, members, kept)
 
     def encoded(self, numbers: Tensor) -> Tensor:
         """Returns numbers (..., 1) as weights of the two nearest bins, (..., bins)."""
@@ -284,7 +283,7 @@ class PlanModel(nn.Module):
         limit, bins = self.options.limit, self.options.bins
         places = torch.linspace(-limit, limit, bins, device=logits.device)
         x = (logits.softmax(-1) * places).sum(-1, keepdim=True)
-        return torch.sign(x) * torch.expm1(x.abs())
+        return torch.sign(x) * (torch.exp(x.abs()) - 1.0)  # ONNX has no expm1
 
     def noise(self, worlds: int, generator: torch.Generator) -> PlanNoise:
         """Returns the dice of one search."""
@@ -312,7 +311,7 @@ class PlanModel(nn.Module):
         """
         plan = self.options
         own = self._prior_paths(z, noise.prior)
-        spread = torch.full_like(mean, plan.most_spread)
+        spread = torch.full_like(mean[:1], plan.most_spread)
         for paths, last, pair in zip(noise.paths, noise.last, noise.pairs, strict=True):
             drawn = (mean[:, None] + spread[:, None] * paths).clamp(-1.0, 1.0)
             actions = torch.cat([own, drawn], dim=1)
@@ -330,7 +329,7 @@ class PlanModel(nn.Module):
         """Returns plans (N, policy_paths, horizon, A) that the prior makes step by step."""
         x, steps = z[:, None].expand(-1, noise.shape[1], -1), []
         for t in range(noise.shape[2]):
-            steps.append(self.choose(x, noise[:, :, t].expand(*x.shape[:2], -1)).actions)
+            steps.append(self.choose(x, noise[:, :, t]).actions)
             x = self.next(torch.cat([x, steps[-1]], dim=-1))
         return torch.stack(steps, dim=2)
 
@@ -348,14 +347,15 @@ class PlanModel(nn.Module):
             both = torch.cat([x, actions[:, :, t]], dim=-1)
             total = total + self.discount**t * self.decoded(self.reward(both))
             x = self.next(both)
-        both = torch.cat([x, self.choose(x, last.expand(*x.shape[:2], -1)).actions], dim=-1)
+        both = torch.cat([x, self.choose(x, last).actions], dim=-1)
         value = self.decoded(self.value(both, pair)).mean(0)
         return (total + self.discount ** actions.shape[2] * value).squeeze(-1)
 
     def forward(self, pictures: Tensor, *noise: Tensor) -> Tensor:
         """Returns the first action of the mean plan, searched from nothing."""
         z = self.encode(pictures).float()
-        start = z.new_zeros(z.shape[0], self.options.horizon, self.sizes.actions)
+        zeros = z.new_zeros(self.options.horizon, self.sizes.actions)
+        start = z[:, :1, None] * zeros  # exported programs leave the number of worlds open
         return self.search(z, start, PlanNoise(*noise)).mean[:, 0]
 
 
@@ -448,6 +448,14 @@ def planned_policy(
     )
     held = model.state_dict()
     return PlannedPolicy(card, {name: v.detach().cpu().clone() for name, v in held.items()})
+
+
+def _asked(
+    layers: PlanLayers, x: Tensor, members: Tensor | None = None, kept: Tensor | None = None
+) -> Tensor:
+    """Returns (networks, ..., out) for (..., in); exported programs leave the first axis open."""
+    made = layers(x.flatten(0, -2), members, kept)
+    return made.reshape(made.shape[0], -1, *x.shape[1:-1], made.shape[-1])
 
 
 def _of(weight: Tensor, members: Tensor | None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.rollouts.planned import PlanModel, PlannedPolicy, PlanSizes, planned_policy
 from interverse.rollouts.policy import as_policy
-from interverse.rollouts.torchscript import save_torchscript
+from interverse.rollouts.torchscript import save_onnx, save_torchscript
 
 COUNT, ACTIONS, STEPS, LATENT = 5, 2, 3, 72
 STILL = 1e-30  # a learning rate that moves nothing
@@ -356,10 +357,22 @@ def test_the_export_plans_as_the_agent_and_a_batch_as_single_worlds(tmp_path):
     assert np.array_equal(loaded(seen), policy(seen))
     small = PlannedPolicy.load(policy.save_small(tmp_path / "small"))
     assert np.abs(small(seen) - policy(seen)).max() < 1.0
-    file = save_torchscript(policy, tmp_path / "policy.pt")
-    assert np.allclose(torch.jit.load(file)(torch.as_tensor(seen)), policy(seen), atol=1e-4)
     with pytest.raises(InvalidValueError, match="as it was trained with"):
         policy(seen[:, :, 1:, 1:])
+
+
+def test_programs_without_python_plan_alike(tmp_path):
+    """They are recorded with two worlds and act for three."""
+    policy = exported(make())
+    seen = np.random.default_rng(1).integers(0, 256, (3, 9, 14, 14), dtype=np.uint8)
+    file = save_torchscript(policy, tmp_path / "policy.pt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        script = torch.jit.load(file)
+    assert np.allclose(script(torch.as_tensor(seen)), policy(seen), atol=1e-4)
+    reference = pytest.importorskip("onnx.reference")
+    program = reference.ReferenceEvaluator(str(save_onnx(policy, tmp_path / "policy.onnx")))
+    assert np.allclose(program.run(None, {"observation": seen})[0], policy(seen), atol=1e-4)
 
 
 @pytest.mark.parametrize(
