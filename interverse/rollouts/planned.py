@@ -33,7 +33,7 @@ except ImportError as error:
 PLANNED_FORMAT = "interverse-planned-policy-1"
 _KERNELS = ((7, 2), (5, 2), (3, 2), (3, 1))  # side and stride of the authors' convolutions
 _LOG_STD = (-10.0, 2.0)
-_MOST = 2**14  # of any width or count
+_MOST, _MOST_NUMBERS = 2**12, 2**26  # of a width or count; of a layer's weights, of a search's dice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +101,8 @@ class PlanSizes:
             raise InvalidValueError(
                 explain(f"pictures of {self.side} pixels vanish in {self.layers} convolutions")
             )
+        for name, count in (("latent", self.latent * self.hidden), ("filters", self.filters**2)):
+            check_whole(count, f"the size of the layers of {name}", _MOST_NUMBERS)
 
     @property
     def latent(self) -> int:
@@ -214,6 +216,8 @@ class PlanModel(nn.Module):
         super().__init__()
         self.sizes, self.options, self.discount = sizes, options, discount
         latent, hidden = sizes.latent, (sizes.hidden, sizes.hidden)
+        dice = options.samples * options.iterations * options.horizon * sizes.actions
+        check_whole(dice, "samples x iterations x horizon x actions", _MOST_NUMBERS)
         if latent % options.group:
             raise InvalidValueError(
                 explain(f"latents of {latent} numbers", allowed=f"multiples of {options.group}")

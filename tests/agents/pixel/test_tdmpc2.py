@@ -385,6 +385,9 @@ def test_programs_without_python_plan_alike(tmp_path):
         ("sizes", {"channels": 9, "side": 12, "actions": 2, "filters": 16, "layers": 2}),
         ("options", {"samples": 0}),
         ("options", {"swirl": 1}),
+        ("options", {"samples": 4096, "iterations": 4096, "horizon": 4096}),
+        ("sizes", {"channels": 9, "side": 4096, "actions": 2, "layers": 2}),
+        ("sizes", [9, 12]),
     ],
     ids=str,
 )
