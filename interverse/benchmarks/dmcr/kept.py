@@ -23,6 +23,7 @@ FACTORS = ("none", "light", "camera", "body", "floor", "background", "all", "pic
 _AGENT_NAMES = {agent: name for name, agent in AGENTS.items()} | {
     "drq_v2": "DrQ-v2",
     "svea": "SVEA",
+    "tdmpc2": "TD-MPC2",
 }
 _COSTS = ("sky", "floor", "body", "camera", "light")  # factors of the kept explanations
 _TASK_NAMES = {task: name for name, task in TASKS.items()}
