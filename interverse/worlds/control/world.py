@@ -209,6 +209,17 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         order, given = worlds.tolist(), np.asarray(actions, np.float64)
+        if self._stages[0].is_bare:
+            failed = self._step_together(order, given)
+        else:
+            failed = self._step_and_draw(order, given, noise)
+        if failed:
+            self._undo(order, failed)
+
+    def _step_and_draw(
+        self, order: list[int], actions: NDArray[np.float64], noise: Noise
+    ) -> dict[int, PhysicsError]:
+        """Steps and draws each world, several side by side; returns what failed."""
         failed: dict[int, PhysicsError] = {}
 
         def advance(world: int, row: int | None = None) -> None:
@@ -218,7 +229,7 @@ class ControlWorld(World):
                 own = noise.take(np.array([row]))
             stage.mark()
             try:
-                stage.step(given[row], own)
+                stage.step(actions[row], own)
                 stage.draw()
             except PhysicsError as error:
                 failed[world] = error
@@ -228,8 +239,33 @@ class ControlWorld(World):
                 advance(world, row)
         else:
             self._pool.each(advance, order)
-        if failed:
-            self._undo(order, failed)
+        return failed
+
+    def _step_together(
+        self, order: list[int], actions: NDArray[np.float64]
+    ) -> dict[int, PhysicsError]:
+        """Makes each part of a step in all worlds before the next part; returns what failed.
+
+        The code of a part stays in the processor's cache so, and takes half as long.
+        """
+        stages = [self._stages[world] for world in order]
+        for stage in stages:
+            stage.mark()
+        repeats = [stage.begin() for stage in stages]
+        failed: dict[int, PhysicsError] = {}
+        for tick in range(max(repeats)):
+            rows = [i for i, n in enumerate(repeats) if tick < n and order[i] not in failed]
+            for row in rows:
+                stages[row].push(actions[row])
+            for row in rows:
+                try:
+                    stages[row].advance()
+                except PhysicsError as error:
+                    failed[order[row]] = error
+            for row in rows:
+                if order[row] not in failed:
+                    stages[row].earn()
+        return failed
 
     def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
         """Takes a step back in all its worlds, and says which could not be made."""
