@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import mujoco
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from interverse.sim.elements import element_ids
 from interverse.sim.engine import Names
@@ -35,16 +36,24 @@ _MOST_MESHES = 31  # that a mask of 32 bits tells apart
 
 @final
 class WarpRenderer:
-    """Some cameras of a model, each drawing square pictures of one size."""
+    """Some cameras of a model, each drawing pictures of one size."""
 
-    def __init__(self, model: mujoco.MjModel, data: Any, cameras: Names, size: int) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: Any,
+        cameras: Names,
+        size: tuple[int, int],
+        samples: int = 1,
+    ) -> None:
         """Makes room for the pictures.
 
         Args:
             model: as the scene has it.
             data: Warp's, of every world.
             cameras: in the order of the pictures.
-            size: pixels a side.
+            size: rows and columns.
+            samples: rays along both axes of a pixel, of which the mean is shown.
         """
         warp, mujoco_warp = load_warp()
         ids = element_ids(model, "camera", cameras).tolist()
@@ -53,7 +62,7 @@ class WarpRenderer:
             self._context = mujoco_warp.create_render_context(
                 model,
                 nworld=data.nworld,
-                cam_res=(size, size),
+                cam_res=size[::-1],
                 render_rgb=True,
                 render_depth=False,
                 render_seg=False,
@@ -64,6 +73,7 @@ class WarpRenderer:
                 render_skybox=bool((model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX).any()),
                 enable_emission=bool(model.mat_emission.any()),
                 enable_per_light_ambient=bool(model.light_ambient.any()),
+                samples_per_pixel=samples,
             )
         self._tests: Any = _ray_tests(model)
         order = [sorted(ids).index(i) for i in ids]  # Warp draws them in the model's order
@@ -78,13 +88,14 @@ class WarpRenderer:
         Returns:
             Where each pixel of a world's pictures lies among its rays.
         """
-        square, context = self._size**2, self._context
-        y, x = np.divmod(np.arange(square), self._size)
+        area, context = self._size[0] * self._size[1], self._context
+        y, x = np.divmod(np.arange(area), self._size[1])
         pixels = np.lexsort((x % _TILE[1], y % _TILE[0], x // _TILE[1], y // _TILE[0]))
-        cast = np.concatenate([pixels + i * square for i in range(self._cameras)])
+        cast = np.concatenate([pixels + i * area for i in range(self._cameras)])
         for rays in (context.ray, context.ray_offset):
-            rays.assign(rays.numpy()[cast])
-        drawn = np.argsort(cast).reshape(self._cameras, square)[order].reshape(-1)
+            by_sample = rays.numpy().reshape(-1, len(cast), 3)
+            rays.assign(by_sample[:, cast].reshape(-1, 3))
+        drawn = np.argsort(cast).reshape(self._cameras, area)[order].reshape(-1)
         return torch.as_tensor(drawn.astype(np.int32), device=wp_to_torch(context.rgb_data).device)
 
     @contextlib.contextmanager
@@ -108,16 +119,37 @@ class WarpRenderer:
             for name, test in theirs.items():
                 setattr(module, name, test)
 
+    @property
+    def textures(self) -> list[Any]:
+        """The textures of the model, by their number, to add others to."""
+        return list(self._context.textures_registry)
+
+    def set_textures(self, textures: Sequence[Any], skies: NDArray[np.int32]) -> None:
+        """Draws with these textures, and each world with one of them for its sky."""
+        warp, _ = load_warp()
+        context, widths = self._context, [textures[sky].width for sky in skies.tolist()]
+        with warp.ScopedDevice(self._device):
+            context.textures_registry = list(textures)
+            context.textures = warp.array(context.textures_registry, dtype=warp.Texture2D)
+            context.skybox_tex_id = warp.array(skies, dtype=int)
+            context.skybox_face_width = warp.array(widths, dtype=int)
+
     def draw(self, model: Any, data: Any) -> torch.Tensor:
-        """Returns the pictures as they are now, uint8 (N, cameras, size, size, 3)."""
+        """Returns the pictures as they are now, uint8 (N, cameras, rows, columns, 3)."""
         warp, mujoco_warp = load_warp()
-        model.block_dim.render = _BLOCK
-        shape = (data.nworld, self._cameras, self._size, self._size, 3)
-        drawn = torch.empty(shape, dtype=torch.uint8, device=self._pixels.device)
         with quiet(), warp.ScopedDevice(self._device):
             mujoco_warp.kinematics(model, data)
             mujoco_warp.com_pos(model, data)
             mujoco_warp.camlight(model, data)
+        return self.cast(model, data)
+
+    def cast(self, model: Any, data: Any) -> torch.Tensor:
+        """Returns the pictures of shapes, cameras and lights where the data has them."""
+        warp, mujoco_warp = load_warp()
+        model.block_dim.render = _BLOCK
+        shape = (data.nworld, self._cameras, *self._size, 3)
+        drawn = torch.empty(shape, dtype=torch.uint8, device=self._pixels.device)
+        with quiet(), warp.ScopedDevice(self._device):
             mujoco_warp.refit_bvh(model, data, self._context)
             with self._own_kernel(model):
                 mujoco_warp.render(model, data, self._context)
