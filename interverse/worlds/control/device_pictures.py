@@ -21,7 +21,7 @@ from interverse.worlds.control.options import ControlOptions
 from interverse.worlds.control.scene import FLOOR, FLOOR_PICTURE, REPEATS, domain_spec
 from interverse.worlds.control.stage import ControlStage
 
-NOT_DRAWN = ("reflectance", "transparency", "haze at the horizon")
+NOT_DRAWN = ("reflectance", "transparency", "haze at the horizon", "the hang of a slack string")
 _GROUPS = 3  # of geoms, sites and tendons: MuJoCo shows 0, 1 and 2
 _SAMPLES = {"fast": 1, "default": 2, "full": 2}  # along both axes of a pixel, by quality
 _BLUR = 0.5  # of what is seen at the middle of the scene; further off it should be coarser
@@ -165,6 +165,7 @@ class _Moment:
         spec = domain_spec(options.domain, options.poles)
         self._add(spec, source)
         self.drawn = spec.compile()
+        self.drawn.mat_specular[self.drawn.material(FLOOR).id] = 0.0  # GL shades corners, not pixels
         self.drawn.vis.headlight.active = False
         self.drawn.stat.extent = source.stat.extent
 
