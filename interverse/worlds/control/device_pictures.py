@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.sim.warp_device import find_device, load_warp, quiet
 from interverse.sim.warp_render import WarpRenderer
 from interverse.worlds.control.domains import DOMAINS
@@ -43,7 +44,7 @@ class ControlPhotographer:
             options: which renderer, size and quality.
         """
         warp, mujoco_warp = load_warp()
-        self._stages, self._device = stages, find_device(options.renderer)
+        self._stages, self._device = stages, _device(options.renderer)
         source = stages[0].physics.model.ptr
         self._shown = [_ShownPictures() for _ in stages]
         with quiet(), warp.ScopedDevice(self._device):
@@ -116,6 +117,15 @@ class ControlPhotographer:
         self._textures[place] = _texture(pixels.astype(np.uint8))
 
 
+def _device(renderer: str) -> Any:
+    """Returns Warp's device for a renderer."""
+    try:
+        return find_device(renderer)
+    except InvalidValueError as error:
+        problem = f"renderer is {renderer!r}, but there is no CUDA device"
+        raise InvalidValueError(explain(problem, allowed="mujoco, warp")) from error
+
+
 @final
 class _ShownPictures:
     """What a stage shows on floor and sky; takes the place of MuJoCo's drawing."""
@@ -165,7 +175,9 @@ class _Moment:
         spec = domain_spec(options.domain, options.poles)
         self._add(spec, source)
         self.drawn = spec.compile()
-        self.drawn.mat_specular[self.drawn.material(FLOOR).id] = 0.0  # GL shades corners, not pixels
+        self.drawn.mat_specular[self.drawn.material(FLOOR).id] = (
+            0.0  # GL lights corners alone
+        )
         self.drawn.vis.headlight.active = False
         self.drawn.stat.extent = source.stat.extent
 

@@ -131,13 +131,13 @@ class ControlOptions(WorldOptions):
 
     def _check_renderer(self) -> None:
         check_name("renderer", self.renderer, RENDERERS)
-        others = [kind for kind in self.kinds if kind in ("depth", "segmentation")]
-        if self.renderer != "mujoco" and others:
+        known = {"pixels", "state"}
+        if self.renderer != "mujoco" and ("pixels" not in self.kinds or set(self.kinds) - known):
             raise InvalidValueError(
                 explain(
-                    f"observation has {others[0]} with renderer={self.renderer!r}",
-                    allowed="pixels and state",
-                    fix='Leave it out, or draw with renderer="mujoco"',
+                    f"observation is {self.observation!r} with renderer={self.renderer!r}",
+                    allowed="pixels, or pixels and state",
+                    fix='Leave renderer out: renderer="mujoco" draws the others',
                 )
             )
 

@@ -122,7 +122,7 @@ class ControlWorld(World):
 
     def _new_photographer(self) -> ControlPhotographer | None:
         """Returns what draws all worlds at once, if that is asked for."""
-        if self.options.renderer == "mujoco" or "pixels" not in self.options.kinds:
+        if self.options.renderer == "mujoco":
             return None
         from interverse.worlds.control.device_pictures import ControlPhotographer
 
