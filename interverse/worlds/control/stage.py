@@ -248,6 +248,14 @@ class ControlStage:
         for kind in self._drawn_kinds:
             self._frame(kind)
 
+    def show(self, drawing: Any) -> None:
+        """Brings the pictures of the look to what draws it."""
+        self._paint.show(self.values, drawing)
+
+    def put_frame(self, picture: NDArray[np.uint8]) -> None:
+        """Takes a picture of this moment that was drawn elsewhere."""
+        self._now["pixels"] = picture
+
     def frames(self, kind: str) -> list[NDArray[Any]]:
         """Returns the stack of pictures, the oldest first."""
         now = self._frame(kind)

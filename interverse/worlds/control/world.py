@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -49,6 +49,9 @@ from interverse.worlds.world import (
     World,
     WorldOptions,
 )
+
+if TYPE_CHECKING:
+    from interverse.worlds.control.device_pictures import ControlPhotographer
 
 Values = dict[str, NDArray[Any]]
 _VALUE = "value/"  # of the store's rows in a saved state
@@ -107,10 +110,19 @@ class ControlWorld(World):
         self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
+        self._photographer = self._new_photographer()
         self._is_state = bool(self.layout) and not self._is_dict
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
+
+    def _new_photographer(self) -> ControlPhotographer | None:
+        """Returns what draws all worlds at once, if that is asked for."""
+        if self.options.renderer == "mujoco":
+            return None
+        from interverse.worlds.control.device_pictures import ControlPhotographer
+
+        return ControlPhotographer(self._stages, self.options)
 
     @property
     def return_range(self) -> tuple[float, float]:
@@ -221,6 +233,8 @@ class ControlWorld(World):
     ) -> dict[int, PhysicsError]:
         """Steps and draws each world, several side by side; returns what failed."""
         failed: dict[int, PhysicsError] = {}
+        if self._photographer is not None:
+            self._draw_missing()  # pictures of this moment are among the next observation's
 
         def advance(world: int, row: int | None = None) -> None:
             stage, own = self._stages[world], noise
@@ -230,7 +244,8 @@ class ControlWorld(World):
             stage.mark()
             try:
                 stage.step(actions[row], own)
-                stage.draw()
+                if self._photographer is None:
+                    stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
@@ -285,10 +300,19 @@ class ControlWorld(World):
         if self._is_state:
             return self._states()
         kinds = self.options.kinds
-        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
-        self._pool.each(lambda world: self._stages[world].draw(), waiting)
+        self._draw_missing()
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
+
+    def _draw_missing(self) -> None:
+        """Draws the worlds of which a picture of this moment is missing."""
+        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
+        if self._photographer is None:
+            self._pool.each(lambda world: self._stages[world].draw(), waiting)
+        elif waiting:
+            pictures = self._photographer.draw()
+            for world in waiting:
+                self._stages[world].put_frame(pictures[world])
 
     def _states(self) -> NDArray[np.float64]:
         """Returns every world's state, laid side by side as `layout` says."""
@@ -360,6 +384,8 @@ class ControlWorld(World):
 
     def save(self, worlds: Index) -> State:
         """Returns everything of these worlds that later steps need."""
+        if self._photographer is not None:
+            self._draw_missing()
         rows = [self._stages[world].save() for world in worlds.tolist()]
         state = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return state | {_VALUE + name: part for name, part in self._store.take(worlds).items()}
