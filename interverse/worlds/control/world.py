@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -49,6 +49,9 @@ from interverse.worlds.world import (
     World,
     WorldOptions,
 )
+
+if TYPE_CHECKING:
+    from interverse.worlds.control.device_pictures import ControlPhotographer
 
 Values = dict[str, NDArray[Any]]
 _VALUE = "value/"  # of the store's rows in a saved state
@@ -107,10 +110,19 @@ class ControlWorld(World):
         self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
+        self._photographer = self._new_photographer()
         self._is_state = bool(self.layout) and not self._is_dict
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
+
+    def _new_photographer(self) -> ControlPhotographer | None:
+        """Returns what draws all worlds at once, if that is asked for."""
+        if self.options.renderer == "mujoco":
+            return None
+        from interverse.worlds.control.device_pictures import ControlPhotographer
+
+        return ControlPhotographer(self._stages, self.options)
 
     @property
     def return_range(self) -> tuple[float, float]:
@@ -209,7 +221,20 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         order, given = worlds.tolist(), np.asarray(actions, np.float64)
+        if self._stages[0].is_bare:
+            failed = self._step_together(order, given)
+        else:
+            failed = self._step_and_draw(order, given, noise)
+        if failed:
+            self._undo(order, failed)
+
+    def _step_and_draw(
+        self, order: list[int], actions: NDArray[np.float64], noise: Noise
+    ) -> dict[int, PhysicsError]:
+        """Steps and draws each world, several side by side; returns what failed."""
         failed: dict[int, PhysicsError] = {}
+        if self._photographer is not None:
+            self._draw_missing()  # pictures of this moment are among the next observation's
 
         def advance(world: int, row: int | None = None) -> None:
             stage, own = self._stages[world], noise
@@ -218,8 +243,9 @@ class ControlWorld(World):
                 own = noise.take(np.array([row]))
             stage.mark()
             try:
-                stage.step(given[row], own)
-                stage.draw()
+                stage.step(actions[row], own)
+                if self._photographer is None:
+                    stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
@@ -228,8 +254,33 @@ class ControlWorld(World):
                 advance(world, row)
         else:
             self._pool.each(advance, order)
-        if failed:
-            self._undo(order, failed)
+        return failed
+
+    def _step_together(
+        self, order: list[int], actions: NDArray[np.float64]
+    ) -> dict[int, PhysicsError]:
+        """Makes each part of a step in all worlds before the next part; returns what failed.
+
+        The code of a part stays in the processor's cache so, and takes half as long.
+        """
+        stages = [self._stages[world] for world in order]
+        for stage in stages:
+            stage.mark()
+        repeats = [stage.begin() for stage in stages]
+        failed: dict[int, PhysicsError] = {}
+        for tick in range(max(repeats)):
+            rows = [i for i, n in enumerate(repeats) if tick < n and order[i] not in failed]
+            for row in rows:
+                stages[row].push(actions[row])
+            for row in rows:
+                try:
+                    stages[row].advance()
+                except PhysicsError as error:
+                    failed[order[row]] = error
+            for row in rows:
+                if order[row] not in failed:
+                    stages[row].earn()
+        return failed
 
     def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
         """Takes a step back in all its worlds, and says which could not be made."""
@@ -249,10 +300,19 @@ class ControlWorld(World):
         if self._is_state:
             return self._states()
         kinds = self.options.kinds
-        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
-        self._pool.each(lambda world: self._stages[world].draw(), waiting)
+        self._draw_missing()
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
+
+    def _draw_missing(self) -> None:
+        """Draws the worlds of which a picture of this moment is missing."""
+        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
+        if self._photographer is None:
+            self._pool.each(lambda world: self._stages[world].draw(), waiting)
+        elif waiting:
+            pictures = self._photographer.draw()
+            for world in waiting:
+                self._stages[world].put_frame(pictures[world])
 
     def _states(self) -> NDArray[np.float64]:
         """Returns every world's state, laid side by side as `layout` says."""
@@ -324,6 +384,8 @@ class ControlWorld(World):
 
     def save(self, worlds: Index) -> State:
         """Returns everything of these worlds that later steps need."""
+        if self._photographer is not None:
+            self._draw_missing()
         rows = [self._stages[world].save() for world in worlds.tolist()]
         state = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return state | {_VALUE + name: part for name, part in self._store.take(worlds).items()}
