@@ -12,7 +12,6 @@ import torch
 
 from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.train import train
-from interverse.benchmarks.clock import Clock, OutOfTimeError
 from interverse.benchmarks.dmcr import analysis, run, sheets
 from interverse.benchmarks.dmcr.budgets import BUDGETS
 from interverse.benchmarks.dmcr.compare import (
@@ -38,6 +37,7 @@ from interverse.benchmarks.dmcr.variants import (
     table_variant,
     wanted,
 )
+from interverse.benchmarks.driver import Clock, OutOfTimeError
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.rollouts.pixels import PixelCard, PixelPolicy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.rng import Noise
+from interverse.scm import Variable
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes, sky_shape
 from interverse.sim.single import (
@@ -24,8 +25,8 @@ from interverse.sim.single import (
 )
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
+from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import Dynamics
-from interverse.worlds.control.gallery import Gallery
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.paint import Paint
 from interverse.worlds.control.tasks import new_physics, new_task, template
@@ -65,10 +66,18 @@ class ControlStage:
     def __init__(
         self,
         options: ControlOptions,
-        gallery: Gallery,
+        looks: Iterable[Variable],
         distraction: Distraction | None,
         thread: int = 0,
     ) -> None:
+        """Makes a world that has not started.
+
+        Args:
+            options: of the world.
+            looks: the variables that are written with the look.
+            distraction: what moves at every step, if anything.
+            thread: which of the process's threads draws.
+        """
         self._options, self._distraction, self._thread = options, distraction, thread
         self._drawn_kinds = tuple(kind for kind in options.kinds if kind in KINDS)
         self.is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
@@ -83,7 +92,8 @@ class ControlStage:
         self._silence = bytes(self._warnings.nbytes)
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
-        self._paint = Paint(self.physics, options.domain, gallery, distraction)
+        self._paint = Paint(self._model, looks)
+        self._camera = self.physics.model.name2id(DOMAINS[options.domain].camera, "camera")
         self.values: dict[str, NDArray[Any]] = {}
         self.has_started = False
         self.reward, self.ticks = 0.0, 0
@@ -238,6 +248,14 @@ class ControlStage:
         for kind in self._drawn_kinds:
             self._frame(kind)
 
+    def show(self, drawing: Any) -> None:
+        """Brings the pictures of the look to what draws it."""
+        self._paint.show(self.values, drawing)
+
+    def put_frame(self, picture: NDArray[np.uint8]) -> None:
+        """Takes a picture of this moment that was drawn elsewhere."""
+        self._now["pixels"] = picture
+
     def frames(self, kind: str) -> list[NDArray[Any]]:
         """Returns the stack of pictures, the oldest first."""
         now = self._frame(kind)
@@ -261,7 +279,7 @@ class ControlStage:
         model = self.physics.model.ptr
         drawing = self._drawing(size, quality)
         self._paint.show(self.values, drawing)
-        seen_by = self._paint.camera if camera is None else camera
+        seen_by = self._camera if camera is None else camera
         return drawing.picture(model, self.physics.data.ptr, seen_by, kind)
 
     def shapes(self) -> tuple[Shape, ...]:

@@ -118,15 +118,17 @@ def template(domain: str, task: str) -> Template:
     poles = MULTI_POLES.get(task, 1)
     with quiet():
         env = suite.load(domain, task)
-        model = _model(domain, poles)
     substeps = round(env.control_timestep() / env.physics.timestep())
     task_object = with_fast_rewards(env.task)
+    model = domain_model(domain, poles)
     return Template(type(env.physics), model, task_object, substeps, (domain, poles))
 
 
 @functools.cache
-def _model(domain: str, poles: int) -> Any:
-    return compile_domain(domain, poles)
+def domain_model(domain: str, poles: int) -> Any:
+    """Returns the compiled model of a domain; copy it before writing."""
+    with quiet():
+        return compile_domain(domain, poles)
 
 
 def new_physics(made: Template) -> Any:
