@@ -230,7 +230,9 @@ def engine_words(engine: Mapping[str, str]) -> str:
     """
     warp = str(engine.get("device", "cpu")).partition(":")[0] in ("cuda", "warp")
     contact = engine.get("contact")
-    return ("MuJoCo Warp" if warp else "MuJoCo") + (f" with {contact} contacts" if contact else "")
+    drawn = ", pictures by Warp" if "renderer" in engine else ""
+    contacts = f" with {contact} contacts" if contact else ""
+    return ("MuJoCo Warp" if warp else "MuJoCo") + contacts + drawn
 
 
 def _compare_rates(policy: Any, world: World) -> None:

@@ -109,13 +109,14 @@ def changed_options(options: WorldOptions) -> dict[str, Any]:
     return out
 
 
-_ENGINE = ("device", "contact", "contacts")  # options, where a world has them
+_ENGINE = ("device", "contact", "contacts", "renderer")  # options, where a world has them
+_USUAL = (None, "mujoco")  # not said: what every world without the option has
 
 
 def engine_of(world: World) -> dict[str, str]:
     """Returns the options of a world that say by which engine and contacts its numbers are made."""
     found = {name: getattr(world.options, name, None) for name in _ENGINE}
-    return {name: str(value) for name, value in found.items() if value is not None}
+    return {name: str(value) for name, value in found.items() if value not in _USUAL}
 
 
 @final
@@ -246,6 +247,10 @@ class World(ABC):
     def scenarios(self) -> Sequence[Scenario]:
         """Returns situations in which causes act that seldom do, for the search of witnesses."""
         return ()
+
+    def set_by_action(self, action: Any) -> frozenset[str] | None:
+        """Returns the variables that an action sets; None where it may move anything."""
+        return None
 
     def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
         """Returns names of what can be chosen now, for each part of a discrete action.
