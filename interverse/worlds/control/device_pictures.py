@@ -175,9 +175,7 @@ class _Moment:
         spec = domain_spec(options.domain, options.poles)
         self._add(spec, source)
         self.drawn = spec.compile()
-        self.drawn.mat_specular[self.drawn.material(FLOOR).id] = (
-            0.0  # GL lights corners alone
-        )
+        self.drawn.mat_specular[self.drawn.material(FLOOR).id] = 0.0  # GL lights corners alone
         self.drawn.vis.headlight.active = False
         self.drawn.stat.extent = source.stat.extent
 
