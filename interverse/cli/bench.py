@@ -16,6 +16,8 @@ from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
 from interverse.core.errors import InvalidValueError, explain
 
+_ON_DEVICE = ("device", "pictures")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
@@ -24,8 +26,8 @@ class Bench:
     only: tuple[str, ...] = ()
     """Which benchmarks; all by default."""
     device: str = "cpu"
-    """Where: cpu runs every benchmark but `device`; cuda runs that and `pixels`, the learner of
-    pictures; warp runs `device` on the CPU for a trial."""
+    """Where: cpu runs every benchmark but `device` and `pictures`; cuda runs these and `pixels`,
+    the learner of pictures; warp runs the two on the CPU for a trial."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
     out: Path | None = None
@@ -62,12 +64,12 @@ def _chosen(config: Bench) -> dict[str, Callable[[], list[Row]]]:
     """Returns what to run, by name."""
     if config.device != "cpu":
         return _on_device(config)
-    names = config.only or tuple(name for name in BENCHMARKS if name != "device")
+    names = config.only or tuple(name for name in BENCHMARKS if name not in _ON_DEVICE)
     return {name: BENCHMARKS.load(name) for name in names}
 
 
 def _on_device(config: Bench) -> dict[str, Callable[[], list[Row]]]:
-    runs = {"device": functools.partial(BENCHMARKS.load("device"), config.device)}
+    runs = {n: functools.partial(BENCHMARKS.load(n), config.device) for n in _ON_DEVICE}
     if config.device == "cuda":
         runs["pixels"] = BENCHMARKS.load("pixels")
     if unknown := set(config.only) - set(runs):

@@ -315,7 +315,7 @@ def _near_box(wp: Any, model: mujoco.MjModel) -> Any:
         low, high = corners.min(axis=0) - _ROUND, corners.max(axis=0) + _ROUND
         bounds = _one_more(wp, mesh, (wp.vec3(*low.tolist()), wp.vec3(*high.tolist())), bounds)
 
-    def near(mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def] # noqa: PLR0913
+    def near(mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def]
         low, high = bounds(mesh_id)
         start, way = wp.transpose(mat) @ (pnt - pos), wp.transpose(mat) @ vec
         first, last = float(0.0), float(max_t)  # noqa: UP018 - Warp's variables, not constants
