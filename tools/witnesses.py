@@ -62,7 +62,9 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
         bench = WitnessBench(world_id, options, worlds, evidence)
         trials = [WitnessTrial.from_json(data) for data in known.get(str(dict(options)), ())]
         trials += [] if known else _of_relatives(world_id, options, bench)
-        trials = [part for trial in trials if (part := needed(trial, bench.run(trial))).changes]
+        declared = bench.declared
+        parts = (needed(trial, bench.run(trial), declared) for trial in trials)
+        trials = [part for part in parts if part.changes]
         start = 10**4 * sum(map(len, known.values()))  # not the situations of the last search
         trials += search(bench, min(most, tries or most), start=start)
         rows = [trial.to_json() for trial in trials]

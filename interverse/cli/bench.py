@@ -17,6 +17,7 @@ from interverse.bench.measure import Row
 from interverse.core.errors import InvalidValueError, explain
 
 _ON_DEVICE = ("device", "pictures")
+_GPU_ONLY = (*_ON_DEVICE, "pixels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +27,8 @@ class Bench:
     only: tuple[str, ...] = ()
     """Which benchmarks; all by default."""
     device: str = "cpu"
-    """Where: cpu runs every benchmark but `device` and `pictures`; cuda runs these and `pixels`,
-    the learner of pictures; warp runs the two on the CPU for a trial."""
+    """Where: cpu runs every benchmark but `device`, `pictures` and `pixels`, the learner of pictures;
+    cuda runs these three; warp runs `device` and `pictures` on the CPU for a trial."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
     out: Path | None = None
@@ -64,7 +65,7 @@ def _chosen(config: Bench) -> dict[str, Callable[[], list[Row]]]:
     """Returns what to run, by name."""
     if config.device != "cpu":
         return _on_device(config)
-    names = config.only or tuple(name for name in BENCHMARKS if name not in _ON_DEVICE)
+    names = config.only or tuple(name for name in BENCHMARKS if name not in _GPU_ONLY)
     return {name: BENCHMARKS.load(name) for name in names}
 
 

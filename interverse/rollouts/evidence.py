@@ -1,20 +1,20 @@
-"""Trials of a causal graph and what they show: changes, situations, edges credited.
+"""Trials of a causal graph and what they show: edges that act, and moves that none explains.
 
-An edge is credited where its child moved, its parent moved and nothing else that the child follows
-from did: values set beside the parent to what they are hold the rest still.
+Each variable follows from its parents alone. So whatever moves has a parent that moved; and where
+one of its parents moved and no other, that edge acts: without it the move had no explanation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 
 from interverse.scm import Variable
-from interverse.scm.graph import NEXT, CausalGraph, Edge
+from interverse.scm.graph import NEXT, CausalGraph, Edge, now
 
 WITNESS_LAWS = (
     "every declared edge is seen to act",
@@ -96,15 +96,94 @@ class WitnessTrial:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class WitnessMoment:
+    """The variables that differ from the fact after an intervention or a step.
+
+    Attributes:
+        what: was changed, in words.
+        moved: variables that differ by more than rounding.
+        clearly: of them, those that no rounding grown in a step can explain.
+        held: variables that were set, at the intervention.
+        before: what differed before the step; None at the intervention.
+        at_reset: whether the intervention began an episode: there the start was simulated too.
+        acted: the variables that another action of this step set; None where it may have moved
+            anything, so that nothing is told.
+    """
+
+    what: str
+    moved: frozenset[str]
+    clearly: frozenset[str]
+    held: frozenset[str] = frozenset()
+    before: frozenset[str] | None = None
+    at_reset: bool = False
+    acted: frozenset[str] | None = frozenset()
+
+    def edges(self, graph: CausalGraph) -> set[Edge]:
+        """Returns the edges without which something that moved would have no cause that did."""
+        out = set[Edge]()
+        if self.acted is None:
+            return out
+        nodes = self._nodes(graph, self.moved)
+        for child in self._nodes(graph, self.clearly - self.held):
+            if self.before is not None and not child.endswith(NEXT):
+                continue  # it stayed as it was set
+            acting = self._parents(graph, child) & (nodes | self._sources(graph)) - {child}
+            others = acting - graph.twins(child)  # another description of the child is the child
+            for parent in graph.parents(child) & acting:
+                if not others - {parent} - graph.equals(parent):
+                    out.add((parent, child))
+        return out
+
+    def unexplained(self, graph: CausalGraph) -> set[str]:
+        """Returns what clearly moved, and not from the causes by way of what moved."""
+        if self.acted is None:
+            return set()
+        reached = self._sources(graph)
+        left = self._nodes(graph, self.moved) - reached
+        while fresh := {node for node in left if self._parents(graph, node) & reached}:
+            reached |= fresh
+            left -= fresh
+        return {now(node) for node in left if now(node) in self.clearly}
+
+    def _sources(self, graph: CausalGraph) -> set[str]:
+        """Returns what differs without a cause in this moment."""
+        if self.before is None:
+            return set(self.held & self.moved)
+        return self.before | self._nodes(graph, (self.acted or frozenset()) & self.moved)
+
+    def _nodes(self, graph: CausalGraph, names: Set[str]) -> set[str]:
+        """Returns the nodes of variables: after a step, those of the next moment if there are."""
+        if self.before is None:
+            return set(names)
+        return {name + NEXT if name + NEXT in graph else name for name in names}
+
+    def _parents(self, graph: CausalGraph, node: str) -> set[str]:
+        """Returns what a node follows from; at the start of an episode, by a step as well."""
+        out = graph.parents(node)
+        if self.at_reset and node + NEXT in graph:
+            out |= {now(parent) for parent in graph.parents(node + NEXT)}
+        return out
+
+
+@final
 @dataclass(slots=True)
 class Evidence:
     """Edges and variables that were seen to act, and what moved without a declared cause."""
 
     edges: dict[Edge, str] = field(default_factory=dict)  # edge -> how it was seen
     seen: set[str] = field(default_factory=set)  # variables that moved an observation
-    stray: dict[str, set[str]] = field(default_factory=dict)  # variable -> what it moved
+    stray: dict[str, set[str]] = field(default_factory=dict)  # what was done -> what it moved
     steps: int = 0  # after the changes until the last of it was seen
     by_picture: bool = False
+
+    def judge(self, graph: CausalGraph, moment: WitnessMoment, how: str = "") -> None:
+        """Adds the edges that a moment shows, and what moved in it without a declared cause."""
+        for edge in moment.edges(graph):
+            self.edges.setdefault(edge, how)
+        stray = moment.unexplained(graph)
+        if stray:
+            self.stray.setdefault(moment.what, set()).update(stray)
 
     def missing_edges(self, graph: CausalGraph) -> list[Edge]:
         """Returns the declared edges without a witness, inert ones left out."""
@@ -129,7 +208,7 @@ class Evidence:
         idle = [edge for edge in graph.inert if edge in self.edges]
         acting = [f"edge {a} -> {b} is called inert" for a, b in idle]
         seen = [f"{name} is called inert" for name in self.seen if variables[name].inert]
-        moved = [f"do({name}) moves {sorted(what)}" for name, what in self.stray.items()]
+        moved = [f"{name} moves {sorted(what)}" for name, what in self.stray.items()]
         edges = [f"edge {a} -> {b} has no witness" for a, b in self.missing_edges(graph)]
         unseen = [f"{name} moves nothing" for name in self.missing_variables(variables)]
         return dict(zip(WITNESS_LAWS, (edges + acting, unseen + seen, moved), strict=True))
@@ -144,32 +223,6 @@ def edge_kind(edge: Edge) -> tuple[str, str, bool]:
     parent, child = edge
     own = _NUMBER.findall(parent) == _NUMBER.findall(child)
     return _NUMBER.sub("#", parent), _NUMBER.sub("#", child), own
-
-
-def credit_now(graph: CausalGraph, moved: set[str], held: set[str]) -> set[Edge]:
-    """Returns the edges within a moment that a change shows."""
-    out: set[Edge] = set()
-    for child in moved - held:
-        parents = graph.parents(child) & moved
-        others = parents - graph.twins(child)
-        out |= {(p, child) for p in parents if not others - {p} - graph.twins(p)}
-    return out
-
-
-def credit_next(graph: CausalGraph, before: set[str], after: set[str]) -> set[Edge]:
-    """Returns the edges into the next moment that a step shows.
-
-    What moves along in the next moment itself cannot be held still: it does not count against a
-    cause of the moment before.
-    """
-    out: set[Edge] = set()
-    moved = {name + NEXT for name in after if name + NEXT in graph}
-    for child in moved:
-        parents = graph.parents(child)
-        early, late = parents & before, parents & moved
-        out |= {(p, child) for p in early if not early - {p} - graph.twins(p)}
-        out |= {(p, child) for p in late if not early}
-    return out
 
 
 def plain(value: Any) -> Any:

@@ -25,7 +25,7 @@ from interverse.scm.graph import NEXT, CausalGraph, Edge, now
 _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
 _NEARBY = 0.4  # how often a value near the present one is tried
-_OTHER_ACTIONS = 4
+_OTHER_ACTIONS = 24
 _ROUNDS = 125  # of starts, one a world, for an edge that acts at the start of an episode alone
 
 
@@ -37,15 +37,15 @@ def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTr
         tries: how many situations to try at most.
         start: the first one's number.
     """
-    out = []
+    out, declared = [], bench.declared
     for number in range(start, start + tries):
-        trial = _propose(bench, number)
+        trial = _propose(bench, number, declared)
         if trial is None:
             break
-        kept = needed(trial, bench.run(trial))
+        kept = needed(trial, bench.run(trial), declared)
         out += [kept] if kept.changes else []
-    few = bench.declared.number_of_edges() <= MANY_EDGES
-    for parent, child in bench.evidence.missing_edges(bench.graph) if few else ():
+    few = declared.number_of_edges() <= MANY_EDGES
+    for parent, child in bench.evidence.missing_edges(declared) if few else ():
         if not child.endswith(NEXT) and not bench.driver.variables[parent].read_only:
             out += _at_some_start(bench, parent, child, start)
     return out
@@ -74,9 +74,13 @@ def _at_some_start(bench: WitnessBench, parent: str, child: str, start: int) -> 
     return []
 
 
-def needed(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
+def needed(trial: WitnessTrial, added: list[Evidence], declared: CausalGraph) -> WitnessTrial:
     """Returns the trial with the changes that showed something, and the steps they needed."""
-    useful = [(c, e) for c, e in zip(trial.changes, added, strict=True) if e.edges or e.seen]
+    useful = [
+        (change, evidence)
+        for change, evidence in zip(trial.changes, added, strict=True)
+        if evidence.seen or any(edge in declared.edges for edge in evidence.edges)
+    ]
     steps = max((e.steps for _, e in useful), default=0)
     drawn = any(e.by_picture for _, e in useful)
     return replace(
@@ -84,12 +88,12 @@ def needed(trial: WitnessTrial, added: list[Evidence]) -> WitnessTrial:
     )
 
 
-def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
+def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> WitnessTrial | None:
     """Returns the next situation with changes for all that has no witness yet."""
     scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
     which, seed = number % len(scenarios), 100 + number
     bench.arrange(seed, [])
-    ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(bench.graph)]
+    ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(declared)]
     unseen = bench.evidence.missing_variables(bench.world.variables)
     if number % 10**4 >= len(scenarios) and not (any(ahead) or unseen):
         which = len(scenarios) - 1  # nothing is left that a situation could show
@@ -107,16 +111,17 @@ def _propose(bench: WitnessBench, number: int) -> WitnessTrial | None:
     if 0 in bench.driver.diverged:
         before = []
         bench.arrange(seed, [])
-    changes = list(_changes(bench, rng))
-    if not changes:
-        return None
-    while len(changes) < bench.room:  # no world is left idle
-        changes += list(_changes(bench, rng))[: bench.room - len(changes)]
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
     left = left if any(ahead) or unseen or number % 10**4 < len(scenarios) else 0
     actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
     if action is not None and actions:
         actions[0] = action
+    edges = _missing(bench, declared, rng)
+    changes = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
+    if not changes:
+        return None
+    while len(changes) < bench.room:  # no world is left idle
+        changes += list(_changes(bench, edges, rng))[: bench.room - len(changes)] or changes[:1]
     at_reset = which == len(scenarios) - 1
     drawn = number % 10**4 < len(scenarios) or len(unseen) <= 2  # pictures cost the most
     return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=drawn)
@@ -132,10 +137,11 @@ def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple
     yield "play", int(rng.integers(1, 5))
 
 
-def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessChange]:
+def _changes(
+    bench: WitnessBench, edges: list[Edge], rng: np.random.Generator
+) -> Iterator[WitnessChange]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
-    edges = _missing(bench, rng)
     wanted = {(now(a), _mediators(graph, a, b)) for a, b in edges if not a.endswith(NEXT)}
     wanted |= {(name, frozenset()) for name in bench.evidence.missing_variables(variables)}
     wanted |= {(name, frozenset()) for edge in edges for name in _upstream(graph, edge)}
@@ -146,15 +152,29 @@ def _changes(bench: WitnessBench, rng: np.random.Generator) -> Iterator[WitnessC
         near = bool(rng.random() < _NEARBY)
         value = _value(_of_fact(variables[name]), bench.fact[name], rng, near=near)
         yield WitnessChange({name: plain(value)} | rest)
-    if any(a.endswith(NEXT) for a, _ in edges):
-        for _ in range(_OTHER_ACTIONS):
-            yield WitnessChange({}, plain(some_action(bench.world, int(rng.integers(2**31)), 0)))
 
 
-def _missing(bench: WitnessBench, rng: np.random.Generator) -> list[Edge]:
+def _other_actions(
+    bench: WitnessBench, edges: list[Edge], actions: list[Any], rng: np.random.Generator
+) -> Iterator[WitnessChange]:
+    """Yields other first actions that set the same variables, where edges from these are missing."""
+    first = np.asarray(actions[0]) if actions else None
+    targets = None if first is None else bench.world.set_by_action(first)
+    if targets is None or not any(now(a) in targets and a.endswith(NEXT) for a, _ in edges):
+        return
+    for _ in range(_OTHER_ACTIONS):
+        drawn = np.asarray(some_action(bench.world, int(rng.integers(2**31)), 0))
+        if drawn.size > 1:  # of several parts, one
+            drawn = np.where(np.arange(drawn.size) == rng.integers(drawn.size), drawn, first)
+        if bench.world.set_by_action(drawn) == targets and not np.array_equal(drawn, first):
+            yield WitnessChange({}, plain(drawn))
+
+
+def _missing(bench: WitnessBench, declared: CausalGraph, rng: np.random.Generator) -> list[Edge]:
     """Returns the edges without a witness; of a graph with very many, one of each kind."""
-    edges = bench.evidence.missing_edges(bench.graph)
-    if bench.graph.number_of_edges() <= MANY_EDGES:
+    here = bench.graph.edges
+    edges = [edge for edge in bench.evidence.missing_edges(declared) if edge in here]
+    if declared.number_of_edges() <= MANY_EDGES:
         return edges
     order = [edges[i] for i in rng.permutation(len(edges))]
     return list({edge_kind(edge): edge for edge in order}.values())
@@ -162,7 +182,7 @@ def _missing(bench: WitnessBench, rng: np.random.Generator) -> list[Edge]:
 
 def _mediators(graph: CausalGraph, parent: str, child: str) -> frozenset[str]:
     """Returns what must be held still for a change of the parent to reach the child directly."""
-    between = graph.parents(child) & graph.effects_now(parent)
+    between = {now(cause) for cause in graph.parents(child)} & graph.effects_now(parent)
     return frozenset(between - {parent} - graph.twins(parent) - graph.twins(child))
 
 

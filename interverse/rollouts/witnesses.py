@@ -26,17 +26,17 @@ from interverse.rollouts.evidence import (
     Evidence,
     Findings,
     WitnessChange,
+    WitnessMoment,
     WitnessTrial,
-    credit_next,
-    credit_now,
     plain,
 )
-from interverse.scm.graph import CausalGraph, Edge
+from interverse.scm.graph import CausalGraph
 from interverse.worlds import WORLDS
 from interverse.worlds.world import World
 
 _PICTURE = (120, 160)  # rows and columns that show whether anything moved
 LEAST = 1e-7  # a number that moves by less may be a solver's rounding, not an effect
+_STILL = 1e-10  # what moves by less is no cause of what moves by LEAST in the same step
 
 
 @final
@@ -69,7 +69,7 @@ class WitnessBench:
         self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)
-        self._effects: tuple[CausalGraph, dict[tuple[str, int], set[str]]] = self.graph, {}
+        self.moments: list[tuple[CausalGraph, WitnessMoment]] = []  # of every trial so far
         self._situation: tuple[str, Snapshot] | None = None
 
     @property
@@ -152,15 +152,6 @@ class WitnessBench:
             arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
         return Snapshot(self.driver.id, self.driver.options_json, arrays)
 
-    def effects(self, graph: CausalGraph, name: str, slices: int) -> set[str]:
-        """Returns what a change of a variable may move within some slices; 0 is at once."""
-        if self._effects[0] is not graph:
-            self._effects = graph, {}
-        known = self._effects[1]
-        if (name, slices) not in known:
-            known[name, slices] = graph.effects_later(name, slices)
-        return known[name, slices]
-
     def broken(self) -> Findings:
         """Returns what breaks the laws so far."""
         return self.evidence.broken(self.declared, self.world.variables)
@@ -209,38 +200,57 @@ class _Rows:
                 rows[row] = change.action
         return rows
 
-    def compare(self, before: list[set[str]] | None) -> list[set[str]]:
-        """Credits edges by what differs now, and before the last step; returns what differs."""
-        moved, loosely = _moved(self.bench.driver.host_values, len(self.changes))
+    def compare(self, before: list[frozenset[str]] | None) -> list[frozenset[str]]:
+        """Judges what differs now, and before the last step; returns what differs."""
+        moved, clearly = self._moved()
         for i in np.flatnonzero(self.live).tolist():
-            held = set(self.changes[i].do)
-            if before is None:
-                edges = credit_now(self.graph, moved[i], held)
-            else:
-                edges = credit_next(self.graph, before[i], moved[i])
-            self._note(i, edges, self._stray(i, loosely[i], first=before is None))
+            change, first = self.changes[i], before is None
+            self._note(
+                i,
+                WitnessMoment(
+                    what=f"do({change.name})" if change.name else "another action",
+                    moved=moved[i],
+                    clearly=clearly[i],
+                    held=frozenset(change.do if first else ()),
+                    before=None if before is None else before[i],
+                    at_reset=first and self.trial.at_reset,
+                    acted=self._acted(change),
+                ),
+            )
         return moved
 
-    def _stray(self, i: int, moved: set[str], *, first: bool) -> set[str]:
-        change = self.changes[i]
-        if change.action is not None or not change.do:
-            return set()
-        slices = 0 if first else self.step
-        slices += self.trial.at_reset  # the start of an episode counts as one
-        out = moved - set(change.do)
-        for name in change.do:
-            out -= self.bench.effects(self.graph, name, slices) if out else out
-        return out
+    def _moved(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+        """Returns, by change, the variables that differ from the fact's, and those clearly."""
+        count, bench = len(self.changes), self.bench
+        moved: list[set[str]] = [set() for _ in range(count)]
+        clearly: list[set[str]] = [set() for _ in range(count)]
+        for name, whole in bench.driver.host_values.items():
+            rows = whole[: count + 1].reshape(count + 1, -1).astype(np.float64)
+            far = np.abs(rows[1:] - rows[:1]).max(axis=1, initial=0.0)
+            for i in np.flatnonzero(far > _STILL).tolist():
+                moved[i].add(name)
+                # An angle at radius zero means nothing, however far it moved.
+                if far[i] > LEAST and not bench.world.same_values(name, whole[i + 1], whole[0]):
+                    clearly[i].add(name)
+        return [frozenset(names) for names in moved], [frozenset(names) for names in clearly]
 
-    def _note(self, i: int, edges: set[Edge], stray: set[str]) -> None:
+    def _acted(self, change: WitnessChange) -> frozenset[str] | None:
+        """Returns what another action set; None unless the fact's action sets the same."""
+        if change.action is None or self.step != 1:
+            return frozenset()
+        ours, facts = (
+            self.bench.world.set_by_action(a) for a in (change.action, self.trial.actions[0])
+        )
+        return ours if ours == facts else None
+
+    def _note(self, i: int, moment: WitnessMoment) -> None:
         known, own = self.bench.evidence, self.added[i]
-        fresh = {edge: self._text(i) for edge in edges if edge not in known.edges}
+        self.bench.moments.append((self.graph, moment))
+        fresh = moment.edges(self.graph) - known.edges.keys()
         if fresh:
             own.steps = self.step
-        own.edges |= fresh
-        known.edges |= fresh
-        if stray:
-            known.stray.setdefault(self.changes[i].name, set()).update(stray)
+            own.edges |= dict.fromkeys(fresh, self._text(i))
+        known.judge(self.graph, moment, self._text(i) if fresh else "")
 
     def _text(self, i: int) -> str:
         """Returns a change in words: what was done, and in which situation."""
@@ -294,19 +304,6 @@ def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
         driver.reset(index, seeds=[seed])
         return False
     return True
-
-
-def _moved(values: Mapping[str, NDArray[Any]], count: int) -> tuple[list[set[str]], list[set[str]]]:
-    """Returns, by change, the variables that clearly differ from the fact's, and at all."""
-    clearly: list[set[str]] = [set() for _ in range(count)]
-    at_all: list[set[str]] = [set() for _ in range(count)]
-    for name, whole in values.items():
-        rows = whole[: count + 1].reshape(len(whole[: count + 1]), -1).astype(np.float64)
-        far = np.abs(rows[1:] - rows[:1]).max(axis=1, initial=0.0)
-        for out, least in ((clearly, LEAST), (at_all, 0.0)):
-            for i in np.flatnonzero(far > least).tolist():
-                out[i].add(name)
-    return clearly, at_all
 
 
 def _observed(bench: WitnessBench) -> Iterator[NDArray[Any]]:

@@ -26,8 +26,6 @@ from interverse.sim.fields import Fields
 from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes
 
-FloatArray = NDArray[np.float64]
-
 _VEL, _ACC = int(mujoco.mjtStage.mjSTAGE_VEL), int(mujoco.mjtStage.mjSTAGE_ACC)
 _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
 _PHYSICS, _MODEL = "physics", "model/"  # names in a saved state

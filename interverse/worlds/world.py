@@ -248,6 +248,10 @@ class World(ABC):
         """Returns situations in which causes act that seldom do, for the search of witnesses."""
         return ()
 
+    def set_by_action(self, action: Any) -> frozenset[str] | None:
+        """Returns the variables that an action sets; None where it may move anything."""
+        return None
+
     def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
         """Returns names of what can be chosen now, for each part of a discrete action.
 

@@ -16,7 +16,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, PixelBatch
+from interverse.agents.pixel.agent import PixelBatch, PixelLearner
 
 _EAGER = 3  # plain updates of each program before it is recorded
 _log = logging.getLogger(__name__)
@@ -32,7 +32,9 @@ class GraphedUpdate:
             recorded program. Without it, batches themselves are given.
     """
 
-    def __init__(self, agent: Agent, gather: Callable[[Any], PixelBatch] | None = None) -> None:
+    def __init__(
+        self, agent: PixelLearner, gather: Callable[[Any], PixelBatch] | None = None
+    ) -> None:
         self._agent, self._gather = agent, gather
         self._works = agent.device.type == "cuda"
         self._seen: dict[int, int] = {}
@@ -96,3 +98,58 @@ class GraphedUpdate:
             _log.warning("updates run ungraphed, several times slower: %s", error)
         agent.updates = before
         return self._works
+
+
+@final
+class GraphedCall:
+    """A function of tensors of one shape that a GPU replays; plain elsewhere.
+
+    Args:
+        function: takes and gives tensors; it must not wait for the GPU.
+        generator: the randomness it uses.
+    """
+
+    def __init__(
+        self, function: Callable[..., tuple[Tensor, ...]], generator: torch.Generator
+    ) -> None:
+        self._function, self._generator = function, generator
+        self._works, self._calls = generator.device.type == "cuda", 0
+        self._stream = torch.cuda.Stream(generator.device) if self._works else None
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._given: tuple[Tensor, ...] = ()
+        self._made: tuple[Tensor, ...] = ()
+
+    def __call__(self, *given: Tensor) -> tuple[Tensor, ...]:
+        """Returns what the function gives; the next call may overwrite it."""
+        self._calls += 1
+        if self._graph is None and self._works and self._calls > _EAGER:
+            self._record(given)
+        shapes = [part.shape for part in self._given]
+        if self._graph is None or shapes != [part.shape for part in given]:
+            return self._plain(given)
+        for mine, new in zip(self._given, given, strict=True):
+            mine.copy_(new)
+        self._graph.replay()
+        return self._made
+
+    def _plain(self, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Runs the function, on a GPU on the stream that graphs are recorded on."""
+        if self._stream is None:
+            return self._function(*given)
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            made = self._function(*given)
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return made
+
+    def _record(self, given: tuple[Tensor, ...]) -> None:
+        """Records the function without running it, if that works."""
+        self._given, graph = tuple(part.clone() for part in given), torch.cuda.CUDAGraph()
+        try:
+            graph.register_generator_state(self._generator)
+            with torch.cuda.graph(graph, stream=self._stream):
+                self._made = self._function(*self._given)
+            self._graph = graph
+        except RuntimeError as error:
+            self._works = False
+            _log.warning("plans are searched ungraphed, several times slower: %s", error)

@@ -259,11 +259,23 @@ def causal_graph(
         for cause in _causes(i, options):
             drawn = has_parent or cause.startswith("edge_")
             edges += [(cause, effect) for effect in _drawn(i, options, again=drawn)]
+            # Whether an object is reached at all shows in no colour: what comes after it is drawn
+            # anew although every colour that it is drawn from stays.
+            for k in _below(i, adjacency) if cause.startswith("edge_") else ():
+                edges += [(cause, effect) for effect in _drawn(k, options, again=True)[1:]]
         edges += _positions(i, options)
         if options.mode == "delayed":
             edges += _fading(i, options, adjacency)
     constraints = [("graph/adjacency", edge_of(j, i)) for j, i in combinations(range(n), 2)]
     return CausalGraph.build(variables, edges, constraints)
+
+
+def _below(i: int, adjacency: NDArray[np.int64]) -> list[int]:
+    """Returns the objects that a path leads to from object i."""
+    found = [i]
+    for k in range(i + 1, len(adjacency)):
+        found += [k] if adjacency[k, found].any() else []
+    return found[1:]
 
 
 def _causes(i: int, options: ChemistryOptions) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
 import gymnasium as gym
@@ -20,7 +20,7 @@ from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
 from interverse.worlds.grid import place
 from interverse.worlds.palette import color_labels, painted, to_bytes
-from interverse.worlds.world import Index, Observation, Refusals, Score, State, World
+from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State, World
 
 _STEPS = 100
 _ENLARGED = 5
@@ -404,6 +404,14 @@ class Chemistry(World):
         position, shape = self._state["position"][:, seen], self._state["shape"][:, seen]
         return {key: (position, shape, rgb[:, seen]) for key, rgb in shown.items()}
 
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Returns a graph with fewer edges: what joins two objects then is a path alone."""
+        return () if self.options.cpt == "table" else (_fewer_edges,)
+
+    def set_by_action(self, action: Any) -> frozenset[str]:
+        """Returns the colour of the object that an action paints."""
+        return frozenset({name_of(int(action) // self.options.colors, "color")})
+
     def action_names(self, world: int) -> tuple[tuple[str, ...], ...]:
         """Returns a name per action: the object that is painted, and its new colour."""
         labels = color_labels(to_numpy(self._state["palette"][world]))
@@ -443,3 +451,11 @@ def _fade_of(rows: State) -> delayed.Fade:
 def _put_fade(rows: State, fade: delayed.Fade) -> None:
     for part in _FADE:
         rows[part] = getattr(fade, part)
+
+
+def _fewer_edges(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    adjacency = values["graph/adjacency"]
+    yield "do", {"graph/adjacency": adjacency * (rng.random(adjacency.shape) < 0.5)}
+    yield "play", int(rng.integers(3))

@@ -25,18 +25,13 @@ from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.gallery import open_gallery
-from interverse.worlds.control.looks import (
-    NO_PICTURE,
-    draw_look,
-    drawn_names,
-    factors,
-    with_switches,
-)
+from interverse.worlds.control.gallery import NO_PICTURE, open_gallery
+from interverse.worlds.control.looks import draw_look, drawn_names, factors, with_switches
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.stage import ControlStage
+from interverse.worlds.control.tasks import domain_model
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -78,34 +73,35 @@ class ControlWorld(World):
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
-        # Drawing is worth a thread; a step alone is shorter than handing it over.
-        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._pool, parts = DrawingPool(threads), (options, self._gallery, self._distraction)
-        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
-        model = self._stages[0].physics.model
-        shelves = self._gallery.shelves
-        pictures = shelves["floor"], shelves["background"]
-        declared = control_variables(options.domain, options.poles, (model.nq, model.nv), pictures)
-        moving = () if self._distraction is None else self._distraction.variables()
+        declared = control_variables(options.domain, options.poles, self._gallery)
+        model = domain_model(options.domain, options.poles)
+        moving = () if self._distraction is None else self._distraction.variables(model)
         hidden = options.task in DOMAINS[options.domain].hide_target
         shown = [_hidden(v) if hidden else v for v in declared.values()]
         declared = table(*shown, *moving)
+        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
+        refuse_bindings(v for name, v in declared.items() if name in elsewhere)
+        looks = [v for name, v in declared.items() if name not in options.dynamics_names]
+        # Drawing is worth a thread; a step alone is shorter than handing it over.
+        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
+        self._pool, parts = DrawingPool(threads), (options, looks, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
         self._moving = tuple(variable.name for variable in moving)
         fixed = dict(options.defaults)
         for name in self.reset_variables:
             if isinstance(getattr(options, name), int | np.integer):
                 fixed.setdefault(name, getattr(options, name))
         self.variables = with_defaults(declared, fixed)
-        bound = options.dynamics_names
-        refuse_bindings(v for name, v in self.variables.items() if name not in bound)
-        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
         self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
         for world, stage in enumerate(self._stages):
             stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
         state = (*STATE, *self._moving)
         self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
-        looks = factors(options.domain, options.poles)
-        self._look_names = (*self.reset_variables, *(factor.name for factor in looks))
+        drawn_by_seed = (factor.name for factor in factors(options.domain, options.poles))
+        self._look_names = (*self.reset_variables, *drawn_by_seed)
+        drawn_somehow = {*self._look_names, *options.dynamics_names, *self._moving}
+        kept = self.variables.keys() - drawn_somehow - elsewhere.keys()
+        self._kept = {name: self.variables[name].default for name in kept}
         self._drawn_looks = drawn_names(options.domain, options.vary, options.poles)
         drawn = {"visual_seed": self._drawn_looks}
         started = STATE if DOMAINS[options.domain].moving_start else STATE[:1]
@@ -159,7 +155,7 @@ class ControlWorld(World):
         """Returns every variable but the state for a new episode."""
         state = (*STATE, *self._moving)
         fixed = self._fixed | {n: v for n, v in given.items() if n not in state}
-        values: Values = {
+        values: Values = self._kept | {
             "visual_seed": fixed.get("visual_seed", self._drawn(noise, "visual_seed")),
             "dynamics_seed": fixed.get("dynamics_seed", self._drawn(noise, "dynamics_seed")),
         }
@@ -225,6 +221,17 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         order, given = worlds.tolist(), np.asarray(actions, np.float64)
+        if self._stages[0].is_bare:
+            failed = self._step_together(order, given)
+        else:
+            failed = self._step_and_draw(order, given, noise)
+        if failed:
+            self._undo(order, failed)
+
+    def _step_and_draw(
+        self, order: list[int], actions: NDArray[np.float64], noise: Noise
+    ) -> dict[int, PhysicsError]:
+        """Steps and draws each world, several side by side; returns what failed."""
         failed: dict[int, PhysicsError] = {}
         if self._photographer is not None:
             self._draw_missing()  # pictures of this moment are among the next observation's
@@ -236,7 +243,7 @@ class ControlWorld(World):
                 own = noise.take(np.array([row]))
             stage.mark()
             try:
-                stage.step(given[row], own)
+                stage.step(actions[row], own)
                 if self._photographer is None:
                     stage.draw()
             except PhysicsError as error:
@@ -247,8 +254,33 @@ class ControlWorld(World):
                 advance(world, row)
         else:
             self._pool.each(advance, order)
-        if failed:
-            self._undo(order, failed)
+        return failed
+
+    def _step_together(
+        self, order: list[int], actions: NDArray[np.float64]
+    ) -> dict[int, PhysicsError]:
+        """Makes each part of a step in all worlds before the next part; returns what failed.
+
+        The code of a part stays in the processor's cache so, and takes half as long.
+        """
+        stages = [self._stages[world] for world in order]
+        for stage in stages:
+            stage.mark()
+        repeats = [stage.begin() for stage in stages]
+        failed: dict[int, PhysicsError] = {}
+        for tick in range(max(repeats)):
+            rows = [i for i, n in enumerate(repeats) if tick < n and order[i] not in failed]
+            for row in rows:
+                stages[row].push(actions[row])
+            for row in rows:
+                try:
+                    stages[row].advance()
+                except PhysicsError as error:
+                    failed[order[row]] = error
+            for row in rows:
+                if order[row] not in failed:
+                    stages[row].earn()
+        return failed
 
     def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
         """Takes a step back in all its worlds, and says which could not be made."""

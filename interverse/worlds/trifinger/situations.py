@@ -1,7 +1,8 @@
 """Situations of the TriFinger arena in which causes act that seldom do, for the witness search.
 
-Blocks stand on each other, in the middle or at the wall, fingers press on the lowest one, goals lie
-a little beside their blocks, pieces are not as they were built, commands wait in the queue.
+Everything hangs in the air; blocks stand on each other, in the middle or at the wall, and fingers
+press on the lowest one; goals lie a little beside their blocks; pieces are not as they were built;
+commands wait in the queue.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _TIP = 0.008  # of a fingertip's ball, m
 _FINGERS = 3
 _LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
 _GAPS = (0.0005, 0.002, 0.005, 0.01, 0.02)
+_NEAR = 0.02  # a block that overlaps with its goal, m
 _LARGE = 0.065  # edge of a block, m
 _HIGH = 5  # blocks on each other at most
 _SPREADS = (0.03, 0.03, 0.06, 0.08, 0.1, 0.12, 0.12, 0.14)  # from the middle, m
@@ -33,6 +35,7 @@ def situations(options: TriFingerOptions) -> tuple[Scenario, ...]:
     """Returns the situations of a world with these options."""
     return (
         _late_commands,
+        _weightless,
         _pile_with(options, _in_the_middle),
         _at_work,
         _rearranged,
@@ -44,6 +47,30 @@ def _late_commands(values: _Values, rng: np.random.Generator) -> _Moves:
     yield "do", {"robot/action_delay": 2}
     yield "play", 2
     yield from _goals_beside_blocks(values, rng)
+
+
+def _weightless(values: _Values, rng: np.random.Generator) -> _Moves:
+    """Lets everything hang in the air, apart and still: what one change moves then moves alone."""
+    yield "do", {"gravity": 0.0, "robot/action_delay": 2}
+    yield "do", {"joint_positions": np.array(REST)}
+    names = _blocks(values)
+    yield (
+        "do",
+        {
+            f"{name}/cartesian_position": 1.1 * values[f"{name}/cartesian_position"]
+            + (0.01, 0, 0.02)
+            for name in names
+        },
+    )
+    still = ("linear_velocity", "angular_velocity")
+    yield "do", {f"{name}/{part}": np.zeros(3) for name in names for part in still}
+    yield from _goals_beside_blocks(values, rng)
+    for block in names:
+        place, goal = (values.get(f"{n}/cartesian_position") for n in (block, _goal_of(block)))
+        if (
+            goal is not None and np.linalg.norm(place - goal) > _NEAR
+        ):  # goals may be bound to a height
+            yield "do", {f"{block}/cartesian_position": goal + rng.uniform(0.002, 0.006, 3)}
 
 
 def _at_work(values: _Values, rng: np.random.Generator) -> _Moves:
@@ -143,9 +170,13 @@ def _reach(values: _Values, block: str, finger: int, gap: float) -> NDArray[Any]
 def _goals_beside_blocks(values: _Values, rng: np.random.Generator) -> _Moves:
     """Puts goals a little beside their blocks, so that there is an overlap to change."""
     for block in _blocks(values):
-        goal = block.replace("block", "goal") + "/cartesian_position"
+        goal = f"{_goal_of(block)}/cartesian_position"
         if goal in values:
             yield "do", {goal: values[f"{block}/cartesian_position"] + rng.uniform(0.002, 0.006, 3)}
+
+
+def _goal_of(block: str) -> str:
+    return block.replace("block", "goal")
 
 
 def _blocks(values: _Values) -> list[str]:
