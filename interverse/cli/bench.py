@@ -27,8 +27,8 @@ class Bench:
     only: tuple[str, ...] = ()
     """Which benchmarks; all by default."""
     device: str = "cpu"
-    """Where: cpu runs every benchmark but `device`, `pictures` and `pixels`, the learner of pictures;
-    cuda runs these three; warp runs `device` and `pictures` on the CPU for a trial."""
+    """Where: cpu runs every benchmark but `device`, `pictures` and `pixels` (the learner of
+    pictures); cuda runs these three; warp runs `device` and `pictures` on the CPU for a trial."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
     out: Path | None = None
