@@ -19,9 +19,8 @@ from recognition_sets import SETS, TWINNED, read
 from torch import Tensor
 from torch.nn import functional
 
-from interverse.benchmarks.causalmbrl.provenance import run_stamp
 from interverse.benchmarks.causaltriplet.confounding import confounding_curve
-from interverse.benchmarks.causaltriplet.variants import device_name
+from interverse.benchmarks.driver import run_stamp
 from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.models.checkpoint import read_json, write_json
@@ -97,7 +96,7 @@ def recovery(sets: Path, out: Path, asked: argparse.Namespace) -> None:
             found = recover(pairs, split, how, seed=seed, scored=not asked.unscored)
             row = _row(found, method, seed) | {"set": told}
             row["sizes"] = {"train": len(split.train), "test_id": len(split.test_id)}
-            row["runs"] = [run_stamp(command(), device_name(asked.device))]
+            row["runs"] = [run_stamp(command(), asked.device)]
             if method == "citris":
                 row["pictures"] = twins.scores(found.model, split.test_id, pairs.verb)
             if asked.unscored:
@@ -129,7 +128,7 @@ def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
         factors = {name.removeprefix("factor/"): values for name, values in held.items()}
         scores = feature_scores(latents, factors, list(range(latents.shape[1])), row["seed"])
         row["scores"] = {name: value for name, value in scores.items() if name != "r2_blocks"}
-        row["runs"].append(run_stamp(command(), device_name(asked.device)))
+        row["runs"].append(run_stamp(command(), asked.device))
         write_json(path.with_suffix(".json"), row)
         path.unlink()
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 import interverse as iv
-from interverse.benchmarks.causalmbrl.provenance import commit
+from interverse.benchmarks.driver import commit
 from interverse.core.files.atomic import atomic
 from interverse.data.pairs.header import PAIRS_OF_A_HOUSE
 from interverse.models.pairs.factors import pair_factors

@@ -16,7 +16,7 @@ from interverse.worlds.control.compat import suite
 from interverse.worlds.control.domains import DOMAINS
 
 _SIZE, _STEPS, _REPEATS, _WORLDS = 84, 6, 4, 8
-_STATE_STEPS, _STATE_WORLDS, _STATE_REPEATS = 20, 16, 30
+_STATE_STEPS, _STATE_WORLDS, _STATE_REPEATS = 20, 16, 60
 _STOCK = "dm_control env.step and physics.render"
 _LOOKS = (11, 12, 13, 14)  # drawn once before, so that their pictures are painted
 

@@ -18,7 +18,7 @@ from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.sac_aug import SacAug
 from interverse.bench.measure import WALL, Row, best_seconds
 from interverse.envs import make
-from interverse.models.steps import Precision, autocast, matmul_precision
+from interverse.models.steps import Precision, autocast, check_device, matmul_precision
 
 _UPDATES, _WARM = 40, 12
 _TASK, _ACTORS = "control/cartpole_balance-v1", 8
@@ -27,9 +27,8 @@ _SIZES = PixelSizes(pictures=(9, 84), actions=1, filters=32, layers=4, features=
 
 
 def pixel_updates() -> list[Row]:
-    """Returns milliseconds of updates of synthetic data and of decisions; none on a CPU."""
-    if not torch.cuda.is_available():
-        return []
+    """Returns milliseconds of updates of synthetic data and of decisions; needs a GPU."""
+    check_device("cuda")
     plain = _milliseconds("float32", graphed=False)
     rows = [_row("update, plain, float32", plain, plain)]
     precisions: tuple[Precision, ...] = ("float32", "tf32", "bf16")

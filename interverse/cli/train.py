@@ -149,12 +149,14 @@ _DEVICE_FLAGS = (
     "num_envs",
     "device",
     "steps",
+    "checkpoint_every",
     "allow_other_code",
 )
 _DEVICE_PAIRS = ("option", "hyper")
 _DEVICE_HYPER = (  # of the run; the others are PPO's
     "brief",
     "demonstrations",
+    "initial",
     "placed",
     "plain",
     "shown",

@@ -108,9 +108,7 @@ def to_numpy(array: Array) -> NDArray[Any]:
 
 def batch_ids(worlds: NDArray[np.int64], num_worlds: int) -> NDArray[np.int32] | None:
     """Returns world indices as a batch wants them: sorted, or None for all."""
-    if len(worlds) == num_worlds:
-        return None
-    return np.sort(worlds).astype(np.int32)
+    return None if len(worlds) == num_worlds else np.sort(worlds).astype(np.int32)
 
 
 def as_rows(values: Any, count: int, width: int, name: str) -> NDArray[np.float64]:
@@ -164,6 +162,11 @@ def multiply(a: Array, b: Array) -> Array:
         ],
         axis=-1,
     )
+
+
+def sum_last(values: Array) -> Array:
+    """Returns the sum over the last axis, term by term: library sums reorder with the shape."""
+    return sum((values[..., i] for i in range(1, values.shape[-1])), values[..., 0])
 
 
 def rotate(quaternions: Array, vectors: Array) -> Array:

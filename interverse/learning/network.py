@@ -13,6 +13,7 @@ from typing import Any, final
 
 import torch
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.exported import Card, ExportedPolicy
 
 Tensor = torch.Tensor
@@ -117,6 +118,27 @@ class ActorCritic(torch.nn.Module):
         self.variance.copy_((spread + gap**2 * self.seen * count / total) / total)
         self.mean.add_(gap * count / total)
         self.seen.copy_(torch.clamp(total, max=2e7))
+
+    @torch.no_grad()
+    def adopt(self, policy: ExportedPolicy) -> None:
+        """Makes the mean action that of a policy that `export` returned."""
+        own = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
+        names = range(policy.card.layers)
+        given = [(policy.weights[f"{i}.weight"], policy.weights[f"{i}.bias"]) for i in names]
+        shapes = [tuple(weight.shape) for weight, _ in given]
+        wanted = [(m.out_features, m.in_features) for m in own]
+        wanted[0] = own[0].out_features, len(self.features)
+        if shapes != wanted:
+            raise InvalidValueError(
+                explain(f"the initial policy has layers {shapes}", allowed=str(wanted))
+            )
+        first = given[0][0].to(self.mean).double() @ torch.linalg.pinv(self.features.double().T)
+        scale = self.scale().double()
+        own[0].weight.copy_(torch.where(scale > 0.0, first / scale.clip(min=1e-6), 0.0))
+        own[0].bias.copy_(given[0][1].to(self.mean) + first @ self.mean.double())
+        for layer, (weight, bias) in zip(own[1:], given[1:], strict=True):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
 
     def export(self, bounds: tuple[list[float], list[float]], trained: dict[str, Any]) -> Any:
         """Returns the mean action as a policy of two plain files."""

@@ -16,6 +16,7 @@ import torch
 
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
+from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
 
 Tensor = torch.Tensor
@@ -24,7 +25,9 @@ _KNOWN = 2e7  # rows that a cloned policy's normalisation counts as seen
 _CLONE_STEPS, _CLONE_RATE = 3000, 1e-3
 _CLONE_SPREAD = (0.08, 0.25)  # limits of a cloned policy's standard deviation
 _SHOWN_AT_ONCE = 8192
-_CRITIC_FIRST = 10  # updates in which a cloned policy stays, until the critic knows it
+_CRITIC_FIRST = 40  # updates in which a policy begun with stays, until the critic knows it
+_CRITIC_RATE = 5e-4  # least learning rate of its critic, which is new
+_BEGUN_STD = -2.5  # logarithm of the standard deviation of its actions: it is to become precise
 
 
 @final
@@ -87,10 +90,14 @@ class DevicePpo:
         more = arena.view().hidden.shape[1] if settings.privileged else 0
         self.network = ActorCritic(features, 9, settings.hidden, more).to(arena.device)
         self._rest()
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
+        policy = [self.network.log_std, *self.network.actor.parameters()]
+        groups = [{"params": policy}, {"params": self.network.critic.parameters()}]
+        self.optimizer = torch.optim.Adam(groups, lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
         self._buffer = self._empty()
         self._shown: tuple[Tensor, Tensor] | None = None
+        self._begun = False  # whether the first policy was a learned one
+        self._initial: ExportedPolicy | None = None
         self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
 
@@ -118,6 +125,27 @@ class DevicePpo:
             empty(t, n),
         )
 
+    def begin_with(self, policy: ExportedPolicy) -> None:
+        """Takes an exported policy to begin with, unless this run has learned already."""
+        self._begun, self._initial = True, policy
+        self._set_rate()
+        if self.steps:
+            return
+        with torch.no_grad():
+            self.network.log_std.fill_(_BEGUN_STD)
+        self.network.adopt(policy)
+
+    def _normalise(self, seen: Tensor) -> None:
+        """Takes features into the normalisation, which stays once a policy begun with learns.
+
+        Until then the policy is adopted again, for another scale of its features would change it.
+        """
+        if self._begun and not self._critic_alone():
+            return
+        self.network.observe(seen)
+        if self._initial is not None:
+            self.network.adopt(self._initial)
+
     def imitate(self, observations: Tensor, actions: Tensor) -> None:
         """Takes shown actions to keep near to; a policy that has not learned yet begins with them.
 
@@ -128,6 +156,8 @@ class DevicePpo:
         network, where = self.network, self.arena.device
         raw = network.raw(observations.to(where))
         self._shown = raw, actions.to(where).clip(-1.0, 1.0)
+        self._begun = True
+        self._set_rate()
         if self.steps:
             return
         network.observe(raw)
@@ -250,15 +280,20 @@ class DevicePpo:
         old, divergences = buffer.log_probs.reshape(-1), []
         entropy = settings.entropy * min(1.0, max(0.0, (0.85 - progress) / 0.35))
         near = settings.imitation * max(0.0, 1.0 - 2.0 * progress)
-        if self._shown is not None and self.steps <= _CRITIC_FIRST * len(x):
-            flat = torch.zeros_like(flat)
+        critic_alone = self._critic_alone()
         for _ in range(settings.epochs):
             for part in torch.randperm(len(x), device=x.device).chunk(settings.minibatches):
                 rows = (x[part], action[part], old[part], flat[part], returns[part])
                 divergences.append(self._descend(rows, entropy, near))
         kl = float(torch.stack(divergences).mean())
-        self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
+        if not critic_alone:  # else the rate would rise while the policy stays
+            self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
         return kl
+
+    def _critic_alone(self) -> bool:
+        """Returns whether a policy begun with stays as it is, for its critic does not know it."""
+        update = self.settings.horizon * self.arena.num_worlds
+        return self._begun and self.steps <= _CRITIC_FIRST * update
 
     @torch.no_grad()
     def _advantages(self) -> Tensor:
@@ -279,9 +314,11 @@ class DevicePpo:
         ratio = (log_prob - old).exp()
         gain = torch.minimum(ratio * advantage, ratio.clip(1 - clip, 1 + clip) * advantage)
         miss = ((network.critic(x)[:, 0] - returns) ** 2).mean()
-        loss = -gain.mean() + miss - entropy * network.log_std.sum()
-        if near and self._shown is not None:
-            loss = loss + near * self._missed().sum()
+        loss = miss
+        if not self._critic_alone():
+            loss = loss - gain.mean() - entropy * network.log_std.sum()
+            if near and self._shown is not None:
+                loss = loss + near * self._missed().sum()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         for part in ([*network.actor.parameters(), network.log_std], network.critic.parameters()):
@@ -301,14 +338,16 @@ class DevicePpo:
             self.network.log_std.clip_(min=self.settings.least_std)
 
     def _set_rate(self) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
+        policy, critic = self.optimizer.param_groups
+        policy["lr"] = self.rate
+        critic["lr"] = max(self.rate, _CRITIC_RATE) if self._begun else self.rate
 
     def learn(
         self,
         steps: int,
         *,
         report: Callable[[dict[str, Any]], None],
+        updated: Callable[[], None] = lambda: None,
         every: int = 25,
         seconds: float = 0.0,
     ) -> None:
@@ -317,25 +356,26 @@ class DevicePpo:
         Args:
             steps: in all, those done before counted.
             report: told of the progress after every few updates.
+            updated: called after every update and its report.
             every: updates between reports.
             seconds: the most it may take; 0 for no limit.
         """
         begun, first = time.perf_counter(), self.steps
-        round_ = 0
+        between = every * self.settings.horizon * self.arena.num_worlds
         while self.steps < steps:
             spent = time.perf_counter() - begun
             if seconds and spent > seconds:
                 break
             seen = self.collect()
             kl = self.update(self.steps / steps)
-            self.network.observe(seen)
-            round_ += 1
-            if round_ % every == 0:
+            self._normalise(seen)
+            if self.steps % between == 0:  # a resumed run reports where the whole one would
                 spent = time.perf_counter() - begun
                 report(
                     self._row(kl)
                     | {"seconds": round(spent, 1), "rate": round((self.steps - first) / spent)}
                 )
+            updated()
 
     def _row(self, kl: float) -> dict[str, Any]:
         fraction, solved, returned, count = (float(v) for v in self._tally)

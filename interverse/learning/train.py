@@ -14,6 +14,7 @@ import torch
 
 from interverse._version import __version__
 from interverse.actors.curriculum import paper_curriculum
+from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.code import claim_run
 from interverse.core.errors import (
     FileFormatError,
@@ -29,6 +30,7 @@ from interverse.core.rng import check_seed
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
+from interverse.rollouts.exported import ExportedPolicy
 from interverse.sim.warp_device import find_device
 from interverse.worlds import trifinger
 
@@ -55,10 +57,12 @@ class DeviceTrain:
         steps: in all. seconds: the most this call may take, 0 for no limit.
         num_worlds: side by side. starts: how many different episode starts are drawn.
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
-        checkpoint_every: updates between checkpoints. settings: of PPO.
+        checkpoint_every: steps between checkpoints, rounded up to updates. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
+        initial: a policy that a device trained for this task, to begin with: one of the package's
+            or a folder.
         shown: share of the starts on paths of the task's scripted baseline, see
             `interverse.learning.demonstrations`; demonstrations: its episodes, solved or not.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
@@ -75,12 +79,13 @@ class DeviceTrain:
     starts: int = 16384
     seed: int = 0
     options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
-    checkpoint_every: int = 50
+    checkpoint_every: int = 10_000_000
     shaping: str = "progress"
     allow_other_code: bool = False
     brief: float = 0.75
     placed: float = 0.0
     plain: float = 0.1
+    initial: str = ""
     shown: float = 0.0
     demonstrations: int = 256
     settings: PpoSettings = field(default_factory=PpoSettings)
@@ -205,27 +210,34 @@ def learn(
     curve = _resume(config.out, learner)
     if shown is not None and config.settings.imitation:
         learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))
-    rounds = 0
-
+    if config.initial:
+        learner.begin_with(_initial_policy(config.initial))
+    saved = learner.steps
     writer = _tensorboard(config.out, learner.steps)
 
     def told(row: dict[str, Any]) -> None:
-        nonlocal rounds
         curve.append(row)
-        rounds += 1
         for name, value in row.items() if writer is not None else ():
             if isinstance(value, int | float) and name != "steps":
                 writer.add_scalar(name, value, row["steps"])
         if report is not None:
             report(row)
-        if rounds % max(config.checkpoint_every // 25, 1) == 0:
+
+    def updated() -> None:
+        nonlocal saved
+        if learner.steps >= saved + config.checkpoint_every:
+            saved = learner.steps
             _save(config.out, learner, curve)
 
-    learner.learn(config.steps, report=told, seconds=config.seconds)
+    learner.learn(config.steps, report=told, updated=updated, seconds=config.seconds)
     _save(config.out, learner, curve)
     if writer is not None:
         writer.close()
     return export(config, learner).save(config.out / "policy")
+
+
+def _initial_policy(name: str) -> ExportedPolicy:
+    return ExportedPolicy.load(trained_policy(name) if name in TRAINED else Path(name))
 
 
 def _tensorboard(folder: Path, steps: int) -> Any:
@@ -256,7 +268,8 @@ def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, A
         "horizon": arena.max_steps,
         "engine": {"device": config.device, "contact": arena.options.contact},
     }
-    del record["out"], record["seconds"], record["allow_other_code"]
+    for name in ("out", "seconds", "allow_other_code", "checkpoint_every"):
+        del record[name]
     plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return plain
 

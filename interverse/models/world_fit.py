@@ -1,28 +1,75 @@
-"""Training a world model: its stages, its seeds, and what comes back."""
+"""Training a world model: its stages, its seeds, its progress, and what comes back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
 from interverse.models import checkpoint
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed, FeedSettings, feed
-from interverse.models.fit import Fit, Listener, ModelStage
+from interverse.models.fit import Epoch, Fit, Listener, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.run import ProgressFolder, Run
 from interverse.models.source import TransitionSource
 from interverse.models.stages import STAGES, TRAINED, Objective
 from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
+
+
+@contextmanager
+def bar(*, epochs: int, stages: Sequence[str]) -> Iterator[Listener]:
+    """Yields a listener that advances one bar per stage, on standard error."""
+    columns = (
+        TextColumn("{task.description:<12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[losses]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        tasks = {
+            name: shown.add_task(name, total=epochs, losses="", start=False) for name in stages
+        }
+
+        def listener(epoch: Epoch) -> None:
+            task = tasks[epoch.stage]
+            shown.start_task(task)
+            valid = " ".join(f"{value:.4g}" for value in epoch.valid)
+            shown.update(task, completed=epoch.epoch, losses=f"valid {valid}")
+
+        yield listener
+
+
+@contextmanager
+def curves(folder: Path, seeds: Sequence[int]) -> Iterator[Listener]:
+    """Yields a listener that writes one scalar per seed and loss for TensorBoard."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise missing_extra("tensorboard", "torch") from error
+    with SummaryWriter(str(folder)) as writer:
+
+        def listener(epoch: Epoch) -> None:
+            for index, seed in enumerate(seeds):
+                writer.add_scalar(
+                    f"{epoch.stage}/train/seed-{seed}", epoch.train[index], epoch.epoch
+                )
+                writer.add_scalar(
+                    f"{epoch.stage}/valid/seed-{seed}", epoch.valid[index], epoch.epoch
+                )
+
+        yield listener
 
 
 @final
@@ -188,11 +235,11 @@ def _own_listeners(
 ) -> Iterator[Listener]:
     """Yields what `how` asks for: a bar, curves. Their packages load only then."""
     if how.progress:
-        from interverse.models.progress import bar
+        from interverse.models.world_fit import bar
 
         yield stack.enter_context(bar(epochs=how.epochs, stages=[s.name for s in stages]))
     if how.tensorboard and how.out is not None:
-        from interverse.models.progress import curves
+        from interverse.models.world_fit import curves
 
         yield stack.enter_context(curves(Path(how.out) / "tensorboard", seeds))
 

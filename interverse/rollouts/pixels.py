@@ -1,17 +1,18 @@
 """A trained pixel policy as two plain files: weights in safetensors, everything else in JSON.
 
-It is the encoder and the actor of the DMCR paper: convolutions, linear, norm, tanh, perceptron,
-tanh. Loading runs no code from the files: nothing is unpickled.
+`PixelPolicy` is the encoder and the actor of the DMCR paper: convolutions, linear, norm, tanh,
+perceptron, tanh. Loading runs no code from the files: nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -31,7 +32,6 @@ except ImportError as error:
 FORMAT = "interverse-pixel-policy-1"
 _MOST_PIXELS = 512  # along a side
 _SCALE, _LARGE = ".scale", 2**16
-_BATCH = 64  # pictures at once: the first maps of more would fill the memory
 
 
 @final
@@ -58,13 +58,31 @@ class PixelCard:
     format: str = FORMAT
 
 
-@final
-class PixelPolicy:
-    """The mean action of two files, as a callable on batched pictures."""
+class PicturePolicy(ABC):
+    """The action of two files, as a callable on batched pictures.
 
-    def __init__(self, card: PixelCard, weights: dict[str, Any]) -> None:
+    Attributes:
+        card: what the files say; of the class's `card_type`.
+        weights: tensors by name.
+        at_once: pictures that are computed together.
+    """
+
+    card: Any
+    card_type: ClassVar[type[Any]]
+    file_format: ClassVar[str]
+    at_once: ClassVar[int] = 64  # the first maps of more would fill the memory
+
+    def __init__(self, card: Any, weights: dict[str, Any]) -> None:
         self.card = card
         self.weights = weights
+
+    @abstractmethod
+    def forward(self, pictures: Any) -> Any:
+        """Returns actions for a tensor of pictures."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises ValueError unless card and weights are one network."""
 
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
@@ -78,12 +96,61 @@ class PixelPolicy:
                 )
             )
         with torch.no_grad():
-            parts = [seen[i : i + _BATCH] for i in range(0, len(seen), _BATCH)]
+            starts = range(0, len(seen), self.at_once)
+            parts = [seen[i : i + self.at_once] for i in starts]
             return torch.cat([self.forward(torch.as_tensor(p)) for p in parts]).numpy()
 
     def _options(self) -> str:
         options = self.card.trained.get("options", {})
         return ", ".join(f"{name}={json.dumps(value)}" for name, value in options.items())
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the two files into a folder, each whole or not at all; returns the folder."""
+        target = Path(folder)
+        write_safetensors(target / WEIGHTS, self.weights)
+        write_json(target / CARD, asdict(self.card))
+        return target
+
+    def save_small(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the same with large matrices as whole numbers of one byte: half of half precision.
+
+        A row of a matrix has its own scale; the rest is in half precision. Actions change a little.
+        """
+        small: dict[str, Any] = {}
+        for name, value in self.weights.items():
+            if value.numel() < _LARGE:
+                small[name] = value.half()
+                continue
+            scale = value.float().abs().amax(1, keepdim=True).clamp(min=1e-12) / 127.0
+            small[name] = (value.float() / scale).round().to(torch.int8)
+            small[name + _SCALE] = scale
+        return type(self)(self.card, small).save(folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
+        source = Path(folder)
+        try:
+            card = cls.card_type(**read_json_object(source / CARD))
+            policy = cls(card, _widened(read_safetensors(source / WEIGHTS)))
+            policy.check()
+        except (ValueError, TypeError, OSError) as error:
+            raise FileFormatError(
+                explain(
+                    f"{source} holds no pixel policy: {error}",
+                    allowed=f"{WEIGHTS} and {CARD} of format {cls.file_format}",
+                    fix="Export it with `interverse train`",
+                )
+            ) from error
+        return policy
+
+
+@final
+class PixelPolicy(PicturePolicy):
+    """The mean action of encoder and actor."""
+
+    card: PixelCard
+    card_type, file_format = PixelCard, FORMAT
 
     def features(self, pictures: Any) -> Any:
         """Returns the encoder's output, as the actor reads it, (N, features)."""
@@ -119,45 +186,9 @@ class PixelPolicy:
         mean = torch.tanh(x[:, : len(self.card.low)])  # the rest is the spread
         return torch.clamp(low + 0.5 * (mean + 1.0) * (high - low), low, high)
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Writes the two files into a folder, each whole or not at all; returns the folder."""
-        target = Path(folder)
-        write_safetensors(target / WEIGHTS, self.weights)
-        write_json(target / CARD, asdict(self.card))
-        return target
-
-    def save_small(self, folder: str | os.PathLike[str]) -> Path:
-        """Writes the same with large matrices as whole numbers of one byte: half of half precision.
-
-        A row of a matrix has its own scale; the rest is in half precision. Actions change a little.
-        """
-        small: dict[str, Any] = {}
-        for name, value in self.weights.items():
-            if value.numel() < _LARGE:
-                small[name] = value.half()
-                continue
-            scale = value.float().abs().amax(1, keepdim=True).clamp(min=1e-12) / 127.0
-            small[name] = (value.float() / scale).round().to(torch.int8)
-            small[name + _SCALE] = scale
-        return PixelPolicy(self.card, small).save(folder)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> PixelPolicy:
-        """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
-        source = Path(folder)
-        try:
-            card = PixelCard(**read_json_object(source / CARD))
-            weights = _widened(read_safetensors(source / WEIGHTS))
-            _check(card, weights)
-        except (ValueError, TypeError, OSError) as error:
-            raise FileFormatError(
-                explain(
-                    f"{source} holds no pixel policy: {error}",
-                    allowed=f"{WEIGHTS} and {CARD} of format {FORMAT}",
-                    fix="Export it with `interverse train`",
-                )
-            ) from error
-        return cls(card, weights)
+    def check(self) -> None:
+        """Raises ValueError unless card and weights are one network."""
+        _check(self.card, self.weights)
 
 
 def _widened(held: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,13 +198,12 @@ def _widened(held: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value * scales.get(name, 1.0) for name, value in rest.items()}
 
 
-def is_pixel_policy(folder: Path) -> bool:
-    """Returns whether a folder's card says that it is one."""
+def policy_format(folder: Path) -> Any:
+    """Returns the format that the card in a folder names, if there is one."""
     try:
-        card = read_json_object(folder / CARD)
+        return read_json_object(folder / CARD).get("format")
     except (OSError, ValueError):
-        return False
-    return card.get("format") == FORMAT
+        return None
 
 
 def _check(card: PixelCard, weights: Mapping[str, Any]) -> None:

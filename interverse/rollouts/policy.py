@@ -230,7 +230,9 @@ def engine_words(engine: Mapping[str, str]) -> str:
     """
     warp = str(engine.get("device", "cpu")).partition(":")[0] in ("cuda", "warp")
     contact = engine.get("contact")
-    return ("MuJoCo Warp" if warp else "MuJoCo") + (f" with {contact} contacts" if contact else "")
+    drawn = ", pictures by Warp" if "renderer" in engine else ""
+    contacts = f" with {contact} contacts" if contact else ""
+    return ("MuJoCo Warp" if warp else "MuJoCo") + contacts + drawn
 
 
 def _compare_rates(policy: Any, world: World) -> None:
@@ -252,9 +254,11 @@ def load_policy(path: Path) -> Any:
     if path.is_file():
         return load_archive(path)
     from interverse.rollouts.exported import ExportedPolicy  # loads Torch
-    from interverse.rollouts.pixels import PixelPolicy, is_pixel_policy
+    from interverse.rollouts.pixels import FORMAT, PixelPolicy, policy_format
+    from interverse.rollouts.planned import PLANNED_FORMAT, PlannedPolicy
 
-    return (PixelPolicy if is_pixel_policy(path) else ExportedPolicy).load(path)
+    kinds: dict[Any, Any] = {FORMAT: PixelPolicy, PLANNED_FORMAT: PlannedPolicy}
+    return kinds.get(policy_format(path), ExportedPolicy).load(path)
 
 
 def _torch_function(module: Any) -> Callable[[Any], Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.core.files.atomic import atomic
 from interverse.rollouts.exported import ExportedPolicy
-from interverse.rollouts.pixels import PixelPolicy
+from interverse.rollouts.pixels import PicturePolicy
 
 try:
     import torch
@@ -21,7 +21,7 @@ except ImportError as error:
 class _Deployed(torch.nn.Module):
     """Observations in, actions out: the normalisation and the bounds are inside."""
 
-    def __init__(self, policy: ExportedPolicy | PixelPolicy) -> None:
+    def __init__(self, policy: ExportedPolicy | PicturePolicy) -> None:
         super().__init__()
         self._policy = policy
         for name, tensor in policy.weights.items():
@@ -33,7 +33,7 @@ class _Deployed(torch.nn.Module):
         return self._policy.forward(observations)
 
 
-def save_torchscript(policy: ExportedPolicy | PixelPolicy, path: str | os.PathLike[str]) -> Path:
+def save_torchscript(policy: ExportedPolicy | PicturePolicy, path: str | os.PathLike[str]) -> Path:
     """Writes a policy as TorchScript; returns its path.
 
     It takes float32 (N, observation), or uint8 (N, C, S, S) of a pixel policy, and gives (N,
@@ -46,7 +46,7 @@ def save_torchscript(policy: ExportedPolicy | PixelPolicy, path: str | os.PathLi
     return target
 
 
-def save_onnx(policy: ExportedPolicy | PixelPolicy, path: str | os.PathLike[str]) -> Path:
+def save_onnx(policy: ExportedPolicy | PicturePolicy, path: str | os.PathLike[str]) -> Path:
     """Writes a policy as ONNX, input `observation`, output `action`; returns its path.
 
     Raises `MissingExtraError` without the package onnx.
@@ -79,9 +79,9 @@ def _named(path: str | os.PathLike[str], suffix: str) -> Path:
     return target
 
 
-def _example(policy: ExportedPolicy | PixelPolicy) -> Any:
+def _example(policy: ExportedPolicy | PicturePolicy) -> Any:
     """Returns observations of two worlds, as the policy sees them."""
-    if isinstance(policy, PixelPolicy):
+    if isinstance(policy, PicturePolicy):
         return torch.zeros(2, *policy.card.observation, dtype=torch.uint8)
     return torch.zeros(2, policy.weights["obs.mean"].shape[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -73,10 +74,18 @@ class Slot:
         return self.elements[0] if len(self.elements) == 1 else -1
 
 
-def find_slot(model: mujoco.MjModel, binding: Binding) -> Slot:
-    """Returns where a binding writes, or raises naming the field or element that is wrong."""
+def find_slot(model: mujoco.MjModel, binding: Binding, *, visual: bool = False) -> Slot:
+    """Returns where a binding writes, or raises naming the field or element that is wrong.
+
+    Args:
+        model: where the elements are.
+        binding: what is looked for.
+        visual: whether "vis.headlight.ambient" and the like count too: worlds of one batch share
+            them.
+    """
     name = binding.field
-    if name not in MODEL_FIELDS and name not in STATE_FIELDS:
+    known = name in MODEL_FIELDS or name in STATE_FIELDS
+    if not known and not (visual and name.startswith("vis.")):
         raise UnknownNameError(unknown("model field", name, (*MODEL_FIELDS, *STATE_FIELDS)))
     if binding.element is None:
         whole = np.arange(math.prod(template(model, name).shape))
@@ -170,9 +179,7 @@ def template(model: mujoco.MjModel, field: str) -> NDArray[Any]:
     """Returns a field's values in the model, as an array."""
     if field in STATE_FIELDS:
         return np.asarray(STATE_FIELDS[field](model))
-    if field.startswith("opt."):
-        return np.asarray(getattr(model.opt, field.removeprefix("opt.")))
-    return np.asarray(getattr(model, field))
+    return np.asarray(operator.attrgetter(field)(model))
 
 
 def needs_constants(field: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, final
 
 import mujoco
@@ -23,13 +24,14 @@ def derive_constants(model: Any, scratch: Any) -> None:
 
 
 def put_field(model: Any, name: str, values: NDArray[Any]) -> None:
-    """Writes a whole field of a model, or an option of it ("opt.viscosity")."""
-    owner = model.opt if name.startswith("opt.") else model
-    field = getattr(owner, name.removeprefix("opt."))
+    """Writes a whole field of a model, or of a part of it ("opt.viscosity")."""
+    part, _, last = name.rpartition(".")
+    owner = operator.attrgetter(part)(model) if part else model
+    field = getattr(owner, last)
     if isinstance(field, np.ndarray):
         np.copyto(field, values)
     else:
-        setattr(owner, name.removeprefix("opt."), values.item())
+        setattr(owner, last, values.item())
 
 
 def scratch_data(model: Any) -> Any:

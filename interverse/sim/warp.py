@@ -360,7 +360,7 @@ class WarpEngine(Engine):
         """Returns what cameras see of every world, uint8 (N, cameras, size, size, 3)."""
         key = (*cameras, size)
         if key not in self._renderers:
-            self._renderers[key] = WarpRenderer(self.model, self._data, cameras, size)
+            self._renderers[key] = WarpRenderer(self.model, self._data, cameras, (size, size))
         return self._renderers[key].draw(self._warp_model, self._data)
 
     def shapes(self, world: int) -> tuple[Shape, ...]:

@@ -9,14 +9,16 @@ that casts no shadow, which Warp does not know of, is in no light's way.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import mujoco
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from interverse.sim.elements import element_ids
 from interverse.sim.engine import Names
@@ -27,22 +29,31 @@ _TILE = (8, 4)  # rows and columns: the 32 rays that a GPU casts in step
 _RENDER = "mujoco_warp._src.render"
 _TESTS = ("ray_mesh_with_bvh", "ray_mesh_with_bvh_anyhit")  # of rays to the eye and to a light
 _BLOCK = 128  # rays of a block of threads; 64, Warp's own, take a tenth longer on an H200
+_REGISTERS = 128  # of a thread; the compiler would take 212, and an SM hold half the rays
 _ROUND = 1e-4  # by which the corners of a tube may lie off its edges, m
 _MOST_MESHES = 31  # that a mask of 32 bits tells apart
 
 
 @final
 class WarpRenderer:
-    """Some cameras of a model, each drawing square pictures of one size."""
+    """Some cameras of a model, each drawing pictures of one size."""
 
-    def __init__(self, model: mujoco.MjModel, data: Any, cameras: Names, size: int) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: Any,
+        cameras: Names,
+        size: tuple[int, int],
+        samples: int = 1,
+    ) -> None:
         """Makes room for the pictures.
 
         Args:
             model: as the scene has it.
             data: Warp's, of every world.
             cameras: in the order of the pictures.
-            size: pixels a side.
+            size: rows and columns.
+            samples: rays along both axes of a pixel, of which the mean is shown.
         """
         warp, mujoco_warp = load_warp()
         ids = element_ids(model, "camera", cameras).tolist()
@@ -51,7 +62,7 @@ class WarpRenderer:
             self._context = mujoco_warp.create_render_context(
                 model,
                 nworld=data.nworld,
-                cam_res=(size, size),
+                cam_res=size[::-1],
                 render_rgb=True,
                 render_depth=False,
                 render_seg=False,
@@ -62,10 +73,9 @@ class WarpRenderer:
                 render_skybox=bool((model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX).any()),
                 enable_emission=bool(model.mat_emission.any()),
                 enable_per_light_ambient=bool(model.light_ambient.any()),
+                samples_per_pixel=samples,
             )
-        self._tests: Any = _ray_tests(
-            _tube(model), closed=_closed(model), shadowless=_shadowless(model)
-        )
+        self._tests: Any = _ray_tests(model)
         order = [sorted(ids).index(i) for i in ids]  # Warp draws them in the model's order
         self._pixels = self._cast_in_tiles(order)
 
@@ -78,18 +88,19 @@ class WarpRenderer:
         Returns:
             Where each pixel of a world's pictures lies among its rays.
         """
-        square, context = self._size**2, self._context
-        y, x = np.divmod(np.arange(square), self._size)
+        area, context = self._size[0] * self._size[1], self._context
+        y, x = np.divmod(np.arange(area), self._size[1])
         pixels = np.lexsort((x % _TILE[1], y % _TILE[0], x // _TILE[1], y // _TILE[0]))
-        cast = np.concatenate([pixels + i * square for i in range(self._cameras)])
+        cast = np.concatenate([pixels + i * area for i in range(self._cameras)])
         for rays in (context.ray, context.ray_offset):
-            rays.assign(rays.numpy()[cast])
-        drawn = np.argsort(cast).reshape(self._cameras, square)[order].reshape(-1)
-        return torch.as_tensor(drawn, device=wp_to_torch(context.rgb_data).device)
+            by_sample = rays.numpy().reshape(-1, len(cast), 3)
+            rays.assign(by_sample[:, cast].reshape(-1, 3))
+        drawn = np.argsort(cast).reshape(self._cameras, area)[order].reshape(-1)
+        return torch.as_tensor(drawn.astype(np.int32), device=wp_to_torch(context.rgb_data).device)
 
     @contextlib.contextmanager
-    def _own_tests(self) -> Iterator[None]:
-        """Puts our ray tests into the kernel, which Warp writes when it first draws."""
+    def _own_kernel(self, model: Any) -> Iterator[None]:
+        """Builds the kernel with our ray tests in it; Warp writes and compiles it as it draws."""
         if self._context._megakernel is not None:
             yield
             return
@@ -98,26 +109,73 @@ class WarpRenderer:
         try:
             for name, test in zip(_TESTS, self._tests, strict=True):
                 setattr(module, name, test)
+            kernel = module._build_megakernel(model, self._context)
+            if kernel.options.get("cuda_max_registers") != _REGISTERS:  # Warp keeps equal ones
+                kernel.options["cuda_max_registers"] = _REGISTERS
+                kernel.module.mark_modified()
+            self._context._megakernel = kernel
             yield
         finally:
             for name, test in theirs.items():
                 setattr(module, name, test)
 
+    @property
+    def textures(self) -> list[Any]:
+        """The textures of the model, by their number, to add others to."""
+        return list(self._context.textures_registry)
+
+    def set_textures(self, textures: Sequence[Any], skies: NDArray[np.int32]) -> None:
+        """Draws with these textures, and each world with one of them for its sky."""
+        warp, _ = load_warp()
+        context, widths = self._context, [textures[sky].width for sky in skies.tolist()]
+        with warp.ScopedDevice(self._device):
+            context.textures_registry = list(textures)
+            context.textures = warp.array(context.textures_registry, dtype=warp.Texture2D)
+            context.skybox_tex_id = warp.array(skies, dtype=int)
+            context.skybox_face_width = warp.array(widths, dtype=int)
+
     def draw(self, model: Any, data: Any) -> torch.Tensor:
-        """Returns the pictures as they are now, uint8 (N, cameras, size, size, 3)."""
+        """Returns the pictures as they are now, uint8 (N, cameras, rows, columns, 3)."""
         warp, mujoco_warp = load_warp()
-        model.block_dim.render = _BLOCK
         with quiet(), warp.ScopedDevice(self._device):
             mujoco_warp.kinematics(model, data)
             mujoco_warp.com_pos(model, data)
             mujoco_warp.camlight(model, data)
+        return self.cast(model, data)
+
+    def cast(self, model: Any, data: Any) -> torch.Tensor:
+        """Returns the pictures of shapes, cameras and lights where the data has them."""
+        warp, mujoco_warp = load_warp()
+        model.block_dim.render = _BLOCK
+        shape = (data.nworld, self._cameras, *self._size, 3)
+        drawn = torch.empty(shape, dtype=torch.uint8, device=self._pixels.device)
+        with quiet(), warp.ScopedDevice(self._device):
             mujoco_warp.refit_bvh(model, data, self._context)
-            with self._own_tests():
+            with self._own_kernel(model):
                 mujoco_warp.render(model, data, self._context)
-        rays = wp_to_torch(self._context.rgb_data).view(torch.int32)
-        packed = rays.index_select(1, self._pixels).view(torch.uint8)  # b, g, r, alpha
-        shape = (data.nworld, self._cameras, self._size, self._size, 4)
-        return packed.reshape(shape)[..., [2, 1, 0]]
+            flat = drawn.view(data.nworld, -1)
+            rays = [self._context.rgb_data, warp.from_torch(self._pixels)]
+            size = (data.nworld, len(self._pixels))
+            warp.launch(_unpacking(), dim=size, inputs=rays, outputs=[warp.from_torch(flat)])
+        return drawn
+
+
+@functools.cache
+def _unpacking() -> Any:
+    """Returns the kernel that puts the bytes of rays where their pixels are."""
+    wp, _ = load_warp()
+
+    def unpack(rays, places, drawn):  # type: ignore[no-untyped-def]
+        world, pixel = wp.tid()
+        colour = rays[world, places[pixel]]
+        for byte in range(3):
+            shift = wp.uint32(16 - 8 * byte)  # Warp packs alpha, red, green, blue
+            drawn[world, 3 * pixel + byte] = wp.uint8((colour >> shift) & wp.uint32(255))
+
+    pictures = wp.array2d(dtype=wp.uint8)
+    rays = wp.array2d(dtype=wp.uint32)
+    unpack.__annotations__ = {"rays": rays, "places": wp.array(dtype=int), "drawn": pictures}
+    return wp.kernel(unpack, enable_backward=False, module="unique")
 
 
 @final
@@ -164,16 +222,20 @@ def _volume(corners: np.ndarray) -> float:
     return float((a * np.cross(b, c)).sum() / 6.0)
 
 
-def _closed(model: mujoco.MjModel) -> int:
-    """Returns a mask of the closed meshes that look outwards: from outside, no back comes first."""
-    mask = 0
-    for mesh in range(min(model.nmesh, _MOST_MESHES)):
-        face = model.mesh_faceadr[mesh]
-        faces = model.mesh_face[face : face + model.mesh_facenum[mesh]].tolist()
-        edges = {(f[i], f[(i + 1) % 3]) for f in faces for i in range(3)}
-        if all((b, a) in edges for a, b in edges) and _volume(_triangles(model, mesh)) > 0:
-            mask |= 1 << mesh
-    return mask
+def _are_closed(model: mujoco.MjModel) -> bool:
+    """Returns whether meshes, but for the tube, are closed and look outwards.
+
+    From outside, no back of such a mesh comes first.
+    """
+    tube = _tube(model).mesh
+    return all(_is_closed(model, mesh) for mesh in range(model.nmesh) if mesh != tube)
+
+
+def _is_closed(model: mujoco.MjModel, mesh: int) -> bool:
+    face = model.mesh_faceadr[mesh]
+    faces = model.mesh_face[face : face + model.mesh_facenum[mesh]].tolist()
+    edges = {(f[i], f[(i + 1) % 3]) for f in faces for i in range(3)}
+    return all((b, a) in edges for a, b in edges) and _volume(_triangles(model, mesh)) > 0
 
 
 def _shadowless(model: mujoco.MjModel) -> int:
@@ -184,20 +246,31 @@ def _shadowless(model: mujoco.MjModel) -> int:
     return sum(1 << mesh for mesh in dark if mesh < _MOST_MESHES)
 
 
-def _ray_tests(tube: WarpTube, *, closed: int, shadowless: int) -> tuple[Any, Any]:
+def _ray_tests(model: mujoco.MjModel) -> tuple[Any, Any]:
     """Returns tests of a ray and a mesh, for rays to the eye and for those to a light.
 
-    Args:
-        tube: the mesh that is met by formula.
-        closed: a mask of meshes of which the first face on the way is the one that is seen; from
-            inside it is a back, which the caller drops.
-        shadowless: a mask of meshes that no ray to a light meets.
+    A tube is met by formula, and no ray to a light meets a mesh that casts no shadow. Warp looks
+    for the first face eight times over, to pass the backs of faces, in code that is written out
+    eight times; where all meshes are closed once is enough.
     """
     wp, _ = load_warp()
-    nearest, first = (getattr(importlib.import_module(_RENDER), name) for name in _TESTS)
-    meet = _meet_tube(wp, tube)
-    number, ray = tube.mesh, {"pos": wp.vec3, "mat": wp.mat33, "pnt": wp.vec3, "vec": wp.vec3}
+    theirs, first = (getattr(importlib.import_module(_RENDER), name) for name in _TESTS)
+    tube, shadowless = _tube(model), _shadowless(model)
+    meet, number = _meet_tube(wp, tube), tube.mesh
+    ray = {"pos": wp.vec3, "mat": wp.mat33, "pnt": wp.vec3, "vec": wp.vec3}
     types = {"mesh_bvh_id": wp.array(dtype=wp.uint64), "mesh_id": int, **ray, "max_t": float}
+
+    near = _near_box(wp, model)
+
+    def once(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def] # noqa: PLR0913
+        start, way = wp.transpose(mat) @ (pnt - pos), wp.transpose(mat) @ vec
+        hit = wp.mesh_query_ray(mesh_bvh_id[mesh_id], start, way, max_t)
+        if not hit.result:
+            return -1.0, wp.vec3(0.0, 0.0, 0.0), 0.0, 0.0, -1, -1
+        return hit.t, wp.normalize(mat @ hit.normal), hit.u, hit.v, hit.face, mesh_id
+
+    once.__annotations__ = {**types, "cull_backfaces": bool}
+    nearest = wp.func(once) if _are_closed(model) else theirs
 
     def seen(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def] # noqa: PLR0913
         if mesh_id == number:
@@ -206,18 +279,71 @@ def _ray_tests(tube: WarpTube, *, closed: int, shadowless: int) -> tuple[Any, An
             if far < 0.0 or far > max_t:
                 return -1.0, normal, 0.0, 0.0, -1, -1
             return far, mat @ normal, 0.0, 0.0, -1, mesh_id
-        cull = cull_backfaces and (wp.int32(closed) >> mesh_id) & 1 == 0
-        t, n, u, v, f, found = nearest(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull)
+        if not near(mesh_id, pos, mat, pnt, vec, max_t):
+            return -1.0, wp.vec3(0.0, 0.0, 0.0), 0.0, 0.0, -1, -1
+        t, n, u, v, f, found = nearest(
+            mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces
+        )
         return t, n, u, v, f, found
 
     def shaded(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def] # noqa: PLR0913
         if (wp.int32(shadowless) >> mesh_id) & 1 == 1:
+            return False
+        if not near(mesh_id, pos, mat, pnt, vec, max_t):
             return False
         return first(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t)
 
     seen.__annotations__ = {**types, "cull_backfaces": bool}
     shaded.__annotations__ = {**types, "return": bool}
     return wp.func(seen), wp.func(shaded)
+
+
+def _near_box(wp: Any, model: mujoco.MjModel) -> Any:
+    """Returns the function that says whether a ray meets the box around a mesh.
+
+    Most rays that meet the upright box around a slanted finger pass it by; to look into the mesh is
+    a chain of slow reads of memory.
+    """
+
+    def nowhere(mesh_id):  # type: ignore[no-untyped-def]
+        return wp.vec3(0.0, 0.0, 0.0), wp.vec3(0.0, 0.0, 0.0)
+
+    nowhere.__annotations__ = {"mesh_id": int}
+    bounds = wp.func(nowhere)
+    for mesh in range(model.nmesh):
+        corners = _triangles(model, mesh).reshape(-1, 3)
+        low, high = corners.min(axis=0) - _ROUND, corners.max(axis=0) + _ROUND
+        bounds = _one_more(wp, mesh, (wp.vec3(*low.tolist()), wp.vec3(*high.tolist())), bounds)
+
+    def near(mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def]
+        low, high = bounds(mesh_id)
+        start, way = wp.transpose(mat) @ (pnt - pos), wp.transpose(mat) @ vec
+        first, last = float(0.0), float(max_t)  # noqa: UP018 - Warp's variables, not constants
+        for axis in range(3):
+            slope = way[axis]
+            if wp.abs(slope) < 1.0e-9:
+                slope = 1.0e-9
+            one, other = (low[axis] - start[axis]) / slope, (high[axis] - start[axis]) / slope
+            first, last = wp.max(first, wp.min(one, other)), wp.min(last, wp.max(one, other))
+        return first <= last
+
+    ray = {"pos": wp.vec3, "mat": wp.mat33, "pnt": wp.vec3, "vec": wp.vec3, "max_t": float}
+    near.__annotations__ = {"mesh_id": int, **ray, "return": bool}
+    return wp.func(near)
+
+
+def _one_more(wp: Any, mesh: int, box: tuple[Any, Any], others: Any) -> Any:
+    """Returns the function that says a mesh's box, and for other meshes what another one says."""
+    lowest, highest = box
+
+    def bounds(mesh_id):  # type: ignore[no-untyped-def]
+        low, high = others(mesh_id)
+        if mesh_id == mesh:
+            low, high = lowest, highest
+        return low, high
+
+    bounds.__annotations__ = {"mesh_id": int}
+    return wp.func(bounds)
 
 
 def _meet_tube(wp: Any, tube: WarpTube) -> Any:

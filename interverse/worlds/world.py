@@ -109,13 +109,14 @@ def changed_options(options: WorldOptions) -> dict[str, Any]:
     return out
 
 
-_ENGINE = ("device", "contact", "contacts")  # options, where a world has them
+_ENGINE = ("device", "contact", "contacts", "renderer")  # options, where a world has them
+_USUAL = (None, "mujoco")  # not said: what every world without the option has
 
 
 def engine_of(world: World) -> dict[str, str]:
     """Returns the options of a world that say by which engine and contacts its numbers are made."""
     found = {name: getattr(world.options, name, None) for name in _ENGINE}
-    return {name: str(value) for name, value in found.items() if value is not None}
+    return {name: str(value) for name, value in found.items() if value not in _USUAL}
 
 
 @final

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -13,7 +14,12 @@ from interverse.core.errors import UnknownNameError
 pytest.importorskip("torch")
 
 from interverse.benchmarks.causalworld.answer import Mean, gain, half_width, joined
-from interverse.benchmarks.causalworld.pages import released_scores, stored_records, summary
+from interverse.benchmarks.causalworld.pages import (
+    released_scores,
+    stored_records,
+    summary,
+    unlike,
+)
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 
@@ -25,7 +31,7 @@ def test_smoke_writes_tables_and_figures_once(tmp_path: Path) -> None:
     assert found["runs"][0]["contact"] == "convex"
     text = (tmp_path / "summary.md").read_text()
     assert "released by the original" in text
-    assert "curriculum 1 seed 0: 256 steps." in text
+    assert "| 1 | 0 | 256 | the defaults |" in text
     assert "mujoco with convex contacts" in text
     trained = json.loads((tmp_path / "runs" / "pushing_c1_s0" / "train.json").read_text())
     assert trained["engine"] == {"device": "torch", "contact": "convex"}
@@ -70,12 +76,31 @@ def test_stored_runs_are_drawn_without_training(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "summary.md").read_text()
     assert "Curriculum 2 minus 1: P0 +0.00 [-0.23, +0.23], P5 +0.30 [-0.53, +1.13]." in text
     assert "| 1 | 0.50 ± 0.32 |" in text
-    assert "curriculum 2 seed 0: 2,345,678 steps." in text
+    assert "| 2 | 0 | 2,345,678 | the defaults |" in text
+    assert "unlike runs" not in text
+    assert "†" not in text
     assert "mujoco_warp with convex contacts" in text
     assert "| 1, TD3 | 0.00 ± 0.00 |" in text
     assert "| pushing | 1, 2 (0.90) | 1, 2 (0.60) |" in text
     assert (tmp_path / "out" / "pushing_bars.png").exists()
     assert (tmp_path / "out" / "picking_bars.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"steps": 91_000_000}, ""),
+        ({"steps": 60_000_000}, "60 to 100 million steps"),
+        ({"plain": 0.5, "ppo": {"entropy": 0.001}}, "settings"),
+        ({"steps": 28_000_000, "older": "older reward"}, "28 to 100 million steps and settings"),
+    ],
+)
+def test_runs_that_are_unlike_are_told(more: dict[str, Any], told: str) -> None:
+    run = {"task": "pushing", "seed": 0, "steps": 100_000_000, "curve": [], "rows": []}
+    runs = [{**run, "curriculum": 1}, {**run, "curriculum": 2, **more}]
+    assert unlike(runs) == {(1, 2): told}
+    text = summary(runs)
+    assert (f"(unlike runs: {told})" in text) == ("| pushing † |" in text) == bool(told)
 
 
 def test_the_papers_budget_is_the_papers_preset(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.compare import compare
+from interverse.benchmarks.causalmbrl.compare import compare, welch
 from interverse.benchmarks.causalmbrl.figures import Point, correlation, draw, points
-from interverse.benchmarks.causalmbrl.intervals import welch
 from interverse.benchmarks.causalmbrl.pages import numbers, write_pages
-from interverse.benchmarks.causalmbrl.rows import MbrlRow, Record, row_file
+from interverse.benchmarks.causalmbrl.rows import MbrlRow, row_file
 from interverse.benchmarks.causalmbrl.settings import Settings
 from interverse.benchmarks.causalmbrl.train import asked, run_stamp
+from interverse.benchmarks.driver import Record
 
 ROW = MbrlRow(world="blocks/observed-3-v1", model="modular", loss="contrastive")
 

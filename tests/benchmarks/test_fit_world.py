@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from interverse.benchmarks import driver
 from interverse.benchmarks.causalmbrl import fit_world as module
 from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
@@ -54,7 +55,7 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
     assert record["runs"][0]["command"].startswith(f"interverse fit {name} --model {model}")
     assert set(record["scores"]["model"]) == {"ranking", "planning", "search", "recovery"}
     capsys.readouterr()
-    monkeypatch.setattr(module, "commit", lambda: "later")  # adds no score, so no run
+    monkeypatch.setattr(driver, "commit", lambda: "later")  # adds no score, so no run
     words = ["fit", name, "--model", model, "--loss", loss, "--out", str(settings.folder)]
     assert main([*words, "--json"]) == 0
     again = json.loads(capsys.readouterr().out)

@@ -12,7 +12,6 @@ import torch
 
 from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.train import train
-from interverse.benchmarks.clock import Clock, OutOfTimeError
 from interverse.benchmarks.dmcr import analysis, run, sheets
 from interverse.benchmarks.dmcr.budgets import BUDGETS
 from interverse.benchmarks.dmcr.compare import (
@@ -23,7 +22,7 @@ from interverse.benchmarks.dmcr.compare import (
     scored,
 )
 from interverse.benchmarks.dmcr.figures import write_figures
-from interverse.benchmarks.dmcr.kept import kept_table
+from interverse.benchmarks.dmcr.kept import FACTORS, cost_table, kept_figure, kept_table
 from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
 from interverse.benchmarks.dmcr.run import reproduce
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
@@ -38,9 +37,9 @@ from interverse.benchmarks.dmcr.variants import (
     table_variant,
     wanted,
 )
+from interverse.benchmarks.driver import Clock, OutOfTimeError
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.reports.attribution import Attribution
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES
@@ -371,7 +370,23 @@ def test_the_kept_table_is_printed_from_the_kept_episodes():
         )
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("explain*.json")))
-def test_the_kept_pages_are_printed_from_the_kept_scores(name):
-    found = Attribution.from_json(json.loads((KEPT / f"{name}.json").read_text()))
-    assert found.page() == (KEPT / f"{name}.md").read_text()
+def test_the_kept_costs_are_printed_from_the_kept_scores():
+    text = (KEPT / "README.md").read_text()
+    policies = json.loads((KEPT / "explained.json").read_text())["policies"]
+    for small in (True, False):
+        some = [held for held in policies if (held.get("preset") == "small") == small]
+        assert str(cost_table(some).render("markdown")) in text
+    (held,) = [held for held in policies if held["agent"] == "svea"]
+    scores = {tuple(row["factors"]): np.array(row["scores"]) for row in held["conditions"]}
+    lost = 100 * (1 - scores["sky",].mean() / scores[()].mean())
+    assert f"| SVEA | 50,000 | {len(scores[()])} | {scores[()].mean():.1f} | {lost:.0f} [" in text
+
+
+def test_the_map_of_returns_shows_every_run_and_factor():
+    pytest.importorskip("matplotlib")
+    runs = json.loads((KEPT / "h200.json").read_text())["runs"][:2]
+    (panel,) = kept_figure(runs).axes
+    means = [f"{np.mean(run['returns'][name]):.0f}" for run in runs for name in FACTORS]
+    assert [cell.get_text() for cell in panel.texts] == means
+    labels = [label.get_text() for label in panel.get_yticklabels()]
+    assert labels == ["Cartpole Balance: SAC+AUG", "Cartpole Balance: SAC+AUG, seed 1"]

@@ -11,7 +11,7 @@ import pytest
 
 from interverse.benchmarks.causalmbrl.run import reproduce
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.clock import Clock, OutOfTimeError
+from interverse.benchmarks.driver import Clock, OutOfTimeError
 from interverse.core.errors import InvalidValueError
 
 RECORDED = Path(__file__).parents[1] / "parity" / "data" / "gridworlds.json"

@@ -277,7 +277,7 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
         "for name in ('mujoco', 'dm_control', 'stable_baselines3'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
         "import interverse.cli.reproduce as cli\n"
-        "from interverse.benchmarks.clock import Clock\n"
+        "from interverse.benchmarks.driver import Clock\n"
         "from interverse.benchmarks.causaltriplet.materials import TripletMaterials\n"
         f"settings = cli.ReproduceTriplet(budget='smoke', data=(Path({str(data[0])!r}),))\n"
         "split = TripletMaterials(settings, Clock(None)).split('single', 'systematic', 1)\n"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import subprocess
 
+import numpy as np
 import pytest
 
+import interverse as iv
 from interverse import cli
 from interverse.cli import main
 
@@ -126,7 +128,28 @@ def test_bash_completes_verbs_flags_and_ids(capsys):
 def test_the_tour_says_what_it_leaves_out(monkeypatch):
     tour = pytest.importorskip("interverse.cli.demo")
     monkeypatch.setattr(tour.importlib.util, "find_spec", lambda name: None)
-    for section in (tour._policy_section, tour._model_section):
+    sections = {tour._policy_section: "torch", tour._model_section: "torch"}
+    for section, extras in (sections | {tour._looks_section: "torch,control"}).items():
         left = section(tour.Demo())
         assert left["missing"]
-        assert "pip install 'interverse[torch]'" in left["text"]
+        assert f"pip install 'interverse[{extras}]'" in left["text"]
+
+
+def test_the_tour_shows_a_pixel_policy_under_other_looks(monkeypatch, tmp_path):
+    tour = pytest.importorskip("interverse.cli.demo")
+    pytest.importorskip("torch")
+    pytest.importorskip("dm_control")
+    played = []
+
+    def briefly(*words, **given):
+        played.append(iv.rollout(*words, **given, max_steps=1))
+        return played[-1]
+
+    monkeypatch.setattr(tour, "rollout", briefly)
+    section = tour._looks_section(tour.Demo(out=tmp_path))
+    assert (tmp_path / section["image"]).stat().st_size > 10_000
+    first, *others = (episode.observations[0] for episode in played)
+    assert len(others) == 4
+    assert not any(np.array_equal(first, seen) for seen in others)
+    places = {episode.values["qpos"][0].tobytes() for episode in played}
+    assert len(places) == 1

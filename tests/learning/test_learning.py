@@ -137,8 +137,7 @@ def run(
         steps=steps,
         num_worlds=8,
         starts=8,
-        checkpoint_every=1,
-        **{"settings": SMALL, **changes},  # type: ignore[arg-type]
+        **{"settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
     )
     return train_on_device(config, report=report)
 
@@ -163,7 +162,7 @@ class KilledError(Exception):
 
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
     def killed(row: dict[str, Any]) -> None:
-        if row["steps"] == 800:  # the checkpoint is that of the report before
+        if row["steps"] == 800:  # the checkpoint is that of the update before
             raise KilledError
 
     changes = {
@@ -225,6 +224,37 @@ def test_a_run_begins_with_what_the_baseline_shows(
     miss = np.abs(policy(shown.observations).clip(-1, 1) - shown.actions).mean()
     untaught = ExportedPolicy.load(run(tmp_path / "other", 64, options=options))
     assert miss < 0.5 * np.abs(untaught(shown.observations).clip(-1, 1) - shown.actions).mean()
+
+
+def test_a_run_begins_with_a_policy_and_keeps_it_until_the_critic_knows_it(tmp_path: Path) -> None:
+    first = run(tmp_path / "first", 64)
+    again = run(tmp_path / "again", 64, initial=str(first), curriculum=2)
+    one, other = (ExportedPolicy.load(folder) for folder in (first, again))
+    seen = np.random.default_rng(0).uniform(-1, 1, (32, 56))
+    np.testing.assert_allclose(one(seen), other(seen), atol=1e-3)
+    critics = [
+        read_safetensors(tmp_path / name / CHECKPOINT)["network.critic.0.weight"]
+        for name in ("first", "again")
+    ]
+    assert not torch.equal(*critics)
+    with pytest.raises(InvalidValueError, match="the initial policy has layers"):
+        run(tmp_path / "other", 64, initial="pushing_2")
+
+
+def test_a_checkpoint_comes_after_so_many_steps(tmp_path: Path) -> None:
+    from interverse.cli.train import TrainCommand, training
+
+    command = TrainCommand(
+        task="trifinger/pushing-v1", out=tmp_path, device="torch", checkpoint_every=5_000
+    )
+    assert training(command)[0].checkpoint_every == 5_000
+
+    def killed(row: dict[str, Any]) -> None:
+        raise KilledError  # at the 25th update, 800 steps
+
+    with pytest.raises(KilledError):
+        run(tmp_path, 1600, killed, checkpoint_every=100)
+    assert read_safetensors(tmp_path / CHECKPOINT)["count"][0] == 768
 
 
 def test_a_baseline_that_solves_nothing_shows_nothing(tmp_path: Path) -> None:

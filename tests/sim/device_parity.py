@@ -1,8 +1,11 @@
 """Scores of trained and scripted policies on the CPU engine and on a device, from the same starts.
 
     python -m tests.sim.device_parity cuda 512 [FILE]
+    python -m tests.sim.device_parity exact 256 [FILE]
 
-prints a table with one line per policy and protocol, and a verdict; FILE gets the same as JSON. Two
+prints a table with one line per policy and protocol, and a verdict; FILE gets the same as JSON. All
+worlds have the device's convex contacts; the second command leaves the engine and changes the
+contacts: it plays the CPU engine with convex contacts beside the CPU engine with exact ones. Two
 engines agree where the Kolmogorov-Smirnov test tells no two distributions apart, at 5% over all
 lines together, and the means are within `WITHIN`. After contact two engines part ways, in float32
 all the more, so distributions are compared, not episodes. Scores are rounded to `RESOLUTION` first:
@@ -42,11 +45,16 @@ WITHIN = 0.05  # of fractional success
 PAIRS = (  # a policy, its task, a protocol
     ("pick_and_place_2", "pick_and_place", "P0"),
     ("pick_and_place_2", "pick_and_place", "P5"),
+    ("picking_1", "picking", "P0"),
+    ("picking_2", "picking", "P0"),
     ("picking_2", "picking", "P6"),
     ("picking_2", "picking", "P10"),
     ("scripted", "picking", "P4"),
+    ("pushing_1", "pushing", "P0"),
+    ("pushing_2", "pushing", "P0"),
     ("pushing_2", "pushing", "P5"),
     ("pushing_1", "pushing", "P7"),
+    ("reaching_1", "reaching", "P5"),
     ("scripted", "pushing", "P5"),
 )
 _AT_ONCE = 4  # processes; most of the time goes to compiling kernels and to the CPU engine
@@ -56,18 +64,21 @@ def compare(pair: tuple[str, str, str], device: str, episodes: int, **more: Any)
     """Returns mean scores on MuJoCo and on a device, and the Kolmogorov-Smirnov test of both."""
     policy, name, protocol = pair
     task, options = f"trifinger/{name}-v1", {"skip_frame": 3, **more}
-    starts = starts_of(task, select_protocols(task, protocol), episodes=episodes, options=options)
-    if protocol == "P0":
-        starts = spread(starts)
+    other = ("torch", "exact") if device == "exact" else (device, "convex")
     played = []
-    for where in ("torch", device):
+    for where, contact in (("torch", "convex"), other):
+        options["contact"] = contact
+        chosen = select_protocols(task, protocol)
+        starts = starts_of(task, chosen, episodes=episodes, options=options)
+        if protocol == "P0":
+            starts = spread(starts)
         arena = make_arena(
             task, starts, num_worlds=len(starts), device=where, groups=1, options=options
         )
         scores = play(_acting(policy, task, arena.device, options), arena)
         played.append(scores["last_fractional_success"][~starts.rows[REFUSED]])
         arena.close()
-    found = {"policy": policy, "task": name, "protocol": protocol, "contact": "convex"}
+    found = {"policy": policy, "task": name, "protocol": protocol, "contact": other[1]}
     return found | two_samples(*played)
 
 

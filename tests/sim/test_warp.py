@@ -49,6 +49,7 @@ def test_cuda_without_a_gpu_is_one_clear_line() -> None:
 PUSHING, CUDA = "trifinger/pushing-v1", ("--option", "device=cuda")
 VERBS = (
     ("bench", "--device", "cuda"),
+    ("bench", "--only", "pixels", "--device", "cuda"),
     ("check", PUSHING, *CUDA),
     ("collect", PUSHING, "--policy", "random", "--out", "x", *CUDA),
     ("evaluate", "--task", PUSHING, "--policy", "random", *CUDA),

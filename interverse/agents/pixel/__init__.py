@@ -24,6 +24,7 @@ AGENTS = Registry(
         "sgqn": Entry("interverse.agents.pixel.sgqn:Sgqn"),
         "soda": Entry("interverse.agents.pixel.soda:Soda"),
         "svea": Entry("interverse.agents.pixel.svea:Svea"),
+        "tdmpc2": Entry("interverse.agents.pixel.tdmpc2:TdMpc2"),
     },
 )
 

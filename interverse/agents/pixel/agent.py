@@ -1,6 +1,7 @@
 """The base of every pixel agent: networks, optimisers, acting, the policy's step, its state.
 
-An agent's own file holds its `update`, which ends with `learn` or `follow`.
+An agent's own file holds its `update`, which ends with `learn` or `follow` where it is a soft
+actor-critic.
 """
 
 from __future__ import annotations
@@ -45,21 +46,24 @@ class AgentOptions:
     """Settings that only one kind of agent has; some have none."""
 
 
-class Agent(ABC):
-    """A soft actor-critic on pictures. Subclasses are final and write their update out.
+class PixelLearner(ABC):
+    """Learns from pictures, acts on them, and goes on from a saved state.
 
     Attributes:
         options: the settings of this kind of agent, of its `options_type`.
-        networks: encoder, critics, actor, targets, temperature.
+        networks: everything that acts or is a target.
         extra: modules that only this kind of agent has, by name.
-        optimisers: by what they train; `critic` trains the encoder too.
+        optimisers: by what they train.
         updates: how many were made.
-        returns: steps whose rewards a transition adds up, discounted, before its successor.
+        returns: steps from an observation of a batch to its successor.
+        sequences: whether a batch has the steps between too: all frames as `observations`, actions,
+            rewards and ends in a row. Otherwise rewards are added up, discounted.
     """
 
     options: AgentOptions
     options_type: ClassVar[type[AgentOptions]] = AgentOptions
-    own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
+    sequences: ClassVar[bool] = False
+    networks: nn.Module
 
     def __init__(
         self,
@@ -73,26 +77,16 @@ class Agent(ABC):
         self.options = self.options_type() if options is None else options
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        networks = SoftNetworks(sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
-        self.networks = networks.to(self.device)
         self.extra = nn.ModuleDict()
+        self.optimisers: dict[str, torch.optim.Adam] = {}
         self._side: torch.cuda.Stream | None = None
         if self.device.type == "cuda":
             self._side = torch.cuda.Stream(self.device)
-        acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
-        self.optimisers = {
-            "critic": self.adam(networks.critics, rate=hyper.critic_rate),
-            "actor": self.adam(*acting, rate=hyper.actor_rate),
-            "alpha": self.adam(
-                networks.log_alpha, rate=hyper.alpha_rate, betas=(hyper.alpha_momentum, 0.999)
-            ),
-        }
-        encoder = {"params": list(networks.encoder.parameters()), "lr": hyper.encoder_rate}
-        self.optimisers["critic"].add_param_group(encoder)
-        self._build(torch.Generator().manual_seed(seed))
+        self._start(seed)
 
-    def _build(self, generator: torch.Generator) -> None:  # noqa: B027 (optional)
-        """Adds what only this kind of agent has: modules drawn from `generator`, optimisers."""
+    @abstractmethod
+    def _start(self, seed: int) -> None:
+        """Makes networks and optimisers on the device."""
 
     @abstractmethod
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
@@ -113,56 +107,27 @@ class Agent(ABC):
         if self._side is not None:
             torch.cuda.current_stream().wait_stream(self._side)
 
-    def target(self, batch: PixelBatch, *successors: Tensor) -> Tensor:
-        """Returns reward plus discounted soft value; a time limit is no end."""
-        value = self.networks.soft_value(self.noise(len(batch.rewards)), *successors)
-        return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
-
-    def learn(self, pictures: Tensor, actions: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Moves critics and encoder towards the target, then `follow`."""
-        flat = self.networks.encoder.convolve(pictures)
-        features = self.networks.encoder.trunk(flat)
-        loss = critic_loss(self.networks.critics(features, actions), target)
-        descend(self.optimisers["critic"], loss)
-        return {"critic": loss.detach()} | self.follow(flat, features)
-
-    def follow(self, maps: Tensor, features: Tensor) -> dict[str, Tensor]:
-        """Counts the update; at every second one moves actor, temperature and targets.
-
-        Args:
-            maps: the last convolution's for the observations; no gradient goes into them.
-            features: the encoder's, for the critics.
-        """
-        self.updates += 1
-        if (self.updates - 1) % self.hyper.actor_every:
-            return {}
-        nets, features = self.networks, features.detach()
-        choice = nets.actor(nets.acting(maps.detach()), self.noise(len(features)))
-        value = torch.minimum(*nets.critics(features, choice.actions))
-        loss = actor_loss(choice, value, nets.log_alpha.exp())
-        descend(self.optimisers["actor"], loss)
-        cooling = temperature_loss(choice, nets.log_alpha, -float(self.sizes.actions))
-        descend(self.optimisers["alpha"], cooling)
-        track(nets.target_critics, nets.critics, self.hyper.critic_tau)
-        track(nets.target_encoder, nets.encoder, self.hyper.encoder_tau)
-        entropy = -choice.log_density.mean()
-        return {
-            "actor": loss.detach(),
-            "alpha": nets.log_alpha.detach().exp(),
-            "entropy": entropy.detach(),
-        }
-
     def act(self, pictures: NDArray[np.uint8], *, explore: bool) -> NDArray[np.float32]:
         """Returns actions in [-1, 1] for (N, C, S, S): drawn, or the mean action."""
         return self.begin(pictures, explore=explore)()
 
     @torch.no_grad()
-    def begin(self, pictures: NDArray[np.uint8], *, explore: bool) -> Actions:
-        """Asks for the same without waiting; what it returns waits, and returns the actions."""
+    def begin(
+        self,
+        pictures: NDArray[np.uint8],
+        *,
+        explore: bool,
+        fresh: NDArray[np.bool_] | None = None,
+    ) -> Actions:
+        """Asks for the same without waiting; what it returns waits, and returns the actions.
+
+        Args:
+            pictures: (N, C, S, S).
+            explore: whether actions are drawn; otherwise nothing is remembered either.
+            fresh: which rows begin an episode, for agents that remember; all by default.
+        """
         seen = centre_crop(sent(pictures, self.device), self.sizes.pictures[1])
-        noise = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
-        read = self.networks.acting(self.networks.encoder.convolve(seen))
-        chosen = self.chosen(read, noise, explore=explore)
+        chosen = self._decide(seen, np.ones(len(seen), bool) if fresh is None else fresh, explore)
         if chosen.device.type != "cuda":
             return chosen.numpy
         there = torch.empty(chosen.shape, pin_memory=True)
@@ -176,21 +141,13 @@ class Agent(ABC):
 
         return wait
 
-    def chosen(self, read: Tensor, noise: Tensor, *, explore: bool) -> Tensor:
-        """Returns actions for what the actor reads, drawn by standard normal noise or the mean."""
-        choice = self.networks.actor(read, noise)
-        return choice.actions if explore else choice.mean
+    @abstractmethod
+    def _decide(self, seen: Tensor, fresh: NDArray[np.bool_], explore: bool) -> Tensor:
+        """Returns actions in [-1, 1] for pictures, on their device."""
 
+    @abstractmethod
     def compile(self) -> None:
-        """Has Torch compile actor, critics and what is learned besides; encoders have kernels."""
-        from torch._dynamo import config  # seconds to import
-
-        config.recompile_limit = max(config.recompile_limit, 64)  # each size and use is a program
-        nets = self.networks
-        heads = [nets.critics, nets.target_critics, nets.actor]
-        learned = [part for part in self.extra.values() if list(part.parameters())]
-        for part in (*heads, *learned):
-            part.compile(dynamic=False)
+        """Has Torch compile what is worth it."""
 
     def crop(self, pictures: Tensor) -> Tensor:
         """Returns a random part of each picture, of the size that the encoder reads."""
@@ -241,20 +198,128 @@ class Agent(ABC):
         self.updates = updates
 
 
+class Agent(PixelLearner):
+    """A soft actor-critic on pictures. Subclasses are final and write their update out.
+
+    Its optimiser `critic` trains the encoder too.
+    """
+
+    networks: SoftNetworks
+    own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
+
+    def _start(self, seed: int) -> None:
+        hyper = self.hyper
+        networks = SoftNetworks(self.sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
+        self.networks = networks.to(self.device)
+        acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
+        self.optimisers = {
+            "critic": self.adam(networks.critics, rate=hyper.critic_rate),
+            "actor": self.adam(*acting, rate=hyper.actor_rate),
+            "alpha": self.adam(
+                networks.log_alpha, rate=hyper.alpha_rate, betas=(hyper.alpha_momentum, 0.999)
+            ),
+        }
+        encoder = {"params": list(networks.encoder.parameters()), "lr": hyper.encoder_rate}
+        self.optimisers["critic"].add_param_group(encoder)
+        self._build(torch.Generator().manual_seed(seed))
+
+    def _build(self, generator: torch.Generator) -> None:
+        """Adds what only this kind of agent has: modules drawn from `generator`, optimisers."""
+
+    def target(self, batch: PixelBatch, *successors: Tensor) -> Tensor:
+        """Returns reward plus discounted soft value; a time limit is no end."""
+        value = self.networks.soft_value(self.noise(len(batch.rewards)), *successors)
+        return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
+
+    def learn(self, pictures: Tensor, actions: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Moves critics and encoder towards the target, then `follow`."""
+        flat = self.networks.encoder.convolve(pictures)
+        features = self.networks.encoder.trunk(flat)
+        loss = critic_loss(self.networks.critics(features, actions), target)
+        descend(self.optimisers["critic"], loss)
+        return {"critic": loss.detach()} | self.follow(flat, features)
+
+    def follow(self, maps: Tensor, features: Tensor) -> dict[str, Tensor]:
+        """Counts the update; at every second one moves actor, temperature and targets.
+
+        Args:
+            maps: the last convolution's for the observations; no gradient goes into them.
+            features: the encoder's, for the critics.
+        """
+        self.updates += 1
+        if (self.updates - 1) % self.hyper.actor_every:
+            return {}
+        nets, features = self.networks, features.detach()
+        choice = nets.actor(nets.acting(maps.detach()), self.noise(len(features)))
+        value = torch.minimum(*nets.critics(features, choice.actions))
+        loss = actor_loss(choice, value, nets.log_alpha.exp())
+        descend(self.optimisers["actor"], loss)
+        cooling = temperature_loss(choice, nets.log_alpha, -float(self.sizes.actions))
+        descend(self.optimisers["alpha"], cooling)
+        track(nets.target_critics, nets.critics, self.hyper.critic_tau)
+        track(nets.target_encoder, nets.encoder, self.hyper.encoder_tau)
+        entropy = -choice.log_density.mean()
+        return {
+            "actor": loss.detach(),
+            "alpha": nets.log_alpha.detach().exp(),
+            "entropy": entropy.detach(),
+        }
+
+    def _decide(self, seen: Tensor, fresh: NDArray[np.bool_], explore: bool) -> Tensor:
+        noise = self.noise(len(seen)) if explore else torch.zeros(1, device=self.device)
+        read = self.networks.acting(self.networks.encoder.convolve(seen))
+        return self.chosen(read, noise, explore=explore)
+
+    def chosen(self, read: Tensor, noise: Tensor, *, explore: bool) -> Tensor:
+        """Returns actions for what the actor reads, drawn by standard normal noise or the mean."""
+        choice = self.networks.actor(read, noise)
+        return choice.actions if explore else choice.mean
+
+    def compile(self) -> None:
+        """Has Torch compile actor, critics and what is learned besides; encoders have kernels."""
+        nets = self.networks
+        heads = [nets.critics, nets.target_critics, nets.actor]
+        learned = [part for part in self.extra.values() if list(part.parameters())]
+        compile_parts(*heads, *learned)
+
+
 def sent(array: NDArray[Any], device: torch.device) -> Tensor:
     """Returns an array on a device; the copy is queued behind what a GPU has to do."""
     here = torch.from_numpy(np.ascontiguousarray(array))
     return here.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else here
 
 
-def descend(optimiser: torch.optim.Optimizer, loss: Tensor, *more: torch.optim.Optimizer) -> None:
-    """Makes one step on a loss; only what the optimisers train gets gradients."""
+def compile_parts(*parts: nn.Module) -> None:
+    """Has Torch compile modules, each for every shape it meets."""
+    from torch._dynamo import config  # seconds to import
+
+    config.recompile_limit = max(config.recompile_limit, 64)  # each size and use is a program
+    for part in parts:
+        part.compile(dynamic=False)
+
+
+def descend(
+    optimiser: torch.optim.Optimizer,
+    loss: Tensor,
+    *more: torch.optim.Optimizer,
+    clip: float | None = None,
+) -> None:
+    """Makes one step on a loss; only what the optimisers train gets gradients.
+
+    Args:
+        optimiser: makes the step, as do `more`.
+        loss: what to lower.
+        *more: other optimisers of the same loss.
+        clip: the length that the gradient is shortened to.
+    """
     every = (optimiser, *more)
     groups = [group for one in every for group in one.param_groups]
     for one in every:
         one.zero_grad(set_to_none=True)
     trained = [tensor for group in groups for tensor in group["params"]]
     loss.backward(inputs=trained)
+    if clip is not None:
+        nn.utils.clip_grad_norm_(trained, clip)
     for one in every:
         one.step()
 

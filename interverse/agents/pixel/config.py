@@ -11,12 +11,13 @@ from typing import Annotated, Any, final
 import tyro
 
 from interverse.agents.pixel import AGENTS
-from interverse.agents.pixel.agent import Agent, AgentOptions
+from interverse.agents.pixel.agent import AgentOptions, PixelLearner
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import (
     PixelAlgorithm,
     PixelHyper,
     PixelPreset,
+    own_options,
     preset,
     schedule,
 )
@@ -34,7 +35,7 @@ class PixelTrain:
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
     algorithm: PixelAlgorithm = "sac_aug"
-    """The agent: curl, drq, drq_v2, sac_ae, sac_aug, soda, svea, ...; `--help` lists them all."""
+    """The agent: curl, drq, drq_v2, sac_aug, svea, tdmpc2, ...; `--help` lists them all."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
     steps: int | None = None
@@ -98,14 +99,14 @@ class PixelPlan:
         training_options: what it learns in: the same, but episodes may be shorter.
     """
 
-    kind: type[Agent]
+    kind: type[PixelLearner]
     hyper: PixelHyper
     agent_options: AgentOptions
     world_options: Mapping[str, Any]
     training_options: Mapping[str, Any]
     steps: int
 
-    def agent(self, sizes: PixelSizes, seed: int, device: str) -> Agent:
+    def agent(self, sizes: PixelSizes, seed: int, device: str) -> PixelLearner:
         """Returns a new agent."""
         return self.kind(self.hyper, sizes, seed, device, self.agent_options)
 
@@ -113,7 +114,7 @@ class PixelPlan:
 def plan(config: PixelTrain) -> PixelPlan:
     """Returns what a configuration comes to, or raises naming what is wrong."""
     entry = AGENTS[config.algorithm]
-    kind: type[Agent] = entry.load()
+    kind: type[PixelLearner] = entry.load()
     shared = {item.name for item in fields(PixelHyper)}
     own = {item.name for item in fields(kind.options_type)}
     for name in config.hyper:
@@ -128,7 +129,9 @@ def plan(config: PixelTrain) -> PixelPlan:
         kind=kind,
         hyper=hyper,
         agent_options=kind.options_type(
-            **{**entry.options, **{n: v for n, v in config.hyper.items() if n in own}}
+            **dict(entry.options)
+            | own_options(config.algorithm, config.preset)
+            | {n: v for n, v in config.hyper.items() if n in own},
         ),
         world_options=world,
         training_options={**short, **world},

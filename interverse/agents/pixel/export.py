@@ -7,17 +7,23 @@ from typing import Any
 import gymnasium as gym
 from torch import Tensor, nn
 
-from interverse.agents.pixel.agent import Agent
-from interverse.rollouts.pixels import PixelCard, PixelPolicy
+from interverse.agents.pixel.agent import Agent, PixelLearner
+from interverse.agents.pixel.tdmpc2 import TdMpc2
+from interverse.rollouts.pixels import PicturePolicy, PixelCard, PixelPolicy
+from interverse.rollouts.planned import planned_policy
 
 
 def export(
-    agent: Agent,
+    agent: PixelLearner,
     observations: gym.spaces.Box,
     actions: gym.spaces.Box,
     trained: dict[str, Any],
-) -> PixelPolicy:
-    """Returns the agent's mean action as a policy for worlds with these spaces."""
+) -> PicturePolicy:
+    """Returns the agent's mean or planned action as a policy for worlds with these spaces."""
+    shape, low, high = list(observations.shape), actions.low.tolist(), actions.high.tolist()
+    if isinstance(agent, TdMpc2):
+        return planned_policy(agent.networks.model, shape, (low, high), trained)
+    assert isinstance(agent, Agent)
     nets = agent.networks
     trunk = nets.encoder.trunk if nets.actor_trunk is None else nets.actor_trunk
     linear = [layer for layer in nets.actor.layers if isinstance(layer, nn.Linear)]
@@ -29,12 +35,12 @@ def export(
         weights[f"{name}.weight"] = part.weight.detach().cpu().clone()
         weights[f"{name}.bias"] = part.bias.detach().cpu().clone()
     card = PixelCard(
-        observation=list(observations.shape),
+        observation=shape,
         image_size=agent.sizes.pictures[1],
         convolutions=len(nets.encoder.convolutions),
         layers=len(linear),
-        low=actions.low.tolist(),
-        high=actions.high.tolist(),
+        low=low,
+        high=high,
         trained=trained,
     )
     return PixelPolicy(card, weights)

@@ -1,4 +1,4 @@
-"""Updates of a pixel agent recorded as CUDA graphs: no launch cost for its 1,600 operations.
+"""Updates and searches of a pixel agent as CUDA graphs: no launch cost for 1,600 operations.
 
 An update gathers its batch and learns from it, with or without the actor's step. Each of the two
 programs is recorded once, after a few plain updates in which libraries choose their kernels, and
@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import torch
 from torch import Tensor
 
-from interverse.agents.pixel.agent import Agent, PixelBatch
+from interverse.agents.pixel.agent import PixelBatch, PixelLearner
 
 _EAGER = 3  # plain updates of each program before it is recorded
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 @final
@@ -32,7 +33,9 @@ class GraphedUpdate:
             recorded program. Without it, batches themselves are given.
     """
 
-    def __init__(self, agent: Agent, gather: Callable[[Any], PixelBatch] | None = None) -> None:
+    def __init__(
+        self, agent: PixelLearner, gather: Callable[[Any], PixelBatch] | None = None
+    ) -> None:
         self._agent, self._gather = agent, gather
         self._works = agent.device.type == "cuda"
         self._seen: dict[int, int] = {}
@@ -55,7 +58,7 @@ class GraphedUpdate:
             self._seen[program] = self._seen.get(program, 0) + 1
             here = given.to(self._agent.device)
             if self._seen[program] <= _EAGER:
-                return self._apart(here)
+                return _apart(self._stream, self._plain, here)
             if not self._record(program, here):
                 return self._plain(here)
         for mine, new in zip(self._given, given, strict=True):
@@ -70,15 +73,6 @@ class GraphedUpdate:
 
     def _plain(self, given: Any) -> dict[str, Tensor]:
         return self._agent.update(given if self._gather is None else self._gather(given))
-
-    def _apart(self, given: Any) -> dict[str, Tensor]:
-        """Runs plainly on the stream that graphs are recorded on."""
-        assert self._stream is not None
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            losses = self._plain(given)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return losses
 
     def _record(self, program: int, given: Any) -> bool:
         """Records a program without running it; returns whether that worked."""
@@ -96,3 +90,59 @@ class GraphedUpdate:
             _log.warning("updates run ungraphed, several times slower: %s", error)
         agent.updates = before
         return self._works
+
+
+@final
+class GraphedCall:
+    """A function of tensors of one shape that a GPU replays; plain elsewhere.
+
+    Args:
+        function: takes and gives tensors; it must not wait for the GPU.
+        generator: the randomness it uses.
+    """
+
+    def __init__(
+        self, function: Callable[..., tuple[Tensor, ...]], generator: torch.Generator
+    ) -> None:
+        self._function, self._generator = function, generator
+        self._works, self._calls = generator.device.type == "cuda", 0
+        self._stream = torch.cuda.Stream(generator.device) if self._works else None
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._given: tuple[Tensor, ...] = ()
+        self._made: tuple[Tensor, ...] = ()
+
+    def __call__(self, *given: Tensor) -> tuple[Tensor, ...]:
+        """Returns what the function gives; the next call may overwrite it."""
+        self._calls += 1
+        if self._graph is None and self._works and self._calls > _EAGER:
+            self._record(given)
+        shapes = [part.shape for part in self._given]
+        if self._graph is None or shapes != [part.shape for part in given]:
+            return _apart(self._stream, self._function, *given)
+        for mine, new in zip(self._given, given, strict=True):
+            mine.copy_(new)
+        self._graph.replay()
+        return self._made
+
+    def _record(self, given: tuple[Tensor, ...]) -> None:
+        """Records the function without running it, if that works."""
+        self._given, graph = tuple(part.clone() for part in given), torch.cuda.CUDAGraph()
+        try:
+            graph.register_generator_state(self._generator)
+            with torch.cuda.graph(graph, stream=self._stream):
+                self._made = self._function(*self._given)
+            self._graph = graph
+        except RuntimeError as error:
+            self._works = False
+            _log.warning("plans are searched ungraphed, several times slower: %s", error)
+
+
+def _apart(stream: torch.cuda.Stream | None, function: Callable[..., _T], *given: Any) -> _T:
+    """Runs a function, on a GPU on the stream that graphs are recorded on."""
+    if stream is None:
+        return function(*given)
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        made = function(*given)
+    torch.cuda.current_stream().wait_stream(stream)
+    return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,8 +16,8 @@ from torch.nn.utils import skip_init
 from interverse.agents.pixel.augment import fused
 from interverse.agents.pixel.half import ConvolveRelu, LongProduct, in_half
 from interverse.core.errors import InvalidValueError, explain
+from interverse.rollouts.planned import squashed
 
-LOG_STD = (-10.0, 2.0)
 _FIRST_STRIDE = 2
 
 
@@ -152,13 +151,7 @@ class PixelActor(nn.Module):
         """Returns the actions that standard normal noise (N, A) picks."""
         with full_precision(features):
             mean, raw = self.layers(features.float()).chunk(2, dim=1)
-        low, high = LOG_STD
-        log_std = low + 0.5 * (high - low) * (torch.tanh(raw) + 1.0)
-        x = mean + noise * log_std.exp()
-        # log(1 - tanh(x)^2), in a form that does not lose its digits for large x
-        slope = 2.0 * (math.log(2.0) - x - functional.softplus(-2.0 * x))
-        density = -0.5 * (noise**2 + math.log(2.0 * math.pi)) - log_std - slope
-        return PixelChoice(torch.tanh(x), density.sum(1, keepdim=True), torch.tanh(mean))
+        return PixelChoice(*squashed(mean, raw, noise), torch.tanh(mean))
 
 
 @final

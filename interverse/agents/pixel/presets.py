@@ -23,6 +23,7 @@ PixelAlgorithm = Literal[
     "sgqn",
     "soda",
     "svea",
+    "tdmpc2",
 ]
 PixelPreset = Literal["paper", "small"]
 CROPPED = ("curl", "rad", "soda")  # these see random crops of pictures 100/84 as large
@@ -133,6 +134,37 @@ _DRQ_V2: Mapping[str, Any] = {
     "update_rate": 0.5,
     "actor_every": 1,
 }
+# TD-MPC2's own sizes and rates, from the authors' code.
+_TDMPC2: Mapping[str, Any] = {
+    "image_size": 64,
+    "render_size": 64,
+    "features": 512,
+    "hidden": 512,
+    "encoder_rate": 9e-5,
+    "critic_rate": 3e-4,
+    "actor_rate": 3e-4,
+    "alpha": 1e-4,
+    "actor_every": 1,
+}
+_TDMPC2_SMALL: Mapping[str, Any] = {
+    "filters": 16,
+    "layers": 4,
+    "features": 256,
+    "hidden": 256,
+    "encoder_rate": 3e-4,
+    "critic_rate": 1e-3,
+    "actor_rate": 1e-3,
+    "alpha": 1e-4,
+    "actor_every": 1,
+}
+_EPISODE = 1000  # control steps of an episode of the control suite
+
+
+def own_options(algorithm: str, name: str) -> dict[str, Any]:
+    """Returns the options of one kind of agent that a preset changes."""
+    if (algorithm, name) == ("tdmpc2", "small"):
+        return {"samples": 96, "elites": 16, "policy_paths": 8, "iterations": 4}
+    return {}
 
 
 def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
@@ -146,6 +178,12 @@ def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
         hyper = replace(hyper, **_DRQ_V2)
     if name == "paper" and algorithm == "drq_v2":
         hyper = replace(hyper, warm_up=2000)
+    if algorithm == "tdmpc2":
+        decisions = _EPISODE / SCHEDULES.get(task, OTHER_SCHEDULE).frame_skip
+        discount = min(max(1.0 - 5.0 / decisions, 0.95), 0.995)  # by the length of an episode
+        hyper = replace(hyper, discount=discount, **(_TDMPC2_SMALL if name == "small" else _TDMPC2))
+    if name == "paper" and algorithm == "tdmpc2":
+        hyper = replace(hyper, warm_up=max(1000, round(5 * decisions)))
     if name == "paper" and algorithm == "sac_ae":
         hyper = replace(hyper, batch=128)
     if name == "paper" and algorithm == "curl" and "cheetah" in task:

@@ -39,10 +39,10 @@ class PixelMoment(NamedTuple):
 
 
 class PixelDraw(NamedTuple):
-    """Transitions by number: frames of (N, stack + steps), and actions, reward and end in a row."""
+    """Transitions by number: frames of (N, stack + steps), and actions, rewards, ends in a row."""
 
     rows: torch.Tensor  # int64
-    numbers: torch.Tensor  # float32, (N, A + 2)
+    numbers: torch.Tensor  # float32, (N, A + 2), or as many for each step of a sequence
 
     def to(self, device: torch.device) -> PixelDraw:
         """Returns the draw on a device, without waiting for the copy."""
@@ -61,6 +61,8 @@ class Replay:
         stack: frames of an observation, oldest first; the first one is repeated at the start.
         device: where frames live. On a GPU, stacks are gathered there and nothing is uploaded.
         discounts: of the rewards that a transition adds up; its successor is as many steps later.
+        sequences: whether batches have every step on the way instead: all frames as observations,
+            and actions, rewards and ends step by step; discounts then only count the steps.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, each of them said above
@@ -73,6 +75,7 @@ class Replay:
         stack: int,
         device: str = "cpu",
         discounts: tuple[float, ...] = (1.0,),
+        sequences: bool = False,
     ) -> None:
         self.slots = capacity // lanes
         ahead = len(discounts)
@@ -84,7 +87,7 @@ class Replay:
                 )
             )
         self.lanes, self.stack, self.time = lanes, stack, 0
-        self._discounts = np.array(discounts, dtype=np.float32)
+        self._discounts, self._sequences = np.array(discounts, dtype=np.float32), sequences
         # NumPy's zeros cost no memory until they are written; Torch's do.
         frames = torch.from_numpy(np.zeros((self.slots, lanes, *frame), dtype=np.uint8))
         self._frames = frames.to(device)
@@ -130,9 +133,12 @@ class Replay:
         path = np.concatenate([times[:, None] - back, ahead], axis=1)
         rows = (path % self.slots) * self.lanes + lanes[:, None]
         passed = (ahead[:, :-1] % self.slots, lanes[:, None])
-        earned = (self._rewards[passed] * self._discounts).sum(axis=1)
-        ended = self._ends[passed].any(axis=1).astype(np.float32)
-        numbers = np.column_stack([self._actions[slots, lanes], earned, ended])
+        acted, earned, ended = self._actions[passed], self._rewards[passed], self._ends[passed]
+        if not self._sequences:
+            acted, ended = acted[:, 0], ended.any(axis=1)
+            earned = (earned * self._discounts).sum(axis=1)
+        parts = [acted.reshape(count, -1), earned, ended.astype(np.float32)]
+        numbers = np.column_stack(parts)
         return PixelDraw(torch.from_numpy(rows), torch.from_numpy(numbers))
 
     def gather(self, draw: PixelDraw) -> PixelBatch:
@@ -140,8 +146,11 @@ class Replay:
         frames = self._frames.flatten(0, 1).index_select(0, draw.rows.flatten())
         channels = self.stack * self.frame_channels
         pictures = frames.view(len(draw.rows), -1, *frames.shape[2:])
-        actions, rewards, ends = draw.numbers.split([draw.numbers.shape[1] - 2, 1, 1], dim=1)
+        steps = len(self._discounts) if self._sequences else 1
+        widths = [draw.numbers.shape[1] - 2 * steps, steps, steps]
+        actions, rewards, ends = draw.numbers.split(widths, dim=1)
         now, then = pictures[:, :channels], pictures[:, -channels:]  # they share their frames
+        now = pictures if self._sequences else now
         return PixelBatch(now, actions, rewards, ends, then)
 
     def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:

@@ -84,6 +84,7 @@ class PixelRun:
             stack=hyper.frame_stack,
             device=config.device,
             discounts=tuple(hyper.discount**k for k in range(self.agent.returns)),
+            sequences=self.agent.sequences,
         )
         self._update = GraphedUpdate(self.agent, self._replay.gather)
         self._rng = generator(seed=config.seed, name="pixel/replay")
@@ -142,7 +143,7 @@ class PixelRun:
             drawn = self._rng.uniform(-1.0, 1.0, shape).astype(np.float32)
             return lambda: drawn
         with autocast(self.agent.device.type, self._config.precision):
-            return self.agent.begin(self._seen, explore=True)
+            return self.agent.begin(self._seen, explore=True, fresh=self._ages == 0)
 
     def _learn(self, most: int | None = None) -> dict[str, torch.Tensor]:
         """Makes the updates owed so far, or a few; returns the latest value of every loss."""

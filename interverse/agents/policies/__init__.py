@@ -9,8 +9,13 @@ from interverse.core.errors import check_name
 
 TRAINED = ("pick_and_place_2", "picking_1", "picking_2", "pushing_1", "pushing_2", "reaching_1")
 """A task and CausalWorld's curriculum it was trained under; they act with skip_frame=3."""
-TRAINED_PIXELS = ("cartpole_balance_paper", "cartpole_balance_small", "walker_walk_paper")
-"""A control task, seen in the default look only, and the preset of its SAC+AUG.
+TRAINED_PIXELS = (
+    "cartpole_balance_paper",
+    "cartpole_balance_small",
+    "cartpole_balance_svea",
+    "walker_walk_paper",
+)
+"""A control task, seen in the default look only, and the preset of its SAC+AUG, or its SVEA.
 
 Walker Walk had a fifth of the paper's length."""
 

@@ -1,4 +1,4 @@
-"""Tables, counters, shelves and seats: each builder draws one piece from a generator.
+"""Tables, counters, shelves, seats and plants: each builder draws one piece from a generator.
 
 A piece faces -y, its footprint is centred on x = y = 0 and it stands on z = 0. Parts of one surface
 are one mesh, for every mesh costs a draw call.
@@ -10,25 +10,143 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from interverse.art.meshes import Mesh, lathe, merge, tiled
+from interverse.art.meshes import Mesh, lathe, lifted, merge, moved, rotated, sheet, soft_box, tiled
 from interverse.art.rooms.cupboards import console, counter, nightstand, sideboard, wardrobe
 from interverse.art.rooms.item import RoomTexture, Surface
-from interverse.art.rooms.plants import plant
 from interverse.art.rooms.prop import (
     RIM,
     VIVID,
     Prop,
     Top,
     bar,
+    cloth,
     grain,
     knob,
     legs,
     metal,
     painted_surface,
     pick,
+    textured,
+    tinted,
     wooden,
 )
-from interverse.art.rooms.seats import armchair, chair, sofa
+
+
+def plant(rng: Rng) -> Prop:
+    """Returns a plant in a pot, as high as a hip."""
+    radius, tall = rng.uniform(0.13, 0.18), rng.uniform(0.24, 0.34)
+    pot = lathe(
+        [
+            (0, 0),
+            (radius * 0.75, 0),
+            (radius, tall),
+            (radius * 1.05, tall),
+            (radius * 0.95, tall - 0.02),
+            (0, tall - 0.03),
+        ],
+        20,
+    )
+    count, height = int(rng.integers(12, 18)), rng.uniform(0.5, 0.9)
+    leaves = [
+        _leaf(rng, 2.4 * i, height * rng.uniform(0.6, 1.0), tall - 0.03) for i in range(count)
+    ]
+    green = tinted(rng, (0.22, 0.42, 0.18))
+    leaf = Surface(texture=textured(rng, "foliage", green, contrast=0.5), specular=0.15)
+    clay = Surface(
+        texture=textured(
+            rng, "plain", pick(rng, ((0.7, 0.4, 0.28), (0.85, 0.83, 0.8), (0.3, 0.32, 0.35)))
+        )
+    )
+    return Prop(name="plant", parts=((pot, clay), (merge(leaves), leaf)))
+
+
+def _leaf(rng: Rng, turn: float, length: float, base: float) -> Mesh:
+    """Returns a leaf that rises from the pot and bends over, seen from both sides."""
+    bend, lean = rng.uniform(0.6, 1.3), rng.uniform(0.25, 0.6)
+    t = np.linspace(0, 1, 6)
+    out, up = length * lean * t * (0.4 + t), length * (t - 0.25 * bend * t**3)
+    half = 0.06 * length * np.sin(np.pi * np.clip(t * 0.93 + 0.05, 0, 1)) * 1.6
+    rows = np.stack(
+        [np.stack([out, s * half, up + base], axis=1) for s in (-1.0, 0.0, 1.0)], axis=1
+    )
+    rows[:, 1, 2] -= 0.012
+    return rotated(sheet(rows, 0.002), (0, 0, 1), turn + rng.uniform(-0.4, 0.4))
+
+
+def sofa(rng: Rng) -> Prop:
+    """Returns an upholstered bench for two or three."""
+    return _seat(rng, "sofa", int(rng.integers(2, 4)))
+
+
+def armchair(rng: Rng) -> Prop:
+    """Returns an upholstered chair."""
+    return _seat(rng, "armchair", 1)
+
+
+def chair(rng: Rng) -> Prop:
+    """Returns a wooden chair with a back of slats."""
+    wood, width, height = wooden(rng), 0.42, 0.45
+    parts = legs((width, 0.42, height), 0.035, 0.01)
+    parts.append(bar((-width / 2, -0.21, height - 0.03), (width / 2, 0.21, height), 0.01))
+    posts = [
+        bar((s * 0.185 - 0.018, 0.17, height), (s * 0.185 + 0.018, 0.205, 0.88)) for s in (-1, 1)
+    ]
+    slats = [bar((-0.19, 0.175, z), (0.19, 0.198, z + 0.05)) for z in (0.58, 0.68, 0.80)]
+    pad = soft_box((width - 0.03, 0.38, 0.04), 0.018, 2, (0, -0.01, height + 0.018))
+    return Prop(
+        name="chair",
+        parts=((merge(grain(parts + posts + slats)), wood), (tiled(pad, 2), cloth(rng))),
+    )
+
+
+def _seat(rng: Rng, name: str, places: int) -> Prop:
+    """Returns an upholstered seat: base, back, arms, cushions, feet."""
+    cover, cushion, wood = cloth(rng), cloth(rng), wooden(rng)
+    arm, depth, seat = rng.uniform(0.12, 0.2), rng.uniform(0.8, 0.92), rng.uniform(0.4, 0.45)
+    pitch = rng.uniform(0.56, 0.66)
+    width, back = places * pitch + 2 * arm, rng.uniform(0.74, 0.9)
+    x = width / 2
+    soft = [
+        soft_box((width - 2 * arm, depth, seat - 0.22), 0.03, 2, (0, 0, (seat - 0.22) / 2 + 0.08)),
+        soft_box((width, 0.2, back - 0.08), 0.07, 3, (0, depth / 2 - 0.1, (back + 0.08) / 2)),
+    ]
+    soft += [
+        soft_box((arm, depth, seat + 0.1), 0.06, 3, (s * (x - arm / 2), 0, (seat + 0.1) / 2 + 0.08))
+        for s in (-1, 1)
+    ]
+    middles = [-places * pitch / 2 + (i + 0.5) * pitch for i in range(places)]
+    soft += [
+        soft_box((pitch - 0.01, depth - 0.22, 0.16), 0.05, 3, (m, -0.1, seat - 0.07))
+        for m in middles
+    ]
+    soft += [
+        rotated(
+            soft_box((pitch - 0.02, 0.16, 0.42), 0.06, 3, (m, depth / 2 - 0.26, seat + 0.2)),
+            (1, 0, 0),
+            -0.15,
+            (m, depth / 2 - 0.26, seat),
+        )
+        for m in middles
+    ]
+    pillows = []
+    if places > 1 and rng.random() < 0.8:
+        pillow = soft_box((0.42, 0.13, 0.4), 0.06, 3)
+        pillows = [
+            lifted(
+                moved(
+                    rotated(rotated(pillow, (1, 0, 0), -0.35), (0, 0, 1), s * 0.3),
+                    (s * (x - arm - 0.22), depth / 2 - 0.42, 0),
+                ),
+                seat + 0.22,
+            )
+            for s in (-1, 1)
+        ]
+    feet = legs((width, depth, 0.09), 0.05, 0.05)
+    parts = [(merge([tiled(m, 2.5) for m in soft]), cover), (merge(feet), wood)]
+    if pillows:
+        parts.append((merge([tiled(m, 2.5) for m in pillows]), cushion))
+    return Prop(name=name, parts=tuple(parts))
+
 
 Rng = np.random.Generator
 

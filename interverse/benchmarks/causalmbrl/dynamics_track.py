@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.option_figures import mean_text
-from interverse.benchmarks.causalmbrl.pages import Section
-from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
+from interverse.benchmarks.driver import run_stamp
+from interverse.benchmarks.pages import Section
 from interverse.core.rng import generator
 from interverse.envs.build import build_world
 from interverse.metrics.recovery import EdgeScores, ancestors, edge_scores
@@ -331,8 +331,7 @@ def main(words: Sequence[str]) -> None:
     missing = [name for name in _usable() if name not in row["scores"]]
     if missing:
         row["task"] = {f: getattr(task, f) for f in task.__slots__}
-        run = {"commit": commit(), "source": source_digest(), "command": told, "device": "CPU"}
-        row["runs"].append({**run, "learners": missing})
+        row["runs"].append({**run_stamp(told, "cpu"), "learners": missing})
         row["scores"] |= dynamics_scores(task, missing)
         write_json(path, row)
 

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.materials import Materials
-from interverse.benchmarks.causalmbrl.pages import Grid, Section, write_text, written_page
 from interverse.benchmarks.causalmbrl.scores import SEARCHED
+from interverse.benchmarks.pages import Grid, Section, write_summary
 from interverse.models.ranking import HORIZONS
 from interverse.models.world_model import WorldModel
 
@@ -66,9 +66,7 @@ def write_fit_page(
         (("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(records)), ""),
     ]
     placed = {section[0]: name for section, name in sections if name}
-    markdown, page = written_page(title, [section for section, _ in sections], (), placed)
-    write_text(out / "summary.md", markdown)
-    write_text(out / "index.html", page)
+    write_summary(out, title, [section for section, _ in sections], placed=placed)
 
 
 def _in_short(found: Mapping[str, Any], unchanged: Mapping[str, Any]) -> str:

@@ -17,11 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causalmbrl.pages import Grid, Section, write_text, written_page
-from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
-from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS, MOST_SEEDS
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.driver import Clock, Record, run_stamp
+from interverse.benchmarks.pages import Grid, Section, write_summary
 from interverse.core.errors import check_whole
 from interverse.envs import make_vec
 from interverse.models.checkpoint import read_tensors, write_tensors
@@ -140,14 +138,7 @@ class _StateFitWork:
         for seed, record in self.records.items():
             if all(record.has("model", kind) for kind in kinds):
                 continue
-            record.made_by_run(
-                {
-                    "commit": commit(),
-                    "source": source_digest(),
-                    "command": self.settings.command(),
-                    "device": "CPU",
-                }
-            )
+            record.made_by_run(run_stamp(self.settings.command(), "cpu"))
             with self.clock.timed(f"seed {seed}: data and training"):
                 data = self._collected(seed)
                 network = self._trained(record, data, seed)
@@ -271,9 +262,7 @@ class _StateFitWork:
             ("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(scores)),
         ]
         title = f"Model of the states of {first['world']}"
-        markdown, page = written_page(title, sections, (), {})
-        write_text(self.settings.folder / "summary.md", markdown)
-        write_text(self.settings.folder / "index.html", page)
+        write_summary(self.settings.folder, title, sections)
 
 
 _PREDICTION = (

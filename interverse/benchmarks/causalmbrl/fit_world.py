@@ -17,12 +17,10 @@ from typing import Any, Literal, final
 from interverse.benchmarks.causalmbrl.budgets import Budget, budget
 from interverse.benchmarks.causalmbrl.fit_page import write_fit_page
 from interverse.benchmarks.causalmbrl.materials import Materials
-from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
-from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
 from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS, MOST_SEEDS
-from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, device_name, training_record
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, training_record
+from interverse.benchmarks.driver import Clock, Record, run_stamp
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.models.fit import Fit
 from interverse.models.stages import STAGES
@@ -275,9 +273,4 @@ class _FitWork:
         )
 
     def _stamp(self) -> dict[str, str]:
-        return {
-            "commit": commit(),
-            "source": source_digest(),
-            "command": self.settings.command(),
-            "device": device_name(self.settings.device),
-        }
+        return run_stamp(self.settings.command(), self.settings.device)

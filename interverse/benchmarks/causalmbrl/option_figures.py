@@ -10,9 +10,9 @@ from typing import Any, Protocol, final
 import numpy as np
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.intervals import LEVEL
-from interverse.benchmarks.causalmbrl.pages import Section
+from interverse.benchmarks.causalmbrl.compare import LEVEL
 from interverse.benchmarks.causalmbrl.yardsticks import yardstick_file
+from interverse.benchmarks.pages import Section
 from interverse.models.checkpoint import read_json
 
 _SCORES = ("H@1 after 1", "H@1 after 1, published rule", "planning success")

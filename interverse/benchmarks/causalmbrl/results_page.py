@@ -16,16 +16,17 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.dynamics_track import dynamics_section
-from interverse.benchmarks.causalmbrl.knowledge_figure import KNOWLEDGE_FILE, write_knowledge_figure
+from interverse.benchmarks.causalmbrl.figures import KNOWLEDGE_FILE, write_knowledge_figure
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     mean_text,
     option_section,
     write_option_figures,
 )
-from interverse.benchmarks.causalmbrl.pages import Grid, Section, numbers, written_page
+from interverse.benchmarks.causalmbrl.pages import numbers
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.benchmarks.causalmbrl.yardsticks import UNCHANGED, graph_values, yardstick_values
+from interverse.benchmarks.pages import Grid, Section, written_page
 from interverse.core.files import atomic
 from interverse.models.checkpoint import read_json
 

@@ -13,15 +13,14 @@ from interverse.benchmarks.causalmbrl.pages import write_pages
 from interverse.benchmarks.causalmbrl.rows import (
     VARIANTS,
     MbrlRow,
-    Record,
     baselines_name,
     discovery_file,
     row_file,
 )
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.causalmbrl.train import Trainer, asked, run_stamp, training_record
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.causalmbrl.train import Trainer, asked, training_record
+from interverse.benchmarks.driver import Clock, Failures, Record, run_stamp
 from interverse.models.steps import check_device
 from interverse.models.world_fit import Fitted
 
@@ -38,8 +37,7 @@ def reproduce(settings: Settings) -> dict[str, Any]:
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings.out, tables, clock.say)
-    if work.failures:
-        raise ExceptionGroup("some scores could not be had; all others are written", work.failures)
+    work.failures.raise_all()
     return {"complete": complete, "tables": tables}
 
 
@@ -50,8 +48,8 @@ class _MbrlWork:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.trainer = Trainer(settings, clock)
-        self.stamp = run_stamp(settings)
-        self.failures: list[Exception] = []
+        self.stamp = run_stamp(settings.command(), settings.device)
+        self.failures = Failures(clock, Exception)
 
     def run_all(self) -> None:
         """Does all that is not done yet, world by world: their data are held one at a time."""
@@ -102,12 +100,8 @@ class _MbrlWork:
         stage = VARIANTS[fitted.config.loss][variant]
         model = fitted.model(stage, device=self.settings.device)
         told = f"{record.path.stem}: {variant} {kind}"
-        try:
-            with self.clock.timed(told):
-                record.put(variant, kind, KINDS[kind](model, materials, fitted.seed))
-        except Exception as error:  # hours of other rows must not be lost to one; raised at the end
-            self.clock.say(f"{told} failed: {error!r}")
-            self.failures.append(error)
+        with self.failures.kept(told), self.clock.timed(told):
+            record.put(variant, kind, KINDS[kind](model, materials, fitted.seed))
 
     def _baselines(self, materials: Materials) -> None:
         name = baselines_name(materials.world, materials.options.get("cpt_seed", 0))

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
-import torch
 from torch import Tensor
 
 from interverse.benchmarks.causalmbrl.budgets import Budget
 from interverse.benchmarks.causalmbrl.materials import Materials
-from interverse.benchmarks.causalmbrl.provenance import commit, source_digest
-from interverse.benchmarks.causalmbrl.rows import MbrlRow, Record
+from interverse.benchmarks.causalmbrl.rows import MbrlRow
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.driver import Clock, Record
 from interverse.models.fit import Fit
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import WorldModelConfig
@@ -97,21 +95,6 @@ def asked(settings: Settings, row: MbrlRow) -> dict[str, Any]:
         "precision": settings.training_precision,
         **row.options,
     }
-
-
-def run_stamp(settings: Settings) -> dict[str, str]:
-    """Returns what says where a run's numbers come from."""
-    return {
-        "commit": commit(),
-        "source": source_digest(),
-        "command": settings.command(),
-        "device": device_name(settings.device),
-    }
-
-
-def device_name(device: str) -> str:
-    """Returns the name of the machine part that computes."""
-    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
 
 
 def training_record(fitted: Fitted) -> dict[str, Any]:

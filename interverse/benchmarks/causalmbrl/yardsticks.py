@@ -19,9 +19,8 @@ import numpy as np
 
 from interverse.benchmarks.causalmbrl.budgets import Budget, budget
 from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
-from interverse.benchmarks.causalmbrl.provenance import run_stamp
-from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causalmbrl.scores import ceiling
+from interverse.benchmarks.driver import Record, run_stamp
 from interverse.models.checkpoint import read_json
 from interverse.models.effects import score_effects
 
@@ -38,7 +37,7 @@ def write_yardsticks(
     if not record.content["scores"]:
         words = [world, *(f"{name}={value}" for name, value in options.items())]
         command = f"python -m {__spec__.name} OUT {shlex.join(words)}"
-        record.made_by_run(run_stamp(command, "CPU"))
+        record.made_by_run(run_stamp(command, "cpu"))
         with TemporaryDirectory() as data:
             made = Materials(world, sizes, device="cpu", folder=Path(data), options=options)
             record.note("scores", _scores(made))

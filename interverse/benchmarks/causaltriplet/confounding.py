@@ -16,10 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causalmbrl.provenance import run_stamp
-from interverse.benchmarks.causalmbrl.rows import Record
-from interverse.benchmarks.causaltriplet.variants import device_name
 from interverse.benchmarks.causaltriplet.verdicts import judge, summary
+from interverse.benchmarks.driver import Record, run_stamp
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.models.checkpoint import read_json
@@ -187,7 +185,7 @@ def _record(out: Path, model: str, strength: float, seed: int, device: str = "cp
     asked = {"model": model, "strength": float(strength), "seed": seed}
     record = Record(out / "rows" / name, asked)
     if "accuracy" not in record.content:
-        record.made_by_run(run_stamp(command(), device_name(device)))
+        record.made_by_run(run_stamp(command(), device))
     return record
 
 

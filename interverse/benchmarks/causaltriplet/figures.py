@@ -16,7 +16,6 @@ from interverse.core.errors import missing_extra
 from interverse.core.files.zip_archive import read_npz
 
 Say = Callable[[str], None]
-_RULE = "last"
 _SETS = (("test_id", "ID"), ("test_ood", "OOD"))
 
 

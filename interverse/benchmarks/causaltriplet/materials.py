@@ -8,7 +8,7 @@ from typing import Any, final
 
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import SHIFTS, TripletVariant
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.driver import Clock
 from interverse.core.errors import InvalidValueError, explain
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.data.pairs.load import load_pairs

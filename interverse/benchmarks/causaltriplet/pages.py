@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from interverse.benchmarks.causalmbrl.pages import Grid, write_text, written_page
 from interverse.benchmarks.causaltriplet.figures import write_figures
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS
+from interverse.benchmarks.pages import Grid, Say, write_summary
 from interverse.models.pairs.selection import RULES
 
-Say = Callable[[str], None]
 _LEGEND = (
     "Accuracy, mean over seeds and standard deviation; then the published number in brackets. Each"
     " rule says which epoch counts: the last, the best on validation, the best on the ID test, or"
@@ -49,10 +48,7 @@ def write_pages(settings: TripletSettings, tables: Sequence[Mapping[str, Any]], 
     """Writes summary.md, index.html and, if matplotlib is there, figures."""
     figures = write_figures(settings, tables, say)
     sections = [section for content in tables for section in _sections(content)]
-    markdown, html = written_page("Causal Triplet, made again", sections, figures)
-    write_text(settings.out / "summary.md", markdown)
-    write_text(settings.out / "index.html", html)
-    say(f"written: {settings.out / 'summary.md'}, {settings.out / 'index.html'}")
+    say(write_summary(settings.out, "Causal Triplet, made again", sections, figures))
 
 
 def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Grid]]:

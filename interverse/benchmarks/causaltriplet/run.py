@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from interverse.benchmarks.causalmbrl.provenance import run_stamp
-from interverse.benchmarks.causalmbrl.rows import Record
 from interverse.benchmarks.causaltriplet.compare import compare
 from interverse.benchmarks.causaltriplet.materials import TripletMaterials
 from interverse.benchmarks.causaltriplet.pages import write_pages
@@ -22,11 +20,9 @@ from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
 from interverse.benchmarks.causaltriplet.variants import (
     TripletVariant,
     answers_file,
-    device_name,
     row_file,
 )
-from interverse.benchmarks.clock import Clock, raise_failures
-from interverse.core.errors import InterverseError
+from interverse.benchmarks.driver import Clock, Failures, Record, device_name, run_stamp
 from interverse.data.pairs import Split
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
@@ -54,7 +50,7 @@ def reproduce(settings: TripletSettings) -> dict[str, Any]:
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
-    raise_failures(work.failures)
+    work.failures.raise_all()
     return {"complete": complete, "tables": tables}
 
 
@@ -65,8 +61,8 @@ class _TripletWork:
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.materials = TripletMaterials(settings, clock)
-        self.stamp = run_stamp(command(), device_name(settings.device))
-        self.failures: dict[str, Exception] = {}
+        self.stamp = run_stamp(command(), settings.device)
+        self.failures = Failures(clock)
 
     def run_all(self) -> None:
         """Trains and measures all that is not done yet; data that do not fit raise at once."""
@@ -105,12 +101,8 @@ class _TripletWork:
             self.clock.say(f"{variant.name} seed {seed}: done before")
             return
         self.clock.check()
-        try:
+        with self.failures.kept(f"{variant.name} seed {seed}"):
             self._train(variant, seed, path)
-        except (InterverseError, torch.OutOfMemoryError) as error:
-            # Hours of other models must not be lost to one; told at the end.
-            self.clock.say(f"{variant.name} seed {seed} failed: {error}")
-            self.failures[f"{variant.name} seed {seed}"] = error
 
     def _stacks(self, seeds: Sequence[int]) -> None:
         """Trains at once all heads that share their features: seeds, shifts and regularisers."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, final
 
-import torch
-
 from interverse.models.pairs.config import PairModelConfig
 from interverse.models.pairs.recipes import Recipe, Source, recipe
 from interverse.models.pairs.tensors import Crop
@@ -163,11 +161,6 @@ def with_encoder(
     if tiny and encoder.name == "slots":
         encoder = replace(encoder, slots=4, iterations=2)
     return replace(model, encoder=encoder)
-
-
-def device_name(device: str) -> str:
-    """Returns the name of the machine part that computes."""
-    return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
 
 
 def row_file(out: Path, variant: TripletVariant, seed: int) -> Path:

@@ -21,6 +21,7 @@ class Mean(NamedTuple):
 
 
 Scores = Mapping[int, Mapping[str, Mean]]  # by curriculum and protocol
+Unlike = Mapping[tuple[int, int], str]  # by two curricula, the lower one first
 
 
 def half_width(mean: Mean) -> float:
@@ -55,13 +56,19 @@ def gain(before: Mean, after: Mean) -> tuple[float, float]:
     return after.value - before.value, _half(total**0.5, freedom)
 
 
-def verdicts(scores: Scores) -> list[str]:
-    """Returns what each wider curriculum gains and loses by protocol; a star excludes 0."""
+def verdicts(scores: Scores, unlike: Unlike) -> list[str]:
+    """Returns what each wider curriculum gains and loses by protocol; a star excludes 0.
+
+    Args:
+        scores: of one task.
+        unlike: in what runs of two curricula differ beside the curriculum, if in anything.
+    """
     lines = []
     for one, other in itertools.pairwise(sorted(scores)):
         before, after = scores[one], scores[other]
         told = [f"{p} {_interval(before[p], after[p])}" for p in after if p in before]
-        lines += [f"Curriculum {other} minus {one}: {', '.join(told)}.", ""]
+        differ = f" (unlike runs: {unlike[one, other]})" if unlike.get((one, other)) else ""
+        lines += [f"Curriculum {other} minus {one}{differ}: {', '.join(told)}.", ""]
     return lines
 
 
@@ -70,10 +77,14 @@ def _interval(before: Mean, after: Mean) -> str:
     return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + (r"\*" if abs(gap) > half else "")
 
 
-def answer(tasks: Mapping[str, Scores]) -> list[str]:
+def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[str]:
     """Returns the lines of a table: for every task and protocol, the curricula that do best.
 
     Several are named where the 95% interval of their difference to the best has 0 in it.
+
+    Args:
+        tasks: their scores.
+        unlike: in what runs of a task's curricula differ beside the curriculum.
     """
     several = {task: scores for task, scores in tasks.items() if len(scores) > 1}
     if not several:
@@ -84,13 +95,17 @@ def answer(tasks: Mapping[str, Scores]) -> list[str]:
         "## Which curriculum generalises to which protocol",
         "",
         "The curricula that do best, with the best one's score; several where the 95% interval of "
-        "their difference has 0 in it.",
+        "their difference has 0 in it. In tasks with a dagger some runs also differ in length or "
+        "settings, as their tables of runs say: there more than the curriculum is compared.",
         "",
         "| task | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",
     ]
     for task, scores in several.items():
-        lines.append(f"| {task} | " + " | ".join(_best(scores, name) for name in names) + " |")
+        dagger = " †" if any(unlike.get(task, {}).values()) else ""
+        lines.append(
+            f"| {task}{dagger} | " + " | ".join(_best(scores, name) for name in names) + " |"
+        )
     return [*lines, ""]
 
 

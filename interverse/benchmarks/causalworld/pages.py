@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -64,10 +65,11 @@ def summary(records: Sequence[Record]) -> str:
     """Returns the page: which curriculum does best where, then a table of every task."""
     tasks = _by_task(records)
     scores = {task: _by_curriculum(mine) for task, mine in tasks.items()}
-    lines = ["# CausalWorld: curricula against protocols", "", *answer(scores)]
+    differ = {task: unlike(mine) for task, mine in tasks.items()}
+    lines = ["# CausalWorld: curricula against protocols", "", *answer(scores, differ)]
     for task, mine in tasks.items():
         lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), ""]
-        lines += verdicts(scores[task])
+        lines += verdicts(scores[task], differ[task])
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -132,7 +134,8 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
         title = f"{record['curriculum']}, {record['variant']}"
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     for record in (record for record in records if "cpu_engine" in record):
-        title = f"{record['curriculum']}, seed {record['seed']} on the CPU engine"
+        name = record.get("variant", f"seed {record['seed']}")
+        title = f"{record['curriculum']}, {name} on the CPU engine"
         found = record["cpu_engine"]["last_fractional_success"]
         lines.append(f"| {title} | " + " | ".join(_plain(found, protocols)) + " |")
     for (name, number), scores in released_scores().items():
@@ -147,25 +150,57 @@ def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
 
 
 def _runs(records: Sequence[Record]) -> list[str]:
-    """Returns how long each run learned, and the engines and contacts of training and tests."""
-    told = [f"{_title(r)}: {_steps(r)} steps" for r in records]
+    """Returns a table of the runs, and the engines and contacts of training and tests."""
     engines = sorted(
         f"{engine} with {contact} contacts"
         for engine, contact in {
             (r.get("engine", "unnamed engine"), r.get("contact", "unnamed")) for r in records
         }
     )
+    lines = []
+    for r in records:
+        cells = (r["curriculum"], r["seed"], _steps(r), _settings(r), r.get("commit", ""))
+        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     return [
-        f"Learned: {', '.join(told)}.",
+        "| curriculum | seed | steps | learned with | commit |",
+        "|---|---|---|---|---|",
+        *lines,
+        "",
         f"Physics of training and tests: {', '.join(engines)}.",
         "Intervals (Student's t) are over episodes, or over runs where these are wider."
         " A curriculum with one run has its episodes alone: another run may differ by more.",
     ]
 
 
-def _title(record: Record) -> str:
-    named = [record["variant"]] if "variant" in record else []
-    return " ".join([f"curriculum {record['curriculum']}", *named, f"seed {record['seed']}"])
+def _settings(record: Record) -> str:
+    """Returns in what a run differs from the defaults of training on a device."""
+    usual = {"brief": 0.75, "plain": 0.1, "placed": 0.0, "shown": 0.0, "initial": ""}
+    given = {name: record.get(name, value) for name, value in usual.items()}
+    told = [record[name] for name in ("variant", "older") if name in record]
+    told += [f"{name} {value}" for name, value in given.items() if value != usual[name]]
+    told += [f"{name} {value}" for name, value in (record.get("ppo") or {}).items()]
+    return ", ".join(told) or "the defaults"
+
+
+def unlike(records: Sequence[Record]) -> dict[tuple[int, int], str]:
+    """Returns in what runs of neighbouring curricula differ beside the curriculum.
+
+    Lengths differ where one is more than a tenth above another.
+    """
+    runs: dict[int, list[Record]] = {}
+    for record in (record for record in records if "variant" not in record):
+        runs.setdefault(record["curriculum"], []).append(record)
+    found = {}
+    for one, other in itertools.pairwise(sorted(runs)):
+        both = [*runs[one], *runs[other]]
+        lengths = [record.get("steps", 0) / 1e6 for record in both]
+        told = []
+        if max(lengths) > 1.1 * min(lengths):
+            told.append(f"{min(lengths):.0f} to {max(lengths):.0f} million steps")
+        if len({_settings(record) for record in both}) > 1:
+            told.append("settings")
+        found[one, other] = " and ".join(told)
+    return found
 
 
 def _steps(record: Record) -> str:

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from interverse.benchmarks.causalworld.pages import stored_records, write_pages
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
-from interverse.benchmarks.clock import Clock
+from interverse.benchmarks.driver import Clock
 from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import read_json, read_json_object
 from interverse.learning.evaluation import episode_rows, play, starts_of

@@ -1,7 +1,8 @@
 """Runs that were kept with the project: returns by factor from every episode, beside the paper's.
 
-A file of `results/dmcr` holds the return of each test episode. The table of its README is printed
-from them, so it cannot say anything else.
+Files of `results/dmcr` hold the return of each test episode and of each replay under a factor.
+Tables and the figure of README and documentation are made from them, so they cannot say anything
+else.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from interverse.benchmarks.dmcr.compare import published
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS
 from interverse.metrics import bootstrap
+from interverse.reports.attribution import Attribution
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, TextTable
 
@@ -21,7 +23,9 @@ FACTORS = ("none", "light", "camera", "body", "floor", "background", "all", "pic
 _AGENT_NAMES = {agent: name for name, agent in AGENTS.items()} | {
     "drq_v2": "DrQ-v2",
     "svea": "SVEA",
+    "tdmpc2": "TD-MPC2",
 }
+_COSTS = ("sky", "floor", "body", "camera", "light")  # factors of the kept explanations
 _TASK_NAMES = {task: name for name, task in TASKS.items()}
 
 
@@ -51,12 +55,71 @@ def kept_table(runs: Sequence[Mapping[str, Any]]) -> TextTable:
     )
 
 
+def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Returns what each factor costs each policy, in percent of its return.
+
+    Args:
+        explained: what `Attribution.to_json` gives, with the `agent` and its `decisions`.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for held in explained:
+        found = Attribution.from_json(held)
+        base = found.scores[()]
+        about = _agent_name(held["agent"]), f"{held['decisions']:,}", str(len(base)), base.mean()
+        costs = [_percent(found.cost(name), base.mean()) for name in _COSTS]
+        rows.append((_TASK_NAMES[held["task"]], *about, *costs))
+    return TextTable(
+        header=("task", "agent", "decisions", "episodes", "as it is", *_COSTS),
+        rows=tuple(rows),
+        caption="as it is: mean return in the look trained in; then the percentage of it that the "
+        "same episodes lose under one factor alone, floors and skies from held-out pictures [95% "
+        "interval over paired episodes]",
+    )
+
+
+def _percent(cost: Estimate, base: float) -> str:
+    ends = (100 * end / base for end in (cost.value, cost.low, cost.high))
+    return Estimate(*ends).shown(0)
+
+
+def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
+    """Returns a map of the mean returns: a row for each run, a column for each factor."""
+    from interverse.reports.plots import style
+
+    @style.styled
+    def drawn() -> Any:
+        figure = style.new_figure(0.9 + 0.42 * len(runs))
+        panel = figure.subplots()
+        means = np.array([[np.mean(run["returns"][name]) for name in FACTORS] for run in runs])
+        panel.imshow(means, cmap="RdYlBu", vmin=0, vmax=1000, aspect="auto")
+        for (row, column), mean in np.ndenumerate(means):
+            ink = "white" if not 150 < mean < 850 else "black"
+            panel.text(column, row, f"{mean:.0f}", ha="center", va="center", color=ink)
+        panel.set_xticks(range(len(FACTORS)), [name.replace("_", " ") for name in FACTORS])
+        panel.set_yticks(range(len(runs)), [_label(run) for run in runs])
+        panel.xaxis.tick_top()
+        panel.grid(visible=False)
+        panel.spines[:].set_visible(False)
+        return figure
+
+    return drawn()
+
+
+def _label(run: Mapping[str, Any]) -> str:
+    seed = f", seed {run['seed']}" * bool(run["seed"])
+    return f"{_TASK_NAMES[run['task']]}: {_agent_name(run['agent'])}{seed}"
+
+
+def _agent_name(agent: str) -> str:
+    return _AGENT_NAMES.get(agent, agent)
+
+
 def _ours(run: Mapping[str, Any]) -> tuple[Cell, ...]:
     task, agent = run["task"], run["agent"]
     by_factor = {name: np.array(run["returns"].get(name, ())) for name in FACTORS}
     counts = sorted({len(returns) for returns in by_factor.values() if len(returns)})
     told = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
-    about = _AGENT_NAMES.get(agent, agent), str(run["seed"]), f"{run['decisions']:,}", told
+    about = _agent_name(agent), str(run["seed"]), f"{run['decisions']:,}", told
     address = f"{task}|{agent}|{run['seed']}"
     numbers = [_estimate(returns, f"{address}|{n}") for n, returns in by_factor.items()]
     return _TASK_NAMES[task], *about, *numbers

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from interverse.benchmarks.causalmbrl.pages import Grid, Section, write_text, written_page
 from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
+from interverse.benchmarks.pages import Grid, Say, Section, write_summary
 
-Say = Callable[[str], None]
 _LEGEND = (
     "Mean return of an episode with its 95% interval over training runs (of a single run: over its"
     " episodes), then the published number in brackets. E_G is the share of the training return"
@@ -28,10 +27,7 @@ def write_pages(
     given = settings.textures
     pictures = _PICTURES if given is None else _OWN_PICTURES.format(given.name)
     sections = [section for content in tables for section in _sections(content, pictures)]
-    markdown, html = written_page("DMC Remastered, made again", sections, figures)
-    write_text(settings.out / "summary.md", markdown)
-    write_text(settings.out / "index.html", html)
-    say(f"written: {settings.out / 'summary.md'}, {settings.out / 'index.html'}")
+    say(write_summary(settings.out, "DMC Remastered, made again", sections, figures))
 
 
 def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:

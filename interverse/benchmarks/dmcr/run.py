@@ -7,18 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
-import torch
-
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.curves import CURVES
 from interverse.agents.pixel.train import train
-from interverse.benchmarks.causalmbrl.rows import Record
-from interverse.benchmarks.clock import Clock, raise_failures
 from interverse.benchmarks.dmcr.compare import compare
 from interverse.benchmarks.dmcr.pages import write_pages
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
-from interverse.core.errors import InterverseError
+from interverse.benchmarks.driver import Clock, Failures, Record
 from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
 from interverse.protocols.evaluate import evaluate
@@ -39,7 +35,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
-    raise_failures(work.failures)
+    work.failures.raise_all()
     return {"complete": complete, "tables": tables}
 
 
@@ -49,19 +45,15 @@ class _DmcrWork:
 
     def __init__(self, settings: RemasteredSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
-        self.failures: dict[str, Exception] = {}
+        self.failures = Failures(clock)
 
     def run_all(self) -> None:
         """Trains and tests all that is not done yet."""
         for seed in range(self.settings.sizes().runs):
             for variant in self.settings.variants():
                 self.clock.check()
-                try:
+                with self.failures.kept(f"{variant.name} seed {seed}"):
                     self._one(variant, seed)
-                except (InterverseError, torch.OutOfMemoryError) as error:
-                    # Hours of other agents must not be lost to one; told at the end.
-                    self.clock.say(f"{variant.name} seed {seed} failed: {error}")
-                    self.failures[f"{variant.name} seed {seed}"] = error
 
     def _one(self, variant: DmcrVariant, seed: int) -> None:
         record = Record(row_file(self.settings.out, variant, seed), self._row_key(variant, seed))

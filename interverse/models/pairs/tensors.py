@@ -23,7 +23,6 @@ from interverse.data.pairs.split_config import Labels
 from interverse.models.pairs.factors import pair_factors
 
 Crop = Literal["single", "multi"]
-CROPS: tuple[Crop, ...] = ("single", "multi")
 _NEEDED = ("before", "after", "verb", "noun", "verbs", "nouns", "crop", "coding")
 _HALF = 128  # of an 8-bit mask
 _OPTIONAL = ("boxes", "scenes", "instances", "edges")

@@ -12,7 +12,8 @@ import numpy as np
 
 from interverse.core.rng import Noise
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.looks import NO_PICTURE, Look
+from interverse.worlds.control.gallery import NO_PICTURE
+from interverse.worlds.control.looks import Look
 
 SETS = 100
 _STEP = 0.1  # from the floor's first colour to its second

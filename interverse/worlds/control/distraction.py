@@ -8,7 +8,8 @@ noise of their own addresses, and nothing of the robot depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -17,7 +18,12 @@ from scipy.spatial.transform import Rotation
 
 from interverse.art.pictures import Difficulty, Videos
 from interverse.core.rng import Noise
-from interverse.scm import Box, Integers, Variable
+from interverse.scm import Binding, Box, Integers, Variable
+from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.control.gallery import by_world, six_faces
+from interverse.worlds.control.looks import CameraPose, factors
+from interverse.worlds.control.paint import PIXELS, SHOWN
+from interverse.worlds.control.scene import FLOOR, FLOOR_PICTURE, PICTURE_SIZE, SKY_PICTURE
 
 FloatArray = NDArray[np.float64]
 Moved = dict[str, NDArray[Any]]  # variable -> value, of one world
@@ -33,7 +39,13 @@ KINDS = (
     *DISTRACTIONS,
     "floor",
 )  # the last plays the video on the floor, as DMC-GB's hard mode does
-MATERIALS = ("self", "effector", "target", "decoration")  # whose colours drift
+# Whose colours drift, and what sets them where the domain has it.
+MATERIALS = {
+    "self": "body/color",
+    "effector": "effector/color",
+    "target": "target/color",
+    "decoration": None,
+}
 _REFERENCE = 4.0  # metres: the radius at which the published velocities are given
 _FROM_ABOVE = ("fish", "reacher")  # cameras that may tip either way; others stay above the floor
 
@@ -45,11 +57,11 @@ class Distraction:
     def __init__(
         self, domain: str, level: Difficulty, kinds: tuple[str, ...], videos: Videos, dynamic: bool
     ) -> None:
-        self._level, self._kinds, self._dynamic = level, kinds, dynamic
-        self.videos = videos
-        self.on_sky, self.on_floor = "video" in kinds, "floor" in kinds
+        self._domain, self._level, self._kinds, self._dynamic = domain, level, kinds, dynamic
+        self._videos = videos
+        self._on_sky, self._on_floor = "video" in kinds, "floor" in kinds
         self._opacity: float | None = None
-        if self.on_sky and not self.on_floor and level.clear_floor:
+        if self._on_sky and not self._on_floor and level.clear_floor:
             self._opacity = _OPACITIES.get(domain, _OPACITY)
         angle, (near, far) = level.camera_angle, level.camera_radius
         lowest = -angle if domain in _FROM_ABOVE else 0.0
@@ -61,49 +73,74 @@ class Distraction:
         fastest, roll = level.camera_speed / _REFERENCE, level.roll_speed
         self._fastest = np.array([fastest, fastest, roll, fastest])
 
-    def variables(self) -> tuple[Variable, ...]:
-        """Returns the variables that this level adds."""
-        shape, size = (4,), self._level.color_range
-        made = {
-            "camera": (
-                _variable(
-                    CAMERA,
-                    Box(self.low, self.high, shape),
-                    np.array([0.0, 0.0, 0.0, 1.0]),
-                    "Azimuth, elevation, roll (rad) and relative distance of the camera.",
-                ),
-                _variable(
-                    VELOCITY,
-                    Box(-self._fastest, self._fastest, shape),
-                    np.zeros(4),
-                    "Change of the camera's four numbers in a step.",
-                ),
-            ),
-            "color": (
-                _variable(
-                    COLOR,
-                    Box(-size, size, (3 * len(MATERIALS),)),
-                    np.zeros(3 * len(MATERIALS)),
-                    f"Added to red, green, blue of the materials {', '.join(MATERIALS)}.",
-                ),
-            ),
-            "video": (
-                _variable(
-                    VIDEO,
-                    Integers(0, self.videos.count - 1),
-                    np.array(0),
-                    "Which video plays behind the robot, or below it.",
-                ),
-                _variable(FRAME, Integers(0, 10**6), np.array(0), "Which of its frames is seen."),
-            ),
-        }
-        kinds = dict.fromkeys("video" if kind == "floor" else kind for kind in self._kinds)
-        seen_through = [] if self._opacity is None else [self._opacity_variable()]
-        return (*(variable for kind in kinds for variable in made[kind]), *seen_through)
+    def variables(self, model: Any) -> tuple[Variable, ...]:
+        """Returns the variables that this level adds to a world of a compiled model."""
+        out: list[Variable] = []
+        if "camera" in self._kinds:
+            out += self._camera_variables(model)
+        if "color" in self._kinds:
+            out.append(self._color_variable(model))
+        if self._on_sky or self._on_floor:
+            last = self._videos.count - 1
+            doc = "Which video plays behind the robot, or below it."
+            out.append(_variable(VIDEO, Integers(0, last), np.array(0), doc, *self._surfaces()))
+            doc = "Which of its frames is seen."
+            out.append(_variable(FRAME, Integers(0, 10**6), np.array(0), doc))
+        if self._opacity is not None:
+            doc, floor = "Opacity of the floor: the video behind it shows through.", FLOOR
+            where = Binding("mat_rgba", floor, 3)
+            out.append(_variable(OPACITY, Box(0.0, 1.0), np.array(self._opacity), doc, where))
+        return tuple(out)
 
-    def _opacity_variable(self) -> Variable:
-        doc = "Opacity of the floor: the video behind it shows through."
-        return _variable(OPACITY, Box(0.0, 1.0), np.array(self._opacity), doc)
+    def _camera_variables(self, model: Any) -> tuple[Variable, Variable]:
+        camera, shape = DOMAINS[self._domain].camera, (4,)
+        moved = _MovedCamera(CameraPose(model.camera(camera).quat))
+        of = ("camera/position", "camera/rotation", CAMERA)
+        return (
+            _variable(
+                CAMERA,
+                Box(self.low, self.high, shape),
+                np.array([0.0, 0.0, 0.0, 1.0]),
+                "Azimuth, elevation, roll (rad) and relative distance of the camera.",
+                Binding("cam_pos", camera, function=moved.place, of=of),
+                Binding("cam_quat", camera, function=moved.orientation, of=of),
+            ),
+            _variable(
+                VELOCITY,
+                Box(-self._fastest, self._fastest, shape),
+                np.zeros(4),
+                "Change of the camera's four numbers in a step.",
+            ),
+        )
+
+    def _color_variable(self, model: Any) -> Variable:
+        size, shape = self._level.color_range, (3 * len(MATERIALS),)
+        known = {factor.name for factor in factors(self._domain)}
+        bindings = []
+        for i, (material, name) in enumerate(MATERIALS.items()):
+            place = slice(3 * i, 3 * i + 3)
+            of = (COLOR,) if name not in known else (COLOR, name)
+            drift = functools.partial(_drifted, place, model.material(material).rgba[:3].copy())
+            bindings.append(Binding("mat_rgba", material, (0, 1, 2), function=drift, of=of))
+        doc = f"Added to red, green, blue of the materials {', '.join(MATERIALS)}."
+        return _variable(COLOR, Box(-size, size, shape), np.zeros(shape), doc, *bindings)
+
+    def _surfaces(self) -> Iterator[Binding]:
+        """Returns the bindings of the surfaces that play the video."""
+        of = (VIDEO, FRAME)
+        for texture, plays, pixels in (
+            (FLOOR_PICTURE, self._on_floor, self._frame),
+            (SKY_PICTURE, self._on_sky, self._sky),
+        ):
+            if plays:
+                yield Binding(PIXELS, texture, function=functools.partial(by_world, pixels), of=of)
+                yield Binding(SHOWN, texture, function=_always, of=of)
+
+    def _frame(self, video: NDArray[Any], frame: NDArray[Any]) -> NDArray[np.uint8]:
+        return self._videos.frame(int(video), int(frame), PICTURE_SIZE)
+
+    def _sky(self, video: NDArray[Any], frame: NDArray[Any]) -> NDArray[np.uint8]:
+        return six_faces(self._frame(video, frame))
 
     @staticmethod
     def edges(names: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -123,8 +160,8 @@ class Distraction:
         if "color" in self._kinds:
             uniform = noise.uniform(COLOR, (3 * len(MATERIALS),))[0]
             out[COLOR] = self._level.color_range * (2.0 * uniform - 1.0)
-        if self.on_sky or self.on_floor:
-            out[VIDEO] = noise.integers(VIDEO, self.videos.count)[0]
+        if self._on_sky or self._on_floor:
+            out[VIDEO] = noise.integers(VIDEO, self._videos.count)[0]
             out[FRAME] = np.array(0)
         if self._opacity is not None:
             out[OPACITY] = np.array(self._opacity)
@@ -163,5 +200,52 @@ def moved_camera(
     return pivot + distance * turn.apply(place - pivot), turn * orientation * own
 
 
-def _variable(name: str, domain: Any, default: NDArray[Any], doc: str) -> Variable:
-    return Variable(name=name, kind="state", default=default, domain=domain, doc=doc)
+@final
+class _MovedCamera:
+    """Poses of a camera that is turned about what it looks at: functions for bindings.
+
+    Each takes a look's positions (n, 3) and rotations (n, 3), and what is added to them (n, 4).
+    """
+
+    def __init__(self, pose: CameraPose) -> None:
+        self._pose = pose
+        self._latest: tuple[bytes, FloatArray] = b"", np.empty((0, 7))
+
+    def place(self, *values: FloatArray) -> FloatArray:
+        """Returns the places, (n, 3)."""
+        return self._moved(*values)[:, :3]
+
+    def orientation(self, *values: FloatArray) -> FloatArray:
+        """Returns the orientations (w, x, y, z), (n, 4)."""
+        return self._moved(*values)[:, 3:]
+
+    def _moved(self, *values: FloatArray) -> FloatArray:
+        """Returns places and orientations, worked out once for both; worlds in threads share it."""
+        key, latest = b"".join(value.tobytes() for value in values), self._latest
+        if latest[0] != key:
+            latest = self._latest = key, by_world(self._one, *values)
+        return latest[1]
+
+    def _one(self, place: FloatArray, rotation: FloatArray, moved: FloatArray) -> FloatArray:
+        place, turned = moved_camera(moved, place, self._pose.orientation(rotation))
+        return np.append(place, turned.as_quat(scalar_first=True))
+
+
+def _drifted(place: slice, stock: FloatArray, *values: FloatArray) -> FloatArray:
+    """Returns colours of a material (n, 3), added to what a look sets or else to the compiled."""
+    added, *color = values
+    # MuJoCo keeps colours in single precision
+    base = color[0][:, :3].astype(np.float32) if color else stock
+    return np.clip(base + added[:, place], 0.0, 1.0)
+
+
+def _always(video: NDArray[Any], frame: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.ones(len(video), dtype=bool)
+
+
+def _variable(
+    name: str, domain: Any, default: NDArray[Any], doc: str, *bindings: Binding
+) -> Variable:
+    return Variable(
+        name=name, kind="state", default=default, domain=domain, doc=doc, bindings=bindings
+    )

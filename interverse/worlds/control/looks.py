@@ -25,7 +25,7 @@ from interverse.worlds.control.domains import (
     Domain,
     Range,
 )
-from interverse.worlds.control.gallery import Gallery
+from interverse.worlds.control.gallery import NO_PICTURE, Gallery
 
 FloatArray = NDArray[np.float64]
 Look = dict[str, NDArray[Any]]  # factor -> value
@@ -43,7 +43,7 @@ LAMP = {
     "light/lamp_diffuse": ((0.5, 1.1), 0.02),
     "light/lamp_specular": ((0.0, 1.2), 0.02),
 }
-NO_PICTURE = -1
+_WXYZ, _XYZW = [3, 0, 1, 2], [1, 2, 3, 0]
 TRIES = 12  # colours of the body that are tried
 LEAST_DISTANCE = 0.2  # between the body's colour and what it is seen against, in RGB
 
@@ -105,6 +105,36 @@ def factors(domain: str, poles: int = 1) -> tuple[Factor, ...]:
         *LIGHTS,
         *(LAMPS if has.lamp_colours else ()),
     )
+
+
+def other_than(*defaults: FloatArray | NDArray[np.int64]) -> Callable[..., NDArray[np.bool_]]:
+    """Returns a function for bindings: whether any of several values is not its default, (n,)."""
+
+    def differs(*values: NDArray[Any]) -> NDArray[np.bool_]:
+        pairs = zip(values, defaults, strict=True)
+        unequal = [(v != d).reshape(len(v), -1) for v, d in pairs]
+        return np.any(np.concatenate(unequal, axis=1), axis=1)
+
+    return differs
+
+
+@final
+class CameraPose:
+    """Poses of a camera from its compiled orientation (w, x, y, z): functions for bindings."""
+
+    def __init__(self, quat: FloatArray) -> None:
+        self._quat, self._stock = quat.copy(), Rotation.from_quat(quat[_XYZW])
+
+    def turned(self, rotation: FloatArray) -> FloatArray:
+        """Returns orientations (n, 4) for rotation vectors (n, 3)."""
+        if not np.any(rotation):
+            return np.repeat(self._quat[None], len(rotation), axis=0)  # every bit as compiled
+        quat = (self._stock * Rotation.from_rotvec(rotation)).as_quat()[:, _WXYZ]
+        return np.where(rotation.any(axis=1, keepdims=True), quat, self._quat)
+
+    def orientation(self, rotation: FloatArray) -> Rotation:
+        """Returns the orientation for one rotation vector."""
+        return self._stock * Rotation.from_rotvec(rotation)
 
 
 def camera_range(domain: str, poles: int = 1) -> tuple[FloatArray, FloatArray]:

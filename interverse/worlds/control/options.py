@@ -22,6 +22,7 @@ from interverse.worlds.world import WorldOptions
 
 CONTROL_STEPS = 1000  # of every episode
 OBSERVATIONS = ("pixels", "state", "depth", "segmentation")
+RENDERERS = ("mujoco", "warp", "cuda")
 _LARGEST_IMAGE = 2048
 
 
@@ -53,6 +54,9 @@ class ControlOptions(WorldOptions):
     """pixels, state, depth or segmentation; several give a dict."""
     quality: str = "default"
     """default, fast (rougher edges and shadows) or full (as the stock suite draws)."""
+    renderer: str = "mujoco"
+    """mujoco (GL on the CPU), or Warp's ray caster for all worlds at once: cuda, or warp (slow, on
+    the CPU). It draws no mirror, no transparency and no haze."""
     textures: str | os.PathLike[str] | None = None
     """A folder of pictures to use for floors and backgrounds instead of the generated ones."""
     pictures: str = "A_B"
@@ -76,6 +80,7 @@ class ControlOptions(WorldOptions):
         self._check_choices()
         self._check_numbers()
         self._check_device()
+        self._check_renderer()
 
     def _unify(self) -> None:
         """Gives options that can be written in several ways one form: snapshots compare them."""
@@ -122,6 +127,18 @@ class ControlOptions(WorldOptions):
         if self.device != "cpu":
             raise InvalidValueError(
                 explain(f"device is {self.device!r}", allowed='"cpu": dm_control steps there')
+            )
+
+    def _check_renderer(self) -> None:
+        check_name("renderer", self.renderer, RENDERERS)
+        known = {"pixels", "state"}
+        if self.renderer != "mujoco" and ("pixels" not in self.kinds or set(self.kinds) - known):
+            raise InvalidValueError(
+                explain(
+                    f"observation is {self.observation!r} with renderer={self.renderer!r}",
+                    allowed="pixels, or pixels and state",
+                    fix='Leave renderer out: renderer="mujoco" draws the others',
+                )
             )
 
     @property

@@ -12,11 +12,11 @@ import random
 import numpy as np
 
 from interverse.worlds.control.domains import DOMAINS, EULER_DEGREES, TILT, Range
+from interverse.worlds.control.gallery import NO_PICTURE
 from interverse.worlds.control.looks import (
     ALPHA,
     HEADLIGHT,
     LAMP,
-    NO_PICTURE,
     REFLECTANCE,
     FloatArray,
     Look,

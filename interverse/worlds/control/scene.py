@@ -22,6 +22,7 @@ CHECKER_SIZE = 800
 REPEATS = 3.0  # of the floor's picture in a metre
 FLOOR, FLOOR_PICTURE = "grid", "floor_picture"
 SKY, SKY_PICTURE = "skybox", "sky_picture"
+STOCK_TEXTURES = {FLOOR_PICTURE: FLOOR, SKY_PICTURE: SKY}  # what a picture stands in for
 STARS = 0.01  # of the sky's pixels
 
 

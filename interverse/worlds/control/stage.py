@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.rng import Noise
+from interverse.scm import Variable
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes, sky_shape
 from interverse.sim.single import (
@@ -24,13 +25,12 @@ from interverse.sim.single import (
 )
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
+from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import Dynamics
-from interverse.worlds.control.gallery import Gallery
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.paint import Paint
 from interverse.worlds.control.tasks import new_physics, new_task, template
 
-_NONE: dict[str, Any] = {}  # frames or values of a mark that keeps none
 KINDS: dict[str, Kind] = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
 # What tasks write into the model where an episode starts: targets and what is hidden.
 _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba")
@@ -38,10 +38,8 @@ _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "
 
 @final
 class Mark(NamedTuple):
-    """What a stage comes back to beside its physics."""
+    """What a stage with pictures or distractions comes back to beside physics and reward."""
 
-    reward: float
-    ticks: int
     past: dict[str, list[NDArray[Any]]]
     now: dict[str, NDArray[Any]]
     values: dict[str, NDArray[Any]]  # where steps move some
@@ -68,24 +66,34 @@ class ControlStage:
     def __init__(
         self,
         options: ControlOptions,
-        gallery: Gallery,
+        looks: Iterable[Variable],
         distraction: Distraction | None,
         thread: int = 0,
     ) -> None:
+        """Makes a world that has not started.
+
+        Args:
+            options: of the world.
+            looks: the variables that are written with the look.
+            distraction: what moves at every step, if anything.
+            thread: which of the process's threads draws.
+        """
         self._options, self._distraction, self._thread = options, distraction, thread
         self._drawn_kinds = tuple(kind for kind in options.kinds if kind in KINDS)
-        self._is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
+        self.is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), new_task(made)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
         self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
         self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
-        self._mark = Mark(0.0, 0, {}, {}, {})
+        self._mark, self._earned = Mark({}, {}, {}), (0.0, 0)
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
+        self._silence = bytes(self._warnings.nbytes)
         self._begin(0)  # lets the task write what it always writes
         self._dynamics = Dynamics(self.physics, options.domain)
-        self._paint = Paint(self.physics, options.domain, gallery, distraction)
+        self._paint = Paint(self._model, looks)
+        self._camera = self.physics.model.name2id(DOMAINS[options.domain].camera, "camera")
         self.values: dict[str, NDArray[Any]] = {}
         self.has_started = False
         self.reward, self.ticks = 0.0, 0
@@ -164,44 +172,56 @@ class ControlStage:
     def step(self, action: NDArray[Any], noise: Noise) -> None:
         """Repeats an action for the frame skip, or to the end of the episode; then distracts."""
         self._remember()
-        left = CONTROL_STEPS - self.ticks
-        repeats = min(self._options.frame_skip, left) if left > 0 else self._options.frame_skip
-        self.reward = 0.0
-        for _ in range(repeats):
-            self._task.before_step(action, self.physics)
-            self._advance()
-            self._task.after_step(self.physics)
-            self.reward += float(self._task.get_reward(self.physics))
-        self.ticks += repeats
+        for _ in range(self.begin()):
+            self.push(action)
+            self.advance()
+            self.earn()
         self._now = {}
         if self._distraction is not None:
             for name, value in self._distraction.step(self.values, noise).items():
                 self.values[name][...] = value
             self._write_look()
 
-    def _advance(self) -> None:
-        """One control step; what dm_control's own step does, without its checks' overhead."""
+    def begin(self) -> int:
+        """Begins a decision; returns how many control steps it has, each to be made."""
+        left, skip = CONTROL_STEPS - self.ticks, self._options.frame_skip
+        repeats = min(skip, left) if left > 0 else skip
+        self.reward = 0.0
+        self.ticks += repeats
+        return repeats
+
+    def push(self, action: NDArray[Any]) -> None:
+        """First part of a control step: the actuators."""
+        self._task.before_step(action, self.physics)
+
+    def advance(self) -> None:
+        """Second part; what dm_control's own step does, without its checks' overhead."""
         self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
         advance(self._model, self._data, self._substeps, whole=self._whole)
-        if any(self._warnings.tobytes()):  # faster than the array's own
+        if self._warnings.tobytes() != self._silence:  # faster than the array's own
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
+
+    def earn(self) -> None:
+        """Last part: the reward."""
+        self._task.after_step(self.physics)
+        self.reward += float(self._task.get_reward(self.physics))
 
     def mark(self) -> None:
         """Keeps this moment, to come back to if a step fails."""
         self._marked.keep()
-        if self._is_bare:
-            self._mark = Mark(self.reward, self.ticks, _NONE, _NONE, _NONE)
+        self._earned = self.reward, self.ticks
+        if self.is_bare:
             return
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}
         past, now = self._past.copy(), self._now.copy()
-        self._mark = Mark(self.reward, self.ticks, past, now, values)
+        self._mark = Mark(past, now, values)
 
     def undo(self) -> None:
         """Goes back to the marked moment of the same episode and values."""
         mark = self._mark
         self._marked.restore()
-        self.reward, self.ticks = mark.reward, mark.ticks
+        self.reward, self.ticks = self._earned
         for name, value in mark.values.items():
             self.values[name][...] = value
         self._write_look()
@@ -228,6 +248,14 @@ class ControlStage:
         for kind in self._drawn_kinds:
             self._frame(kind)
 
+    def show(self, drawing: Any) -> None:
+        """Brings the pictures of the look to what draws it."""
+        self._paint.show(self.values, drawing)
+
+    def put_frame(self, picture: NDArray[np.uint8]) -> None:
+        """Takes a picture of this moment that was drawn elsewhere."""
+        self._now["pixels"] = picture
+
     def frames(self, kind: str) -> list[NDArray[Any]]:
         """Returns the stack of pictures, the oldest first."""
         now = self._frame(kind)
@@ -251,7 +279,7 @@ class ControlStage:
         model = self.physics.model.ptr
         drawing = self._drawing(size, quality)
         self._paint.show(self.values, drawing)
-        seen_by = self._paint.camera if camera is None else camera
+        seen_by = self._camera if camera is None else camera
         return drawing.picture(model, self.physics.data.ptr, seen_by, kind)
 
     def shapes(self) -> tuple[Shape, ...]:

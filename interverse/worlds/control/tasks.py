@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, final
 
+import numpy as np
+
 from interverse.core.errors import check_name
 from interverse.worlds.control.compat import (
     FieldIndexer,
@@ -20,48 +22,53 @@ from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.rewards import with_fast_rewards
 from interverse.worlds.control.scene import compile_domain
 
-_PLAIN = {str, int}  # types of an index that stand for themselves
+_PLAIN = {str, int}  # types of a second index that stand for themselves
 
 
 @final
 class RememberedNames(FieldIndexer):
-    """dm_control's indexer of a field; a key is translated once."""
+    """dm_control's indexer of a field; a key is translated once.
 
-    __slots__ = ("_array", "_known", "_other")
+    A field keeps its place in memory, so a part of it that is a view is made once, too.
+    """
+
+    __slots__ = ("_array", "_flat", "_known")
 
     def __init__(self, indexer: Any, struct: Any) -> None:
         super().__init__(struct, indexer._field_name, indexer.axes)
         self._array = getattr(struct, indexer._field_name)
-        self._known: dict[str, Any] = {}
-        self._other: dict[Any, Any] = {}  # of keys that are no names
+        self._flat = self._array.reshape(-1)
+        self._known: dict[Any, Any] = {}  # a view, or a call that returns a copy or a number
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the array at a key, as dm_control's indexer does."""
-        known, word = (self._known, key) if type(key) is str else (self._other, _word(key))
-        try:
-            return self._array[known[word]]
-        except KeyError:
-            known[word] = index = self._convert_key(key)
-            return self._array[index]
+        word = key if type(key) is str else _word(key)
+        found = self._known.get(word)
+        if type(found) is np.ndarray:
+            return found
+        return self._first(key, word) if found is None else found()
+
+    def _first(self, key: Any, word: Any) -> Any:
+        """Returns the array at a key that is new, and keeps how it is found."""
+        index = self._convert_key(key)
+        found = self._array[index]
+        if np.ndim(found) == 0:
+            self._known[word] = functools.partial(self._array.__getitem__, index)
+        elif np.shares_memory(found, self._array):
+            self._known[word] = found
+        else:
+            places = np.arange(self._array.size).reshape(self._array.shape)[index]
+            self._known[word] = functools.partial(self._flat.take, places)
+        return found
 
 
 def _word(key: Any) -> Any:
-    """Returns what stands for a key that is no name in a table; parts of pairs have kinds."""
+    """Returns what stands for a key that is no name in a table; a repr tells 1 from True."""
     if type(key) is tuple and len(key) == 2:
         one, other = key
-        return key if type(one) is type(other) is str else (_part(one), _part(other))
-    return _part(key)
-
-
-def _part(part: Any) -> Any:
-    kind = type(part)
-    if kind in _PLAIN:
-        return part
-    if kind is slice:
-        return slice, part.start, part.stop, part.step
-    if kind is list and _PLAIN.issuperset(map(type, part)):
-        return list, *part
-    return repr(part)
+        if type(one) is str:
+            return key if type(other) in _PLAIN else (one, None, repr(other))
+    return None, repr(key)
 
 
 def remember_names(physics: Any) -> None:
@@ -111,15 +118,17 @@ def template(domain: str, task: str) -> Template:
     poles = MULTI_POLES.get(task, 1)
     with quiet():
         env = suite.load(domain, task)
-        model = _model(domain, poles)
     substeps = round(env.control_timestep() / env.physics.timestep())
     task_object = with_fast_rewards(env.task)
+    model = domain_model(domain, poles)
     return Template(type(env.physics), model, task_object, substeps, (domain, poles))
 
 
 @functools.cache
-def _model(domain: str, poles: int) -> Any:
-    return compile_domain(domain, poles)
+def domain_model(domain: str, poles: int) -> Any:
+    """Returns the compiled model of a domain; copy it before writing."""
+    with quiet():
+        return compile_domain(domain, poles)
 
 
 def new_physics(made: Template) -> Any:

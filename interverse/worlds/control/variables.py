@@ -8,31 +8,39 @@ middle of one it has no effect.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.art.pictures import Shelf
-from interverse.scm import Box, CausalGraph, Integers, Variable, table
+from interverse.scm import Binding, Box, CausalGraph, Integers, Variable, table
 from interverse.scm.space import Choice, Space
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import dynamics_variables
+from interverse.worlds.control.gallery import NO_PICTURE, Gallery
 from interverse.worlds.control.looks import (
     ALPHA,
+    BACKGROUND,
+    FLOOR,
     HEADLIGHT,
     LAMP,
-    NO_PICTURE,
     REFLECTANCE,
+    CameraPose,
     Factor,
     camera_range,
     factors,
+    other_than,
 )
+from interverse.worlds.control.paint import PIXELS, SHOWN
+from interverse.worlds.control.scene import FLOOR as FLOOR_MATERIAL
+from interverse.worlds.control.scene import FLOOR_PICTURE, SKY_PICTURE
+from interverse.worlds.control.tasks import domain_model
 
 LARGEST_VISUAL_SEED = 10**9
 LARGEST_DYNAMICS_SEED = 2**32 - 1
 STATE = ("qpos", "qvel")
 KIND_OF = {"floor/kind": "floor/texture", "background/kind": "background/texture"}
-Shelves = tuple[Shelf, Shelf]  # floors and backgrounds
 LARGEST_STATE = 1e6  # beyond, MuJoCo gives up on a state and starts over
 _FAR = 100.0  # metres; nothing is placed beyond
 _TURNS = {"euler": (0.1, 0.1, 0.1), "tilt": (0.1, 0.0, 0.0)}  # rad, around all that is drawn
@@ -58,35 +66,43 @@ _DOCS = {
 }
 
 
+SHARED = (
+    Variable(
+        name="visual_seed",
+        kind="appearance",
+        default=np.array(0),
+        domain=Integers(-LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED),
+        doc="The look: 0 default, positive with pictures, negative in other colours.",
+    ),
+    Variable(
+        name="dynamics_seed",
+        kind="latent",
+        default=np.array(0),
+        domain=Integers(0, LARGEST_DYNAMICS_SEED),
+        doc="Where the episode starts: the random seed of the suite's task.",
+    ),
+)
+"""Variables of every domain; one with a binding is written with the looks."""
+
+
 @functools.cache
-def control_variables(
-    domain: str, poles: int, sizes: tuple[int, int], pictures: Shelves
-) -> Mapping[str, Variable]:
+def control_variables(domain: str, poles: int, gallery: Gallery) -> Mapping[str, Variable]:
     """Returns the variables of a domain.
 
     Args:
         domain: its name.
         poles: of cartpole; one elsewhere.
-        sizes: how many numbers qpos and qvel have.
-        pictures: the floors and the backgrounds there are.
+        gallery: the floors and the backgrounds there are.
     """
-    seeds = (
-        Variable(
-            name="visual_seed",
-            kind="appearance",
-            default=np.array(0),
-            domain=Integers(-LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED),
-            doc="The look: 0 default, positive with pictures, negative in other colours.",
-        ),
-        Variable(
-            name="dynamics_seed",
-            kind="latent",
-            default=np.array(0),
-            domain=Integers(0, LARGEST_DYNAMICS_SEED),
-            doc="Where the episode starts: the random seed of the suite's task.",
-        ),
+    model = domain_model(domain, poles)
+    bindings = _look_bindings(
+        domain, CameraPose(model.camera(DOMAINS[domain].camera).quat), gallery
     )
-    looks = [_look_variable(factor, domain, poles, pictures) for factor in factors(domain, poles)]
+    looks = [
+        _look_variable(factor, domain, poles, gallery, bindings[factor.name])
+        for factor in factors(domain, poles)
+    ]
+    numbers = ((STATE[0], model.nq, "positions"), (STATE[1], model.nv, "velocities"))
     state = [
         Variable(
             name=name,
@@ -95,14 +111,50 @@ def control_variables(
             domain=Box(-LARGEST_STATE, LARGEST_STATE, (size,)),
             doc=f"Generalised {what} of MuJoCo, in its own order.",
         )
-        for name, size, what in zip(STATE, sizes, ("positions", "velocities"), strict=True)
+        for name, size, what in numbers
     ]
     kinds = [
-        _kind_variable(name, shelf)
-        for name, shelf in zip(KIND_OF, pictures, strict=True)
+        _kind_variable(name, gallery.shelves[name.partition("/")[0]])
+        for name in KIND_OF
         if DOMAINS[domain].background or name != "background/kind"
     ]
-    return table(*seeds, *looks, *kinds, *dynamics_variables(domain), *state)
+    return table(*SHARED, *looks, *kinds, *dynamics_variables(domain), *state)
+
+
+def _look_bindings(
+    domain: str, pose: CameraPose, gallery: Gallery
+) -> dict[str, tuple[Binding, ...]]:
+    """Returns where each factor of a look lives in the model and its renderer."""
+    has = DOMAINS[domain]
+    return {
+        "body/color": (Binding("mat_rgba", "self"),),
+        "effector/color": (Binding("mat_rgba", "effector"),),
+        "target/color": (Binding("mat_rgba", "target"),),
+        "reflectance": (Binding("mat_reflectance", FLOOR_MATERIAL),),
+        "camera/position": (Binding("cam_pos", has.camera),),
+        "camera/rotation": (Binding("cam_quat", has.camera, function=pose.turned),),
+        "light/position": (Binding("light_pos", has.lamp),),
+        "light/ambient": (Binding("vis.headlight.ambient"),),
+        "light/diffuse": (Binding("vis.headlight.diffuse"),),
+        "light/specular": (Binding("vis.headlight.specular"),),
+        "light/lamp_diffuse": (Binding("light_diffuse", has.lamp),),
+        "light/lamp_specular": (Binding("light_specular", has.lamp),),
+        **_surface_bindings(FLOOR, FLOOR_PICTURE, gallery.floors),
+        **_surface_bindings(BACKGROUND, SKY_PICTURE, gallery.skies),
+    }
+
+
+def _surface_bindings(
+    decided: tuple[Factor, ...], texture: str, pixels: Callable[..., NDArray[np.uint8]]
+) -> dict[str, tuple[Binding, ...]]:
+    """Returns the bindings of a surface's picture; the first of its factors declares them."""
+    names = tuple(factor.name for factor in decided)
+    shown = other_than(*(factor.default for factor in decided))
+    made = (
+        Binding(PIXELS, texture, function=pixels, of=names),
+        Binding(SHOWN, texture, function=shown, of=names),
+    )
+    return {names[0]: made, **dict.fromkeys(names[1:], ())}
 
 
 def _kind_variable(name: str, shelf: Shelf) -> Variable:
@@ -144,10 +196,12 @@ def control_graph(
     )
 
 
-def _look_variable(factor: Factor, domain: str, poles: int, pictures: Shelves) -> Variable:
+def _look_variable(
+    factor: Factor, domain: str, poles: int, gallery: Gallery, bindings: tuple[Binding, ...]
+) -> Variable:
     held_out: Space | None = None
     if factor.name.endswith("/texture"):
-        shelf = pictures[0] if factor.name.startswith("floor") else pictures[1]
+        shelf = gallery.shelves[factor.name.partition("/")[0]]
         allowed: Space = Integers(NO_PICTURE, shelf.count - 1)
         drawn: Space | None = Choice((NO_PICTURE, *shelf.a))
         held_out = Choice(shelf.b) if shelf.b else None
@@ -163,6 +217,7 @@ def _look_variable(factor: Factor, domain: str, poles: int, pictures: Shelves) -
         space_b=held_out,
         unit=unit,
         doc=_DOCS[factor.name],
+        bindings=bindings,
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -25,18 +25,13 @@ from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.gallery import open_gallery
-from interverse.worlds.control.looks import (
-    NO_PICTURE,
-    draw_look,
-    drawn_names,
-    factors,
-    with_switches,
-)
+from interverse.worlds.control.gallery import NO_PICTURE, open_gallery
+from interverse.worlds.control.looks import draw_look, drawn_names, factors, with_switches
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.stage import ControlStage
+from interverse.worlds.control.tasks import domain_model
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -54,6 +49,9 @@ from interverse.worlds.world import (
     World,
     WorldOptions,
 )
+
+if TYPE_CHECKING:
+    from interverse.worlds.control.device_pictures import ControlPhotographer
 
 Values = dict[str, NDArray[Any]]
 _VALUE = "value/"  # of the store's rows in a saved state
@@ -75,34 +73,35 @@ class ControlWorld(World):
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
         self._distraction = _distraction(options)
-        # Drawing is worth a thread; a step alone is shorter than handing it over.
-        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._pool, parts = DrawingPool(threads), (options, self._gallery, self._distraction)
-        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
-        model = self._stages[0].physics.model
-        shelves = self._gallery.shelves
-        pictures = shelves["floor"], shelves["background"]
-        declared = control_variables(options.domain, options.poles, (model.nq, model.nv), pictures)
-        moving = () if self._distraction is None else self._distraction.variables()
+        declared = control_variables(options.domain, options.poles, self._gallery)
+        model = domain_model(options.domain, options.poles)
+        moving = () if self._distraction is None else self._distraction.variables(model)
         hidden = options.task in DOMAINS[options.domain].hide_target
         shown = [_hidden(v) if hidden else v for v in declared.values()]
         declared = table(*shown, *moving)
+        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
+        refuse_bindings(v for name, v in declared.items() if name in elsewhere)
+        looks = [v for name, v in declared.items() if name not in options.dynamics_names]
+        # Drawing is worth a thread; a step alone is shorter than handing it over.
+        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
+        self._pool, parts = DrawingPool(threads), (options, looks, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
         self._moving = tuple(variable.name for variable in moving)
         fixed = dict(options.defaults)
         for name in self.reset_variables:
             if isinstance(getattr(options, name), int | np.integer):
                 fixed.setdefault(name, getattr(options, name))
         self.variables = with_defaults(declared, fixed)
-        bound = options.dynamics_names
-        refuse_bindings(v for name, v in self.variables.items() if name not in bound)
-        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
         self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
         for world, stage in enumerate(self._stages):
             stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
         state = (*STATE, *self._moving)
         self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
-        looks = factors(options.domain, options.poles)
-        self._look_names = (*self.reset_variables, *(factor.name for factor in looks))
+        drawn_by_seed = (factor.name for factor in factors(options.domain, options.poles))
+        self._look_names = (*self.reset_variables, *drawn_by_seed)
+        drawn_somehow = {*self._look_names, *options.dynamics_names, *self._moving}
+        kept = self.variables.keys() - drawn_somehow - elsewhere.keys()
+        self._kept = {name: self.variables[name].default for name in kept}
         self._drawn_looks = drawn_names(options.domain, options.vary, options.poles)
         drawn = {"visual_seed": self._drawn_looks}
         started = STATE if DOMAINS[options.domain].moving_start else STATE[:1]
@@ -111,10 +110,19 @@ class ControlWorld(World):
         self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
+        self._photographer = self._new_photographer()
         self._is_state = bool(self.layout) and not self._is_dict
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
+
+    def _new_photographer(self) -> ControlPhotographer | None:
+        """Returns what draws all worlds at once, if that is asked for."""
+        if self.options.renderer == "mujoco":
+            return None
+        from interverse.worlds.control.device_pictures import ControlPhotographer
+
+        return ControlPhotographer(self._stages, self.options)
 
     @property
     def return_range(self) -> tuple[float, float]:
@@ -147,7 +155,7 @@ class ControlWorld(World):
         """Returns every variable but the state for a new episode."""
         state = (*STATE, *self._moving)
         fixed = self._fixed | {n: v for n, v in given.items() if n not in state}
-        values: Values = {
+        values: Values = self._kept | {
             "visual_seed": fixed.get("visual_seed", self._drawn(noise, "visual_seed")),
             "dynamics_seed": fixed.get("dynamics_seed", self._drawn(noise, "dynamics_seed")),
         }
@@ -213,7 +221,20 @@ class ControlWorld(World):
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
         order, given = worlds.tolist(), np.asarray(actions, np.float64)
+        if self._stages[0].is_bare:
+            failed = self._step_together(order, given)
+        else:
+            failed = self._step_and_draw(order, given, noise)
+        if failed:
+            self._undo(order, failed)
+
+    def _step_and_draw(
+        self, order: list[int], actions: NDArray[np.float64], noise: Noise
+    ) -> dict[int, PhysicsError]:
+        """Steps and draws each world, several side by side; returns what failed."""
         failed: dict[int, PhysicsError] = {}
+        if self._photographer is not None:
+            self._draw_missing()  # pictures of this moment are among the next observation's
 
         def advance(world: int, row: int | None = None) -> None:
             stage, own = self._stages[world], noise
@@ -222,8 +243,9 @@ class ControlWorld(World):
                 own = noise.take(np.array([row]))
             stage.mark()
             try:
-                stage.step(given[row], own)
-                stage.draw()
+                stage.step(actions[row], own)
+                if self._photographer is None:
+                    stage.draw()
             except PhysicsError as error:
                 failed[world] = error
 
@@ -232,8 +254,33 @@ class ControlWorld(World):
                 advance(world, row)
         else:
             self._pool.each(advance, order)
-        if failed:
-            self._undo(order, failed)
+        return failed
+
+    def _step_together(
+        self, order: list[int], actions: NDArray[np.float64]
+    ) -> dict[int, PhysicsError]:
+        """Makes each part of a step in all worlds before the next part; returns what failed.
+
+        The code of a part stays in the processor's cache so, and takes half as long.
+        """
+        stages = [self._stages[world] for world in order]
+        for stage in stages:
+            stage.mark()
+        repeats = [stage.begin() for stage in stages]
+        failed: dict[int, PhysicsError] = {}
+        for tick in range(max(repeats)):
+            rows = [i for i, n in enumerate(repeats) if tick < n and order[i] not in failed]
+            for row in rows:
+                stages[row].push(actions[row])
+            for row in rows:
+                try:
+                    stages[row].advance()
+                except PhysicsError as error:
+                    failed[order[row]] = error
+            for row in rows:
+                if order[row] not in failed:
+                    stages[row].earn()
+        return failed
 
     def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
         """Takes a step back in all its worlds, and says which could not be made."""
@@ -253,10 +300,19 @@ class ControlWorld(World):
         if self._is_state:
             return self._states()
         kinds = self.options.kinds
-        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
-        self._pool.each(lambda world: self._stages[world].draw(), waiting)
+        self._draw_missing()
         seen = {kind: np.stack([self._see(s, kind) for s in self._stages]) for kind in kinds}
         return seen if self._is_dict else seen[kinds[0]]
+
+    def _draw_missing(self) -> None:
+        """Draws the worlds of which a picture of this moment is missing."""
+        waiting = [world for world, stage in enumerate(self._stages) if not stage.is_drawn]
+        if self._photographer is None:
+            self._pool.each(lambda world: self._stages[world].draw(), waiting)
+        elif waiting:
+            pictures = self._photographer.draw()
+            for world in waiting:
+                self._stages[world].put_frame(pictures[world])
 
     def _states(self) -> NDArray[np.float64]:
         """Returns every world's state, laid side by side as `layout` says."""
@@ -328,6 +384,8 @@ class ControlWorld(World):
 
     def save(self, worlds: Index) -> State:
         """Returns everything of these worlds that later steps need."""
+        if self._photographer is not None:
+            self._draw_missing()
         rows = [self._stages[world].save() for world in worlds.tolist()]
         state = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return state | {_VALUE + name: part for name, part in self._store.take(worlds).items()}

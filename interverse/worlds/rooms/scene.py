@@ -211,6 +211,3 @@ def _add_lamps(spec: Any, items: Sequence[Assembled]) -> None:
 
 def _lamp(item: Item) -> tuple[float, float, float] | None:
     return item.light
-
-
-Looks = Mapping[str, NDArray[Any]]

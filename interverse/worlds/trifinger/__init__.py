@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from interverse.worlds.trifinger.device import DEVICE_TASKS, ArenaView, DeviceArena
-    from interverse.worlds.trifinger.editing import ARENA
     from interverse.worlds.trifinger.robot import inverse_kinematics
+    from interverse.worlds.trifinger.store import ARENA
 
 __all__ = ["ARENA", "DEVICE_TASKS", "ArenaView", "DeviceArena", "inverse_kinematics"]
 _LATER = {
-    "ARENA": "editing",
+    "ARENA": "store",
     "ArenaView": "device",
     "DEVICE_TASKS": "device",
     "DeviceArena": "device",

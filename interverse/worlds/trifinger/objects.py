@@ -16,7 +16,9 @@ from typing import Literal
 import numpy as np
 
 from interverse.core.arrays import Array, inverse, like, namespace, rotate, to_mujoco
-from interverse.scm import Binding, Box, CausalGraph, UnitQuaternion, Variable
+from interverse.core.rng import Noise
+from interverse.scm import Binding, Box, CausalGraph, Integers, UnitQuaternion, Variable
+from interverse.scm.store import Rows
 from interverse.scm.variable import Bounds, Kind, Values
 from interverse.worlds.trifinger.contacts import friction_bindings
 from interverse.worlds.trifinger.robot import DATUM
@@ -44,6 +46,10 @@ _CYLINDRICAL = Box((0.0, -2 * math.pi, -0.05), (0.35, 2 * math.pi, 0.5), (3,))
 _SIZE = Box(0.01, 0.2, (3,))
 _ROTATION = UnitQuaternion()
 _LOWEST = -np.inf  # direction of `np.nextafter` that keeps a bound just outside an open box
+COUNT = "obstacles/count"
+_MOST_CUBES = 5
+_CUBE_EDGE = 0.01  # m
+_CUBES = (-0.15, -0.15, 0.0), (0.15, 0.15, 0.3)  # of their centres, m
 
 
 def block_variables(
@@ -204,6 +210,39 @@ def obstacle_variables(scene: ArenaScene) -> list[Variable]:
         ),
         color("obstacle/color", wall.color, SHADES, wall.name),
     ]
+
+
+def spare_obstacles() -> tuple[Obstacle, ...]:
+    """Returns the cubes a scene keeps ready, below the floor."""
+    return tuple(
+        Obstacle(name=f"obstacle_{i}", position=(0.0, 0.0, -3.0 - i), size=(_CUBE_EDGE,) * 3)
+        for i in range(_MOST_CUBES)
+    )
+
+
+def count_variable(scene: ArenaScene) -> Variable:
+    """Returns the variable that says how many cubes there are."""
+    return declare(
+        COUNT,
+        "latent",
+        0,
+        Integers(0, _MOST_CUBES),
+        spaces=(Integers(1, _MOST_CUBES), None),
+        doc="Fixed cubes of 1 cm at random places of the arena.",
+        bindings=tuple(obstacle_place(o, i) for i, o in enumerate(scene.obstacles)),
+    )
+
+
+def place_obstacles(rows: Rows, noise: Noise) -> None:
+    """Puts the first cubes at addressed random places; the same ones whatever their number."""
+    count = rows["obstacle/used"].shape[1]
+    u = noise.uniform(COUNT, (count, 3))
+    low, high = (np.array(corner) for corner in _CUBES)
+    rows["obstacle/used"][:] = np.arange(count) < rows[COUNT][:, None]
+    place = low + u * (high - low)
+    rows["obstacle/position"][:] = np.where(
+        rows["obstacle/used"][..., None], place, rows["obstacle/position"]
+    )
 
 
 def obstacle_place(obstacle: Obstacle, i: int) -> Binding:

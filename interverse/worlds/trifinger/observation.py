@@ -26,6 +26,7 @@ from interverse.worlds.trifinger.store import ADDRESS, CLOCK, noise_of
 if TYPE_CHECKING:
     from interverse.worlds.trifinger.tasks.task import Task
 
+_NOISE = "robot/observation_noise"
 FloatArray = NDArray[np.float64]
 
 # Type numbers of objects, as the original observes them.
@@ -244,10 +245,9 @@ class Observer:
             )
             parts += [*mask, *self._custom().values()]
         raw = xp.concat(parts, axis=1)[:, self._columns]
-        spread = rows["robot/observation_noise"]
-        if store.cached("noisy", ("robot/observation_noise",), lambda: bool((spread != 0).any())):
+        if store.cached("noisy", (_NOISE,), lambda: bool((rows[_NOISE] != 0).any())):
             draw = noise_of(rows[ADDRESS]).normal("observation", (self.layout.width,))
-            raw = raw + spread[:, None] * self._noisy * draw
+            raw = raw + rows[_NOISE][:, None] * self._noisy * draw
         return 2.0 * (raw - self._low) / self._span - 1.0 if options.normalize_observations else raw
 
     def _custom(self) -> dict[str, Array]:

@@ -12,7 +12,8 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.core.arrays import Array, inverse, like, matrix, namespace, rotate
+from interverse.core.arrays import Array, like, matrix, namespace
+from interverse.sim.boxes import BoxPoses, box_depths, segment_box_distances, segment_distances
 from interverse.worlds.trifinger.rewards import bounds
 from interverse.worlds.trifinger.robot import DATUM, FINGER_YAWS, HEIGHT, LINKS, hinge_origins
 from interverse.worlds.trifinger.scene import WALL_BOX, WALL_HEIGHT, WALL_RADIUS
@@ -22,8 +23,6 @@ Pairs = list[tuple[str, str]]
 STAGE_DEPTH = 0.030  # how far blocks may stand in each other, the floor, the wall or an obstacle, m
 ROBOT_DEPTH = 0.0095  # how far a finger may stand in anything, m
 _WALL_OUTSIDE = WALL_RADIUS + WALL_BOX  # of the boxes that fingers touch, m
-_GOLDEN = 0.6180339887498949
-_SEARCH_STEPS = 22  # of the golden section: the place on a link is known to a hundredth of a mm
 
 
 @final
@@ -58,6 +57,11 @@ class BoxSet:
     orientation: Array
     size: Array
     present: Array
+
+    @property
+    def boxes(self) -> BoxPoses:
+        """Positions, quaternions and edges."""
+        return self.position, self.orientation, self.size
 
 
 @final
@@ -99,7 +103,7 @@ def box_depth(tried: BoxSet, placed: BoxSet) -> Array:
     if not placed.names:
         return np.full(len(tried.names), -np.inf)
     i, j = (a.ravel() for a in np.indices((len(tried.names), len(placed.names))))
-    depth = _box_depth(np, _take(tried, i), _take(placed, j))[0]
+    depth = _pair_depths(_take(tried, i), _take(placed, j))[0]
     return depth.reshape(len(tried.names), -1).max(axis=1)
 
 
@@ -115,7 +119,7 @@ def robot_depth(capsules: Capsules, joints: Array, height: Array, tried: BoxSet)
     ends = link_segments(capsules, joints[None], np.asarray(height)[None])
     flat, radii = ends.reshape(1, -1, 2, 3), np.tile(np.asarray(capsules.radii), ends.shape[1])
     i, j = (a.ravel() for a in np.indices((flat.shape[1], len(tried.names))))
-    depth = radii[i] - _segment_box(np, flat[:, i], _take(tried, j))[0]
+    depth = radii[i] - segment_box_distances(flat[:, i], _take(tried, j).boxes)[0]
     return depth.reshape(flat.shape[1], -1).max(axis=0)
 
 
@@ -138,12 +142,12 @@ def _block_depths(xp: Any, blocks: BoxSet, obstacles: BoxSet) -> list[tuple[Pair
     pairs = list(combinations(range(count), 2))
     if pairs:
         i, j = (np.array(side) for side in zip(*pairs, strict=True))
-        depth = _box_depth(xp, _take(blocks, i), _take(blocks, j))
+        depth = _pair_depths(_take(blocks, i), _take(blocks, j))
         names = [(blocks.names[a], blocks.names[b]) for a, b in pairs]
         out.append((names, depth, STAGE_DEPTH))
     if obstacles.names:
         i, j = (a.ravel() for a in np.indices((count, len(obstacles.names))))
-        depth = _box_depth(xp, _take(blocks, i), _take(obstacles, j))
+        depth = _pair_depths(_take(blocks, i), _take(obstacles, j))
         names = [(blocks.names[a], obstacles.names[b]) for a, b in zip(i, j, strict=True)]
         out.append((names, depth, STAGE_DEPTH))
     return out
@@ -177,33 +181,10 @@ def _take(solids: BoxSet, index: Array) -> BoxSet:
     )
 
 
-def _box_depth(xp: Any, a: BoxSet, b: BoxSet) -> Array:
-    """Returns the depth of box pairs, (N, P): the least overlap over the separating axes."""
-    ra, rb = matrix(a.orientation), matrix(b.orientation)
-    apart = b.position - a.position
-    ha, hb = a.size / 2, b.size / 2
-    axes = [ra[..., :, k] for k in range(3)] + [rb[..., :, k] for k in range(3)]
-    axes += [_cross(xp, ra[..., :, i], rb[..., :, j]) for i in range(3) for j in range(3)]
-    least = None
-    for axis in axes:
-        length = xp.sqrt(_dot(axis, axis))
-        parallel = length < 1e-6  # the cross product of parallel edges is no axis
-        unit = axis / xp.where(parallel, 1.0, length)[..., None]
-        reach = sum(xp.abs(_dot(unit, ra[..., :, k])) * ha[..., k] for k in range(3))
-        reach = reach + sum(xp.abs(_dot(unit, rb[..., :, k])) * hb[..., k] for k in range(3))
-        overlap = xp.where(parallel, np.inf, reach - xp.abs(_dot(unit, apart)))
-        least = overlap if least is None else xp.minimum(least, overlap)
-    return _there(xp, least, a.present & b.present)
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
-
-
-def _cross(xp: Any, a: Array, b: Array) -> Array:
-    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
-    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
-    return xp.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+def _pair_depths(a: BoxSet, b: BoxSet) -> Array:
+    """Returns the depth of pairs of boxes, (N, P)."""
+    xp = namespace(a.position)
+    return _there(xp, box_depths(a.boxes, b.boxes), a.present & b.present)
 
 
 def _there(xp: Any, depth: Array, present: Array) -> Array:
@@ -279,7 +260,7 @@ def _robot_depths(
     for solids, who in ((blocks, np.arange(len(names))), (obstacles, low)):
         if solids.names:
             i, j = (a.ravel() for a in np.indices((len(who), len(solids.names))))
-            depth = radii[who[i]] - _segment_box(xp, flat[:, who[i]], _take(solids, j))
+            depth = radii[who[i]] - segment_box_distances(flat[:, who[i]], _take(solids, j).boxes)
             depth = _there(xp, depth, solids.present[:, j])
             pairs = [(names[who[a]], solids.names[b]) for a, b in zip(i, j, strict=True)]
             out.append((pairs, depth, ROBOT_DEPTH))
@@ -312,50 +293,5 @@ def _finger_depths(
 ) -> Any:
     pairs = [(a, b) for a, b in combinations(low.tolist(), 2) if a // links != b // links]
     i, j = (np.array(side) for side in zip(*pairs, strict=True))
-    depth = radii[i] + radii[j] - _segment_segment(xp, flat[:, i], flat[:, j])
+    depth = radii[i] + radii[j] - segment_distances(flat[:, i], flat[:, j])
     return [(names[a], names[b]) for a, b in pairs], depth, ROBOT_DEPTH
-
-
-def _segment_segment(xp: Any, p: Array, q: Array) -> Array:
-    """Returns the distance of segments, (..., 2, 3) each."""
-    d1, d2 = p[..., 1, :] - p[..., 0, :], q[..., 1, :] - q[..., 0, :]
-    r = p[..., 0, :] - q[..., 0, :]
-    a, e, b = _dot(d1, d1) + 1e-18, _dot(d2, d2) + 1e-18, _dot(d1, d2)
-    c, f = _dot(d1, r), _dot(d2, r)
-    spread = a * e - b * b
-    s = xp.where(spread > 1e-12, (b * f - c * e) / xp.where(spread > 1e-12, spread, 1.0), 0.0)
-    s = s.clip(0.0, 1.0)
-    t = ((b * s + f) / e).clip(0.0, 1.0)
-    s = ((b * t - c) / a).clip(0.0, 1.0)
-    gap = r + s[..., None] * d1 - t[..., None] * d2
-    return xp.sqrt(_dot(gap, gap))
-
-
-def _segment_box(xp: Any, segments: Array, boxes: BoxSet) -> Array:
-    """Returns the signed distance of segments and boxes, (N, P): negative inside.
-
-    The signed distance to a box is convex, so along a segment a golden section finds the least.
-    """
-    turn = inverse(boxes.orientation)
-    a = rotate(turn, segments[..., 0, :] - boxes.position)
-    b = rotate(turn, segments[..., 1, :] - boxes.position)
-    half, along = boxes.size / 2, b - a
-
-    def distance(t: Array) -> Array:
-        q = xp.abs(a + t[..., None] * along) - half
-        out = q.clip(0.0, None)
-        inside = xp.maximum(xp.maximum(q[..., 0], q[..., 1]), q[..., 2]).clip(None, 0.0)
-        return xp.sqrt(_dot(out, out)) + inside
-
-    low, high = xp.zeros_like(a[..., 0]), xp.ones_like(a[..., 0])
-    left, right = high - _GOLDEN, low + _GOLDEN
-    at_left, at_right = distance(left), distance(right)
-    least = xp.minimum(distance(low), distance(high))
-    for _ in range(_SEARCH_STEPS):
-        fall = at_left > at_right
-        low, high = xp.where(fall, left, low), xp.where(fall, high, right)
-        fresh = xp.where(fall, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
-        value = distance(fresh)
-        left, right = xp.where(fall, right, fresh), xp.where(fall, fresh, left)
-        at_left, at_right = xp.where(fall, at_right, value), xp.where(fall, value, at_left)
-    return xp.minimum(least, xp.minimum(at_left, at_right))

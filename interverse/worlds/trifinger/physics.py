@@ -17,7 +17,7 @@ import numpy as np
 from interverse.core.arrays import Array, from_mujoco, host_view, like, namespace, rotate
 from interverse.scm.store import Index, Rows, Store
 from interverse.sim import Engine, ScaledInertia, Scene, Solid, make_engine
-from interverse.worlds.trifinger.contacts import FINGERS
+from interverse.worlds.trifinger.contacts import FINGERS, ActiveEdges
 from interverse.worlds.trifinger.drag import DragLaw, RecordedDrag, add_drag, drag_law
 from interverse.worlds.trifinger.mjcf import compile_scene
 from interverse.worlds.trifinger.options import TriFingerOptions
@@ -67,7 +67,7 @@ class Physics:
         self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
-        self.watch: Callable[[Index], None] | None = None  # called before every substep
+        self.watch: ActiveEdges | None = None  # sampled before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
         self._xyzw = self.asarray([4, 5, 6, 3])  # columns of a free body's pose, which has w first
 
@@ -96,7 +96,8 @@ class Physics:
         parked = store.cached("parked", ("block/used",), lambda: self._parked(store.rows))
         push = self._push(store, worlds, parked)
         if self.watch is not None:
-            push = functools.partial(_watched, functools.partial(self.watch, worlds), push)
+            self.watch.clear(worlds)
+            push = functools.partial(_watched, functools.partial(self.watch.sample, worlds), push)
         self.engine.step(worlds, count, before=push)
         self._read_back(store, worlds)
         if parked is not None:
@@ -115,9 +116,9 @@ class Physics:
         """Returns what happens before every substep: drag, and parked blocks are kept still."""
         if self.scene.drag != "exact":
             return None if parked is None else functools.partial(self._keep_still, parked)
-        law = store.cached("drag", _MASSES, lambda: self._law(store.rows))
+        law, whole = store.cached("drag", _MASSES, lambda: self._drags(store.rows))
         if parked is None and len(worlds) == self.engine.num_worlds:
-            return self._whole(law)
+            return whole
         qpos, qvel, applied = self._moving
         force = namespace(applied).empty_like(applied)
 
@@ -147,9 +148,11 @@ class Physics:
             pose=like(pose, self._qpos)[block],
         )
 
-    def _law(self, rows: Rows) -> DragLaw:
+    def _drags(self, rows: Rows) -> tuple[DragLaw, Callable[[], None]]:
+        """Returns the drag's coefficients for the present masses, and what acts on every world."""
         links, mass, size = (host_view(rows[key]) for key in _MASSES)
-        return drag_law(links, mass, box_inertia(mass, size))
+        law = drag_law(links, mass, box_inertia(mass, size))
+        return law, self._whole(law)
 
     def torques(self, rows: Rows, commands: Array) -> Array:
         """Returns what the joints get from their motors now, (N, 9), N m."""

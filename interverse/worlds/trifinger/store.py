@@ -1,21 +1,33 @@
-"""The arrays of a TriFinger store: one world's starting rows, and where each variable stands.
+"""The store of a TriFinger world: its arrays, and interventions on copies of its rows.
 
 Objects of a kind share an array: `block_2/mass` is `rows["block/mass"][:, 2]`. A variable that is
-named nowhere here has an array of its own name.
+named nowhere here has an array of its own name. An intervention is refused for what it makes worse:
+a pair that was as deep before, or a goal that did not move, is no reason.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, like, namespace, to_numpy
+from interverse.core.errors import explain
 from interverse.core.rng import Noise
-from interverse.scm.store import Rows, StoreSlot
+from interverse.scm import Variable
+from interverse.scm.store import Rows, Store, StoreSlot
+from interverse.worlds.trifinger.objects import to_cartesian
+from interverse.worlds.trifinger.penetration import BoxSet, Depths, penetrations
+from interverse.worlds.trifinger.rewards import bounds, vertical_extent
 from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene, Obstacle
 from interverse.worlds.trifinger.variables import DELAY_LIMIT, FINGERS, LINK_NAMES
+
+if TYPE_CHECKING:
+    from interverse.worlds.trifinger.tasks.task import Task
+
 
 ADDRESS = "address"  # (N, 3): seed, episode and step of the noise in force
 CLOCK = "clock"  # (N,): steps since the reset
@@ -129,3 +141,223 @@ def _is_placed(obstacle: Obstacle) -> bool:
 def noise_of(address: Array) -> Noise:
     """Returns the noise at addresses, (n, 3)."""
     return Noise(address[:, 0], address[:, 1], address[:, 2])
+
+
+ARENA = ((-0.15, -0.15, 0.0), (0.15, 0.15, 0.3))  # the box that goals must be in, m
+GOAL_SHARE = 0.5  # of a goal's volume that must be in the arena
+GOAL_FLOOR = -0.01  # the lowest point a goal may have, m
+_WORSE = 1e-9  # m by which a depth must grow to count
+
+
+def worse(after: Depths, before: Depths) -> dict[int, str]:
+    """Returns, by row, the reason for each world that has a pair deeper than allowed and before."""
+    deep, was, limit = (to_numpy(a) for a in (after.depth, before.depth, after.limit))
+    bad = (deep > limit) & (deep > was + _WORSE)
+    excess = np.where(bad, deep - limit, -np.inf)
+    reasons = {}
+    for row in np.flatnonzero(bad.any(axis=1)).tolist():
+        k = int(np.argmax(excess[row]))
+        a, b = after.pairs[k]
+        reasons[row] = (
+            f"{a} would stand {deep[row, k] * 1e3:.1f} mm deep in {b}. "
+            f"Allowed: {limit[row, k] * 1e3:.1f} mm."
+        )
+    return reasons
+
+
+def goal_place(
+    position: Array, orientation: Array, size: Array, *, tall: bool = False
+) -> tuple[Array, Array]:
+    """Returns the share of each goal in the arena and its lowest point, two arrays (N, G).
+
+    The share compares the part of its bounding box in the arena with its own volume. With `tall`
+    the arena has no upper end: what a task builds may be as high as its variables say.
+    """
+    xp = namespace(position)
+    box = bounds(position, orientation, size)
+    low, high = box[..., 0, :], box[..., 1, :]
+    top = np.inf if tall else ARENA[1][2]
+    least, most = like(ARENA[0], position), like((*ARENA[1][:2], top), position)
+    edges = (xp.minimum(high, most) - xp.maximum(low, least)).clip(0.0, None)
+    inside = edges[..., 0] * edges[..., 1] * edges[..., 2]
+    return inside / (size[..., 0] * size[..., 1] * size[..., 2]), low[..., 2]
+
+
+def goal_reasons(
+    names: tuple[str, ...], goals: tuple[Array, Array, Array], moved: Array, *, tall: bool = False
+) -> dict[int, str]:
+    """Returns, by row, why a goal that moved may not be where it is.
+
+    Args:
+        names: of the goals.
+        goals: positions (N, G, 3), orientations (N, G, 4) and sizes (N, G, 3).
+        moved: (N, G), which ones to look at.
+        tall: whether they may reach above the arena.
+    """
+    share, lowest = goal_place(*goals, tall=tall)
+    outside, sunk = moved & (share < GOAL_SHARE), moved & (lowest < GOAL_FLOOR)
+    bad = np.flatnonzero(to_numpy((outside | sunk).any(axis=1))).tolist()
+    if not bad:
+        return {}
+    share, lowest, outside, sunk = (to_numpy(a) for a in (share, lowest, outside, sunk))
+    reasons = {}
+    for row in bad:
+        if outside[row].any():
+            k = int(np.argmax(outside[row]))
+            reasons[row] = (
+                f"{names[k]} would be {share[row, k]:.0%} inside the arena. "
+                f"Allowed: {GOAL_SHARE:.0%} or more of x, y in [-0.15, 0.15] m, z in [0, 0.3] m."
+            )
+        else:
+            k = int(np.argmax(sunk[row]))
+            reasons[row] = (
+                f"{names[k]} would reach {-lowest[row, k] * 1e3:.1f} mm below the floor. "
+                f"Allowed: {-GOAL_FLOOR * 1e3:.0f} mm."
+            )
+    return reasons
+
+
+_BODIES = {  # keys that decide whether things stand in each other
+    "joint_positions",
+    "robot/height",
+    *(f"block/{key}" for key in ("position", "orientation", "size", "used")),
+    *(f"obstacle/{key}" for key in ("position", "size", "used")),
+}
+_GOALS = {f"goal/{key}" for key in ("position", "orientation", "size", "used")}
+
+
+@final
+class Editor:
+    """Edits rows of a task's store; touches neither the store nor the engine."""
+
+    def __init__(
+        self,
+        task: Task,
+        scene: ArenaScene,
+        store: Store,
+        variables: Mapping[str, Variable],
+        hold: Callable[[Rows], None],
+    ) -> None:
+        """Makes an editor.
+
+        Args:
+            task: says what follows from its variables.
+            scene: what there is.
+            store: where values are kept.
+            variables: every variable.
+            hold: makes the robot's standing command keep it where it is.
+        """
+        self._task, self._scene, self._store, self._hold = task, scene, store, hold
+        self._states = {name for name, v in variables.items() if v.kind == "state"}
+
+    def apply(self, rows: Rows, values: Mapping[str, Array]) -> dict[int, str]:
+        """Writes values and what follows from them into rows; returns rows that cannot be."""
+        late = {n for n in values.keys() & self._states if not n.endswith("orientation")}
+        refused: dict[int, str] = {}
+        for name in sorted(values.keys() - late):  # a turn before a size, which stands on its face
+            refused |= self._put(rows, name, values[name])
+        refused |= settle(self._task, rows, values.keys())
+        if "joint_positions" in values:
+            self._put(rows, "joint_positions", values["joint_positions"])
+            self._hold(rows)
+        for name in sorted(values):  # what is set follows from nothing else
+            refused |= self._put(rows, name, values[name])
+        if "joint_velocities" in values:  # before the first step they are those of the start
+            fresh, rates = rows[CLOCK][:, None] == 0, rows["joint_velocities"]
+            rows[START_RATES] = namespace(rates).where(fresh, rates, rows[START_RATES])
+        return refused
+
+    def _put(self, rows: Rows, name: str, value: Array) -> dict[int, str]:
+        owner = name.partition("/")[0]
+        xp = namespace(value)
+        if name not in self._store.slots:  # the other description of a position
+            name, value = f"{owner}/cartesian_position", to_cartesian(value)
+        elif name.endswith("orientation"):
+            value = value / xp.sqrt(xp.sum(value * value, axis=-1, keepdims=True))
+        if owner.startswith("block_") and name.endswith("/size"):
+            self._keep_lower_face(rows, owner, value)
+        self._store.part(rows, name)[...] = value
+        kind, _, number = owner.partition("_")
+        if kind not in ("block", "goal") or not number.isdigit():
+            return {}
+        absent = to_numpy(~rows[f"{kind}/used"][:, int(number)])
+        return {int(k): _not_there(owner) for k in np.flatnonzero(absent)}
+
+    def _keep_lower_face(self, rows: Rows, block: str, size: Array) -> None:
+        """Lifts a block that is to have another size, so that it stays on what it stands on."""
+        held, place, turn = (
+            self._store.part(rows, f"{block}/{k}")
+            for k in ("size", "cartesian_position", "orientation")
+        )
+        place[:, 2] += (vertical_extent(turn, size) - vertical_extent(turn, held)) / 2
+
+    def infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
+        """Returns, by row, why a scene cannot be."""
+        reasons: dict[int, str] = {}
+        if _GOALS & set(changed):
+            names = tuple(f"goal_{i}" for i in range(self._scene.goal_count))
+            moved = rows["goal/used"] & _any_differs(rows, before, sorted(_GOALS))
+            pose = rows["goal/position"], rows["goal/orientation"], rows["goal/size"]
+            built = bool(set(self._task.generators) & set(changed) - {"blocks/mass"})
+            reasons |= goal_reasons(names, pose, moved, tall=built)
+        if _BODIES & set(changed):
+            after = self._depths(rows)
+            deep = np.flatnonzero(to_numpy((after.depth > after.limit).any(axis=1)))
+            if len(deep):
+                then = self._depths({key: before[key][deep] for key in before})
+                now = replace(after, depth=after.depth[deep], limit=after.limit[deep])
+                deeper = worse(now, then)
+                reasons |= {int(deep[k]): reason for k, reason in deeper.items()}
+        return reasons
+
+    def _depths(self, rows: Rows) -> Depths:
+        return penetrations(
+            self._task.capsules,
+            rows["joint_positions"],
+            rows["robot/height"],
+            _solids(rows, "block", self._scene.block_count),
+            _solids(rows, "obstacle", [o.name for o in self._scene.obstacles]),
+        )
+
+
+def settle(task: Task, rows: Rows, given: Collection[str]) -> Mapping[int, str]:
+    """Lets a task change rows so that what follows from the given variables holds.
+
+    Whole scenes are built on the host, piece by piece; all else stays on the rows' device.
+    """
+    if not set(given) & set(task.generators):
+        return task.settle(rows, given, noise_of(rows[ADDRESS]).at(0))
+    host = {key: to_numpy(values) for key, values in rows.items()}
+    refused = task.settle(host, given, noise_of(host[ADDRESS]).at(0))
+    for key, values in rows.items():
+        if not isinstance(values, np.ndarray):
+            values[...] = like(host[key], values)
+    return refused
+
+
+def _solids(rows: Rows, kind: str, names: Any) -> BoxSet:
+    labels = tuple(names) if isinstance(names, list) else tuple(f"{kind}_{i}" for i in range(names))
+    return BoxSet(
+        labels,
+        rows[f"{kind}/position"],
+        rows[f"{kind}/orientation"],
+        rows[f"{kind}/size"],
+        rows[f"{kind}/used"],
+    )
+
+
+def _any_differs(rows: Rows, before: Rows, keys: list[str]) -> Array:
+    """Returns which objects differ in any of some keys, (n, K)."""
+    out = None
+    for key in keys:
+        unequal = rows[key] != before[key]
+        unequal = unequal.any(axis=-1) if unequal.ndim > 2 else unequal
+        out = unequal if out is None else out | unequal
+    return out
+
+
+def _not_there(name: str) -> str:
+    return explain(
+        f"{name} is not in use in this world",
+        fix="Ask for more blocks with the task's own variables first",
+    )

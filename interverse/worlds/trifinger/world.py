@@ -23,7 +23,6 @@ from interverse.scm.store import PREFIX, Rows, Store, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger.contacts import ActiveEdges, contact_edges, force_between, touching
-from interverse.worlds.trifinger.editing import Editor, settle
 from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_cylindrical
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
@@ -44,6 +43,8 @@ from interverse.worlds.trifinger.store import (
     COMMANDS,
     REWARD,
     START_RATES,
+    Editor,
+    settle,
     slots_of,
     starting_rows,
 )
@@ -97,7 +98,7 @@ class TriFinger(World):
         self._extra_info = options.info_state or options.info_solution or options.active_edges
         if options.active_edges:
             self._edges = ActiveEdges(self._physics.engine, self.scene)
-            self._physics.watch = self._edges.sample
+            self._physics.watch = self._edges
         self._instant: Instant | None = None
         self._photographer: Photographer | None = None
         declared = table(*declare_variables(self.task, self.scene))
@@ -289,8 +290,6 @@ class TriFinger(World):
         where, asarray = store.index(worlds), self._physics.asarray
         # both at first: a copy to a GPU waits for what is under way
         command, steps = self._command(asarray(actions), where), asarray(noise.steps)
-        if self._edges is not None:
-            self._forget_edges(worlds)
         self._physics.step(store, command, worlds, self.options.skip_frame)
         rows[CLOCK][where] += 1
         rows[ADDRESS][where, 2] = steps

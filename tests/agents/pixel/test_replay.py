@@ -81,6 +81,23 @@ def test_every_whole_transition_can_be_drawn_and_no_other():
     assert seen == expected
 
 
+def test_sequences_have_every_step():
+    held, lengths = replay(discounts=(1.0, 1.0, 1.0), sequences=True), [5, 7]
+    Told(held, lengths).run(40)
+    batch, begun = held.sample(300, np.random.default_rng(0)), set()
+    for row in range(300):
+        frames = batch.observations[row].view(STACK + 3, 3, 4, 4)[:, :, 0, 0].tolist()
+        lane, episode, age = frames[STACK - 1]
+        later = [max(age + t, 0) for t in (-2, -1, 0, 1, 2, 3)]
+        assert frames == [[lane, episode, at] for at in later]
+        assert batch.actions[row].tolist() == [100 * episode + age + t for t in range(3)]
+        assert batch.rewards[row].tolist() == [age, age + 1, age + 2]
+        last = episode % 2 == 1 and age + 2 == lengths[lane] - 1
+        assert batch.ends[row].tolist() == [0.0, 0.0, float(last)]
+        begun.add((lane, age))
+    assert begun == {(0, age) for age in range(3)} | {(1, age) for age in range(5)}
+
+
 def test_a_draw_is_even():
     held = replay(capacity=40, lanes=2)
     Told(held, [19, 19]).run(20)

@@ -40,6 +40,7 @@ TINY = {
     "capacity": 100,
     "warm_up": 20,
 }
+PLANNING = {"filters": 8, "features": 648, "samples": 6, "elites": 2, "policy_paths": 2}
 
 
 def config(out: Path, **more) -> PixelTrain:
@@ -62,10 +63,13 @@ def same(one: Path, two: Path) -> bool:
 
 
 @pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize("algorithm", ["sac_aug", pytest.param("curl", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "algorithm", ["sac_aug", "tdmpc2", pytest.param("curl", marks=pytest.mark.slow)]
+)
 def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    hyper = {**TINY, "image_size": SIZE - 4} if algorithm == "curl" else TINY
+    changed = {"curl": {"image_size": SIZE - 4}, "tdmpc2": PLANNING}
+    hyper = {**TINY, **changed.get(algorithm, {})}
     settings = {"algorithm": algorithm, "hyper": hyper, "overlap": overlap}
     monkeypatch.setattr(run_module, "_LOG_EVERY", 7)  # rows of losses right after checkpoints too
     train(config(whole, **settings), make_env=Dot)

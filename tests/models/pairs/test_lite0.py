@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from interverse.core.errors import FileFormatError
-from interverse.models.pairs import kept, lite0, train
+from interverse.models.pairs import lite0, train, work
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import fit_pairs
 from interverse.models.pairs.recipes import recipe
@@ -69,7 +69,7 @@ def test_features_are_computed_once_for_all_seeds(tmp_path, pairs, split, monkey
     first = fit_pairs(found.model, pairs, split, fit=fit, seed=1)
     assert first.weights == lite0.SOURCE
     assert len(list(tmp_path.glob("*.safetensors"))) == 1
-    kept._held.clear()  # the file alone is left
+    work._held.clear()  # the file alone is left
 
     def never(self):
         raise AssertionError("computed again")

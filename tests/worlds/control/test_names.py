@@ -30,8 +30,17 @@ def pair():
 def test_keys_mean_the_same(pair, field, key):
     ours, theirs = (getattr(physics.named.data, field) for physics in pair)
     assert isinstance(ours, RememberedNames)
-    for _ in range(2):  # translated, then remembered
+    for height in (0.5, 0.75):  # translated, then remembered: each time what the physics has now
+        for physics in pair:
+            physics.named.data.qpos["rootz"] = height
+            physics.forward()
         np.testing.assert_array_equal(ours[key], theirs[key])
+        views = [
+            np.shares_memory(names[key], getattr(physics.data, field))
+            for names, physics in zip((ours, theirs), pair, strict=True)
+        ]
+        assert views[0] == views[1]  # a copy where dm_control's is one
+        assert type(ours[key]) is type(theirs[key])
 
 
 def test_names_can_be_written_through_and_unknown_ones_raise(pair):

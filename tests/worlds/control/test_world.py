@@ -259,6 +259,31 @@ def test_an_error_on_a_thread_is_raised_and_leaves_every_world_alone():
     venv.close()
 
 
+def test_states_of_a_batch_step_part_by_part_and_fail_together(monkeypatch):
+    name, options = "control/walker_walk-v1", {"observation": "state", "frame_skip": 3}
+    venv = iv.make_vec(name, 3, **options)
+    venv.reset(seed=0)
+    calls = []
+    for part in ("push", "advance", "earn"):
+        inner = getattr(ControlStage, part)
+
+        def counted(stage, *given, part=part, inner=inner):
+            calls.append(part)
+            return inner(stage, *given)
+
+        monkeypatch.setattr(ControlStage, part, counted)
+    venv.step(np.zeros((3, 6), np.float32))
+    assert calls == (["push"] * 3 + ["advance"] * 3 + ["earn"] * 3) * 3
+    before = venv.world.observe()
+    venv.do({"qvel": np.full(9, 9e5)}, worlds=[1])
+    held = venv.values["qvel"]
+    with pytest.raises(iv.InterverseError, match="diverged in world 1"):
+        venv.step(np.ones((3, 6), np.float32))
+    assert np.array_equal(venv.values["qvel"], held)
+    assert np.array_equal(venv.world.observe()[[0, 2]], before[[0, 2]])
+    venv.close()
+
+
 def test_stock_dm_control_works_beside_us():
     assert suite.load("cartpole", "balance").reset().first()
 

@@ -11,8 +11,8 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
 from interverse.core.arrays import from_yaw
-from interverse.worlds.trifinger.overlap import intersection_volume, oriented_score
-from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
+from interverse.sim.boxes import intersection_volume
+from interverse.worlds.trifinger.rewards import aabb_score, bounds, oriented_score, reaching_score
 
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
 

@@ -7,8 +7,7 @@ import pytest
 
 import interverse as iv
 from interverse.core.errors import InvalidValueError
-from interverse.worlds.trifinger.scripted.grasp import clearance, knees
-from interverse.worlds.trifinger.scripted.observer import Boxes
+from interverse.worlds.trifinger.grasps import Boxes, clearance, knees
 
 
 def play(venv, policy, observations, steps):

@@ -8,14 +8,14 @@ TASKS = Registry(
     "task",
     {
         "creative_stacked_blocks": Entry(
-            "interverse.worlds.trifinger.tasks.stacked_blocks:CreativeStackedBlocks"
+            "interverse.worlds.trifinger.tasks.towers:CreativeStackedBlocks"
         ),
         "general": Entry("interverse.worlds.trifinger.tasks.general:General"),
         "pick_and_place": Entry("interverse.worlds.trifinger.tasks.one_block:PickAndPlace"),
         "picking": Entry("interverse.worlds.trifinger.tasks.one_block:Picking"),
         "pushing": Entry("interverse.worlds.trifinger.tasks.one_block:Pushing"),
-        "reaching": Entry("interverse.worlds.trifinger.tasks.reaching:Reaching"),
-        "stacked_blocks": Entry("interverse.worlds.trifinger.tasks.stacked_blocks:StackedBlocks"),
+        "reaching": Entry("interverse.worlds.trifinger.tasks.one_block:Reaching"),
+        "stacked_blocks": Entry("interverse.worlds.trifinger.tasks.towers:StackedBlocks"),
         "stacking2": Entry("interverse.worlds.trifinger.tasks.towers:Stacking2"),
         "towers": Entry("interverse.worlds.trifinger.tasks.towers:Towers"),
     },

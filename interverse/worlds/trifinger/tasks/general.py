@@ -16,13 +16,18 @@ from interverse.core.arrays import Array, from_rotation_vector
 from interverse.core.rng import Noise
 from interverse.scm import Box, Integers, Variable, table
 from interverse.scm.store import Rows, Store
-from interverse.worlds.trifinger.editing import GOAL_FLOOR, GOAL_SHARE, goal_place
 from interverse.worlds.trifinger.objects import block_variables
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
 from interverse.worlds.trifinger.robot import HEIGHT, RAISED, SUBSTEP
 from interverse.worlds.trifinger.scene import ArenaScene, Block, parking_position
-from interverse.worlds.trifinger.store import slots_of, starting_rows
+from interverse.worlds.trifinger.store import (
+    GOAL_FLOOR,
+    GOAL_SHARE,
+    goal_place,
+    slots_of,
+    starting_rows,
+)
 from interverse.worlds.trifinger.tasks.building import (
     DROP_SECONDS,
     MASS,

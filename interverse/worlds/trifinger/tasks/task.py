@@ -32,9 +32,8 @@ from interverse.worlds.trifinger.observation import (
     STILL,
     Group,
 )
-from interverse.worlds.trifinger.overlap import oriented_score
 from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
-from interverse.worlds.trifinger.rewards import Instant, aabb_score
+from interverse.worlds.trifinger.rewards import Instant, aabb_score, oriented_score
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
 from interverse.worlds.world import Index, World

@@ -1,29 +1,163 @@
-"""Grasps of a block by three tips: one on a face, two side by side on the face across.
+"""Observations as a scripted policy reads them, and grasps of a block by three tips.
 
-A grasp is one of 24: which face, which finger is alone, and in which order the two others stand.
-The cheapest is taken: within reach at the block and at the goal, legs leaning away from the block,
-clear of other objects, near to where the fingers are.
+A grasp has one tip on a face and two side by side on the face across. It is one of 24: which face,
+which finger is alone, and in which order the two others stand. The cheapest is taken: within reach
+at the block and at the goal, legs leaning away from the block, clear of other objects, near to
+where the fingers are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.worlds.trifinger.observation import ObservationLayout
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.robot import (
     DATUM,
     FINGER_YAWS,
+    HEIGHT,
     HINGED,
     action_bounds,
+    denormalise,
     hinge_origins,
     inverse_kinematics,
+    normalise,
     tip_positions,
 )
-from interverse.worlds.trifinger.scripted.observer import ArenaState, Boxes, Floats
+
+Floats = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """Objects of N worlds, (N, K, ...), as they stand.
+
+    Attributes:
+        position: of the middle, m above the datum.
+        size: along a lying edge, the other lying edge, the upright edge, m.
+        yaw: of the first lying edge, rad.
+        lean: x and y of the upright edge's direction: (0, 0) for a box that stands straight.
+    """
+
+    position: Floats
+    size: Floats
+    yaw: Floats
+    lean: Floats
+
+    def of(self, index: NDArray[np.int64]) -> Boxes:
+        """Returns one object of every world, without the object axis."""
+        rows = np.arange(len(index))
+        return Boxes(*(part[rows, index] for part in self.parts))
+
+    def at(self, worlds: Any) -> Boxes:
+        """Returns the objects of some worlds."""
+        return Boxes(*(part[worlds] for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The four arrays."""
+        return self.position, self.size, self.yaw, self.lean
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ArenaState:
+    """What N worlds look like: joints (N, 9), tips (N, 3, 3), height (N,), and the objects."""
+
+    joints: Floats
+    tips: Floats
+    height: Floats
+    blocks: Boxes
+    goals: Boxes
+    obstacles: Boxes
+
+
+@final
+class ObservationReader:
+    """Reads observations and writes actions of one world's options."""
+
+    def __init__(self, layout: ObservationLayout, options: TriFingerOptions) -> None:
+        self.layout = layout
+        self.step_time = options.step_time
+        self._normal_observations = options.normalize_observations
+        self._normal_actions = options.normalize_actions
+        names = dict.fromkeys(key.partition("/")[0] for key in layout.slices if "/" in key)
+        self._names = {
+            kind: [name for name in names if name.startswith(kind)]
+            for kind in ("block", "goal", "obstacle")
+        }
+
+    def read(self, observations: Any) -> ArenaState:
+        """Returns what the observations of N worlds show."""
+        if isinstance(observations, dict):
+            observations = observations["structured"]
+        seen = np.asarray(observations, dtype=np.float64)
+        layout = self.layout
+        if self._normal_observations:
+            seen = denormalise(seen, layout.low, layout.high)
+        joints = seen[:, layout.slices["joint_positions"]]
+        tips = seen[:, layout.slices["end_effector_positions"]].reshape(-1, 3, 3)
+        nominal = tip_positions(joints).reshape(-1, 3, 3)
+        # the hinges' height is a hidden variable, but joints and tips together show it
+        height = HEIGHT + (tips - nominal)[..., 2].mean(axis=1)
+        kinds = (self._boxes(seen, kind) for kind in ("block", "goal", "obstacle"))
+        return ArenaState(joints, tips, height, *kinds)
+
+    def _boxes(self, seen: Floats, kind: str) -> Boxes:
+        names = self._names[kind]
+        position = self._stack(seen, names, "cartesian_position", (0.0, 0.0, 0.0))
+        size = self._stack(seen, names, "size", (0.0, 0.0, 0.0))
+        quaternion = self._stack(seen, names, "orientation", (0.0, 0.0, 0.0, 1.0))
+        return _standing(position, size, quaternion)
+
+    def _stack(self, seen: Floats, names: list[str], key: str, default: Any) -> Floats:
+        """Returns one key of some objects, (N, K, k); what is not observed has a default."""
+        n, slices = len(seen), self.layout.slices
+        if not names:
+            return np.zeros((n, 0, len(default)))
+        rows = [
+            seen[:, slices[f"{name}/{key}"]]
+            if f"{name}/{key}" in slices
+            else np.broadcast_to(np.array(default), (n, len(default)))
+            for name in names
+        ]
+        return np.stack(rows, axis=1)
+
+    def action(self, tips: Floats, sight: ArenaState) -> NDArray[np.float32]:
+        """Returns the joint command that brings the tips there, (N, 9)."""
+        low, high = action_bounds("joint_positions")
+        wanted = inverse_kinematics(tips.reshape(-1, 9), sight.joints, sight.height)
+        wanted = np.clip(wanted, low, high)
+        return (normalise(wanted, low, high) if self._normal_actions else wanted).astype(np.float32)
+
+
+def _standing(position: Floats, size: Floats, quaternion: Floats) -> Boxes:
+    """Returns boxes as they stand: a block that rolled over has a new yaw and new edges."""
+    x, y, z, w = (quaternion[..., i] for i in range(4))
+    edges = np.stack(  # directions in the world
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], -1),
+            np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], -1),
+            np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], -1),
+        ],
+        -2,
+    )
+    rise = np.abs(edges[..., 2])
+    upright = np.argmax(rise, axis=-1)
+    lying = np.where(upright == 0, 1, 0)
+    order = np.stack([lying, 3 - upright - lying, upright], axis=-1)
+    along = np.take_along_axis(edges, lying[..., None, None], axis=-2)[..., 0, :]
+    up = np.take_along_axis(edges, upright[..., None, None], axis=-2)[..., 0, :]
+    lean = up[..., :2] * np.sign(up[..., 2:])
+    yaw = np.arctan2(along[..., 1], along[..., 0])
+    return Boxes(position, np.take_along_axis(size, order, axis=-1), yaw, lean)
+
 
 TIP = 0.0105  # m from a tip's centre to what it touches
 GRIP = 0.008  # m above the block's centre at which it is held: a held block hangs, not topples

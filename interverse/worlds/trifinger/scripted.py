@@ -12,25 +12,161 @@ held more tightly.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from enum import IntEnum
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.worlds.trifinger.observation import ObservationLayout
-from interverse.worlds.trifinger.options import TriFingerOptions
-from interverse.worlds.trifinger.scripted.grasp import GRIP, Grasp, choose
-from interverse.worlds.trifinger.scripted.observer import (
+from interverse.worlds.trifinger.grasps import (
+    GRIP,
     ArenaState,
     Boxes,
     Floats,
-    Jobs,
-    Memory,
+    Grasp,
     ObservationReader,
-    Phase,
-    wrap,
+    choose,
 )
+from interverse.worlds.trifinger.observation import ObservationLayout
+from interverse.worlds.trifinger.options import TriFingerOptions
+
+
+class Phase(IntEnum):
+    """What a world's fingers are doing."""
+
+    RAISE = 0
+    TRAVEL = 1
+    DESCEND = 2
+    CLOSE = 3
+    LIFT = 4
+    CARRY = 5
+    LOWER = 6
+    LOOSEN = 7
+    OPEN = 8
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Memory:
+    """What the machine remembers of N worlds."""
+
+    phase: NDArray[np.int64]
+    since: Floats  # seconds in this phase
+    job: NDArray[np.int64]  # which block
+    blocked: NDArray[np.int64]  # how often the fingers could not get beside the block
+    slips: NDArray[np.int64]  # how often it slipped
+    grasp: NDArray[np.int64]
+    command: Floats  # tips, (N, 3, 3)
+    path: Floats  # where the held block should be now, (N, 3)
+    offset: Floats  # integral of its errors, (N, 3)
+    level: Floats  # integral of how much it leans down at each tip, (N, 3)
+    yaw: Floats  # of the held block as it should be now
+    twist: Floats  # integral of its errors
+    started: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, n: int) -> Memory:
+        """Returns the memory of N worlds that have not started."""
+        phase, job, blocked, slips, grasp = (np.zeros(n, dtype=np.int64) for _ in range(5))
+        one, two, three = (np.zeros((n, 3)) for _ in range(3))
+        return cls(
+            phase,
+            np.zeros(n),
+            job,
+            blocked,
+            slips,
+            grasp,
+            np.zeros((n, 3, 3)),
+            one,
+            two,
+            three,
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(n, dtype=bool),
+        )
+
+    def forget(self, mask: NDArray[np.bool_]) -> None:
+        """Puts the worlds in the mask back to before their start."""
+        for field in fields(self):
+            getattr(self, field.name)[mask] = 0
+
+
+TRAVEL = 0.11  # least height of tips that travel, m
+ABOVE = 0.04  # of travelling tips over the tallest block, m
+CARRY = 0.02  # of a carried block over everything else, m
+PLACED = 0.012  # distance from the goal at which a block counts as placed, m
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Jobs:
+    """The present job of every world, worked out from what is seen and remembered.
+
+    Attributes:
+        sight: all that is seen.
+        block, goal: those of the job, without an object axis.
+        others: what the fingers and the held block must clear.
+        goal_yaw: the goal's, or that of an equal pose of the block nearer to its present one.
+        held: whether the block is in the fingers.
+        destination: of the held block in this phase, (N, 3).
+        travel: height at which tips travel.
+        unplaced: the first block that is not in its goal, or else the last.
+    """
+
+    sight: ArenaState
+    block: Boxes
+    goal: Boxes
+    others: Boxes
+    goal_yaw: Floats
+    held: NDArray[np.bool_]
+    destination: Floats
+    travel: Floats
+    unplaced: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sight: ArenaState, memory: Memory, blocks: int) -> Jobs:
+        """Returns the jobs of all worlds."""
+        job, phase = memory.job, memory.phase
+        block, goal = sight.blocks.of(job), sight.goals.of(job)
+        others = _others(sight, job)
+        square = np.abs(block.size[:, 0] - block.size[:, 1]) < 1e-3
+        period = np.where(square, np.pi / 2, np.pi)
+        goal_yaw = block.yaw + wrap(goal.yaw - block.yaw, period)
+        tops = others.position[..., 2] + others.size[..., 2] / 2
+        tallest = tops.max(axis=1, initial=0.0)
+        high = np.maximum(goal.position[:, 2], tallest + block.size[:, 2] / 2 + CARRY)
+        aloft = np.where(phase == Phase.LIFT, memory.path.T[:2], goal.position.T[:2]).T
+        aloft = np.concatenate([aloft, high[:, None]], axis=1)
+        pairs = sight.goals.position[:, :blocks] - sight.blocks.position[:, :blocks]
+        placed = np.sqrt((pairs * pairs).sum(axis=-1)) < PLACED
+        return cls(
+            sight=sight,
+            block=block,
+            goal=goal,
+            others=others,
+            goal_yaw=goal_yaw,
+            held=(phase >= Phase.LIFT) & (phase <= Phase.LOWER),
+            destination=np.where((phase >= Phase.LOWER)[:, None], goal.position, aloft),
+            travel=np.maximum(TRAVEL, np.maximum(tallest, block.size[:, 2]) + ABOVE),
+            unplaced=np.where(placed.all(axis=1), blocks - 1, np.argmin(placed, axis=1)),
+        )
+
+
+def _others(sight: ArenaState, job: NDArray[np.int64]) -> Boxes:
+    """Returns the blocks that are not the job's, and the obstacles."""
+    count = sight.blocks.yaw.shape[1]
+    rest = (job[:, None] + 1 + np.arange(count - 1)) % count
+    rows = np.arange(len(job))[:, None]
+    parts = zip(sight.blocks.parts, sight.obstacles.parts, strict=True)
+    return Boxes(*(np.concatenate([b[rows, rest], o], axis=1) for b, o in parts))
+
+
+def wrap(angle: Floats, period: Any = 2 * np.pi) -> Floats:
+    """Returns the angle less whole periods, nearest to zero."""
+    return angle - period * np.floor(angle / period + 0.5)
+
 
 CARRYING = {"pushing": 1, "picking": 1, "pick_and_place": 1, "stacking2": 2}  # blocks to carry
 _REACH_SPEED = 0.5  # of the commanded tips, m/s

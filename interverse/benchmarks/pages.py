@@ -1,0 +1,99 @@
+"""Pages of a reproduction: sections with grids, as one Markdown file and one HTML page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from interverse.core.files.atomic import write_text
+
+Say = Callable[[str], None]
+Grid = list[list[str]]
+Section = tuple[str, list[str], Grid]
+"""A heading, remarks, and a grid whose first row is its head."""
+
+_STYLE = (
+    "body{font:15px/1.5 sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#1f2933}"
+    "table{border-collapse:collapse;font-size:13px}th,td{padding:.3em .7em;text-align:right;"
+    "border-bottom:1px solid #e4e7eb}th:first-child,td:first-child{text-align:left}"
+    "img{max-width:100%}"
+)
+
+
+def write_summary(
+    out: Path,
+    title: str,
+    sections: Sequence[Section],
+    figures: Sequence[str] = (),
+    placed: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Writes summary.md and index.html to a folder, as `written_page`; returns what to say."""
+    markdown, page = written_page(title, sections, figures, placed)
+    files = write_text(out / "summary.md", markdown), write_text(out / "index.html", page)
+    return f"written: {files[0]}, {files[1]}"
+
+
+def written_page(
+    title: str,
+    sections: Sequence[Section],
+    figures: Sequence[str],
+    placed: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, str]:
+    """Returns sections and figures as Markdown and as one HTML page.
+
+    Args:
+        title: the page's heading.
+        sections: in order.
+        figures: names of figures for the end of the page.
+        placed: by a section's heading, the name of a figure that stands below its grid.
+    """
+    return _markdown(title, sections, figures, placed), _page(title, sections, figures, placed)
+
+
+def _markdown(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
+    lines = [f"# {title}", ""]
+    for heading, remarks, grid in sections:
+        lines += [f"## {heading}", "", *remarks, ""]
+        head, *rows = grid
+        lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+        if heading in placed:
+            lines += [f"![{placed[heading]}]({placed[heading]})", ""]
+    lines += [f"![{name}]({name})" for name in figures]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(values: Sequence[str]) -> str:
+    # Markdown would read a star as emphasis, a bar as the next column.
+    return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
+
+
+def _page(
+    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
+) -> str:
+    parts = [f"<h1>{html.escape(title)}</h1>"]
+    for heading, remarks, grid in sections:
+        parts.append(f"<h2>{html.escape(heading)}</h2>")
+        parts += [f"<p>{html.escape(remark)}</p>" for remark in remarks]
+        head, *rows = grid
+        parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
+        parts.append("</table>")
+        if heading in placed:
+            parts.append(_image(placed[heading]))
+    parts += [_image(name) for name in figures]
+    body = "\n".join(parts)
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{_STYLE}</style><body>{body}</body></html>\n"
+    )
+
+
+def _image(name: str) -> str:
+    return f'<p><img src="{name}" alt="{name}"></p>'
+
+
+def _cells(values: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
