@@ -58,8 +58,8 @@ def test_policies_score_on_the_cpu_as_on_the_gpu_that_trained_them(name: str) ->
 def test_pick_and_place_scores_on_the_cpu_as_on_the_gpu_that_trained_it() -> None:
     """P0 is one path, whose end is chance where a block is tossed: it starts moved a little."""
     task, options = "trifinger/pick_and_place-v1", {"skip_frame": 3, "contact": "exact"}
-    starts = spread(starts_of(task, select_protocols(task, "P0"), episodes=64, options=options))
-    arena = make_arena(task, starts, num_worlds=64, device="torch", groups=1, options=options)
+    starts = spread(starts_of(task, select_protocols(task, "P0"), episodes=32, options=options))
+    arena = make_arena(task, starts, num_worlds=32, device="torch", groups=1, options=options)
     policy = ExportedPolicy.load(trained_policy("pick_and_place_2")).on(arena.device)
     here = play(policy, arena)["last_fractional_success"].mean()
     arena.close()
