@@ -124,12 +124,15 @@ class WitnessMoment:
         out = set[Edge]()
         if self.acted is None:
             return out
-        moved = self._changed(graph) | self._sources(graph)
+        sources = self._sources(graph)
+        moved = self._changed(graph) | sources
         for child in self._nodes(graph, self.clearly - self.held - self.acted):
             if self.before is not None and not child.endswith(NEXT):
                 continue  # it stayed as it was set
             acting = self._parents(graph, child) & moved
-            others = acting - graph.twins(child)  # another description of the child is the child
+            # Another description of the child is the child itself, unless it was what was set.
+            twins = graph.twins(child)
+            others = acting if twins & sources else acting - twins
             for parent in graph.parents(child) & acting:
                 if not others - {parent} - graph.equals(parent):
                     out.add((parent, child))
