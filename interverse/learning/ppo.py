@@ -91,7 +91,8 @@ class DevicePpo:
         self.network = ActorCritic(features, 9, settings.hidden, more).to(arena.device)
         self._rest()
         policy = [self.network.log_std, *self.network.actor.parameters()]
-        groups = [{"params": policy}, {"params": self.network.critic.parameters()}]
+        groups: list[dict[str, Any]] = [{"params": policy}]
+        groups.append({"params": self.network.critic.parameters()})
         self.optimizer = torch.optim.Adam(groups, lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
         self._buffer = self._empty()
