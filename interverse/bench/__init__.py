@@ -12,6 +12,7 @@ BENCHMARKS = Registry(
         "device": Entry("interverse.bench.device:device_rows"),
         "evaluation": Entry("interverse.bench.evaluation:evaluation"),
         "imports": Entry("interverse.bench.imports:imports"),
+        "pictures": Entry("interverse.bench.device:picture_rows"),
         "pixels": Entry("interverse.bench.pixels:pixel_updates"),
         "rooms": Entry("interverse.bench.rooms:rooms"),
         "slider": Entry("interverse.bench.slider:slider"),

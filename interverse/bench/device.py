@@ -37,6 +37,7 @@ _SET = {  # what a start sets, and between which values
 }
 _GOAL = "goal_0/cylindrical_position"
 _DRAWN, _SIDE = 4_096, 128  # worlds that are drawn, pixels along an edge
+_LOOKS, _DRAWN_TASKS = 256, ("control/cartpole_balance-v1", "control/walker_walk-v1")
 _GRIDS = ("blocks/observed-3-v1", "chemistry/chain-v1")
 _GRID_WORLDS = 65_536
 _TIMED = 20  # steps of every world
@@ -60,10 +61,27 @@ def device_rows(
     for name, (worlds, target) in _VECTORS.items():
         for load in LOADS:
             rows += _vector(name, device, max(worlds // scale, 2), target, load=load)
-    rows += [pixels_row(device, max(_DRAWN // scale, 2), shadows=s) for s in (True, False)]
     for name in _GRIDS:
         rows += _grid(name, device, max(_GRID_WORLDS // scale, 2))
     return rows
+
+
+def picture_rows(device: str = "cuda", *, scale: int = 1) -> list[Row]:
+    """Returns steps a second with pictures that are drawn on a device, as in `device_rows`."""
+    rows = [pixels_row(device, max(_DRAWN // scale, 2), shadows=s) for s in (True, False)]
+    return [*rows, *(_looks(name, device, max(_LOOKS // scale, 2)) for name in _DRAWN_TASKS)]
+
+
+def _looks(name: str, device: str, worlds: int) -> Row:
+    """Returns the rate at which looks of a control world are drawn: poses sent, pictures back."""
+    env: Any = make_vec(name, num_envs=worlds, renderer=device, frame_stack=1)
+    env.reset(seed=0, options={"do": {"visual_seed": np.arange(worlds)}})
+    draw = env.unwrapped.world._photographer.draw
+    draw()
+    rate = _rate(draw, worlds)
+    env.close()
+    title = f"make_vec of {name}, drawn on {device}, {worlds:,} looks"
+    return Row(name=title, metric="pictures of 84 pixels", value=rate, unit="1/s")
 
 
 def _arena(task: str, device: str, worlds: int, skip: int) -> trifinger.DeviceArena:

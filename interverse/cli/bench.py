@@ -16,7 +16,8 @@ from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
 from interverse.core.errors import InvalidValueError, explain
 
-_GPU_ONLY = ("device", "pixels")
+_ON_DEVICE = ("device", "pictures")
+_GPU_ONLY = (*_ON_DEVICE, "pixels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +27,8 @@ class Bench:
     only: tuple[str, ...] = ()
     """Which benchmarks; all by default."""
     device: str = "cpu"
-    """Where: cpu runs every benchmark but `device` and `pixels`, the learner of pictures; cuda runs
-    these two; warp runs `device` on the CPU for a trial."""
+    """Where: cpu runs every benchmark but `device`, `pictures` and `pixels` (the learner of
+    pictures); cuda runs these three; warp runs `device` and `pictures` on the CPU for a trial."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
     out: Path | None = None
@@ -69,7 +70,7 @@ def _chosen(config: Bench) -> dict[str, Callable[[], list[Row]]]:
 
 
 def _on_device(config: Bench) -> dict[str, Callable[[], list[Row]]]:
-    runs = {"device": functools.partial(BENCHMARKS.load("device"), config.device)}
+    runs = {n: functools.partial(BENCHMARKS.load(n), config.device) for n in _ON_DEVICE}
     if config.device == "cuda":
         runs["pixels"] = BENCHMARKS.load("pixels")
     if unknown := set(config.only) - set(runs):

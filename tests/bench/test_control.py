@@ -27,7 +27,9 @@ def test_rows_have_a_value_and_a_baseline():
 
 
 def test_a_gpu_measures_worlds_and_the_learner_of_pictures():
-    assert set(_chosen(Bench(device="cuda"))) == {"device", "pixels"}
+    assert set(_chosen(Bench(device="cuda"))) == {"device", "pictures", "pixels"}
     assert set(_chosen(Bench(device="cuda", only=("pixels",)))) == {"pixels"}
-    with pytest.raises(InvalidValueError, match=r"only rooms on cuda. Allowed: device, pixels"):
+    with pytest.raises(
+        InvalidValueError, match=r"only rooms on cuda. Allowed: device, pictures, pixels"
+    ):
         _chosen(Bench(device="cuda", only=("rooms",)))

@@ -173,11 +173,10 @@ class _Moment:
         self.camera = DOMAINS[options.domain].camera
         self._camera = source.camera(self.camera).id
         spec = domain_spec(options.domain, options.poles)
+        self._floor = source.material(FLOOR).id
         self._add(spec, source)
         self.drawn = spec.compile()
-        self.drawn.mat_specular[self.drawn.material(FLOOR).id] = (
-            0.0  # GL lights corners alone
-        )
+        self.drawn.mat_specular[self._floor] = 0.0  # GL lights corners alone
         self.drawn.vis.headlight.active = False
         self.drawn.stat.extent = source.stat.extent
 
@@ -213,7 +212,7 @@ class _Moment:
         model, data = stage.physics.model.ptr, stage.physics.data.ptr
         forward = -data.cam_xmat[self._camera].reshape(3, 3)[:, 2]
         out = {
-            "mat_rgba": model.mat_rgba,
+            "mat_rgba": self._colours(model, max(float(-forward[2]), 0.0)),
             "mat_texid": model.mat_texid.copy(),
             "cam_xpos": data.cam_xpos,
             "cam_xmat": data.cam_xmat.reshape(-1, 3, 3),
@@ -224,6 +223,19 @@ class _Moment:
             lamps, head = getattr(model, f"light_{part}"), getattr(model.vis.headlight, part)
             out[f"light_{part}"] = self._with_headlight(lamps, head)
         return out | self._shapes(model, data)
+
+    def _colours(self, model: Any, down: float) -> NDArray[Any]:
+        """Returns the colours of materials.
+
+        GL lets no light above one fall on a picture: a floor seen from above is darker for it.
+
+        Args:
+            model: with the look.
+            down: how much of the headlight's way is downwards.
+        """
+        rgba, head = model.mat_rgba.copy(), model.vis.headlight
+        rgba[self._floor, :3] /= np.maximum(head.ambient + down * head.diffuse, 1.0)
+        return rgba
 
     def _with_headlight(self, lamps: NDArray[Any], head: NDArray[Any]) -> NDArray[Any]:
         return np.insert(lamps, self._headlight, head, axis=0)
