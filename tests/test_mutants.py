@@ -85,6 +85,20 @@ MUTANTS = [
         "refusals=()",
         "tests/rollouts/test_counterfactual.py",
     ),
+    Mutant(
+        "what a hook restored is not shown",
+        "envs/driver.py",
+        "            self.diverged.pop(world, None)\n        self._edits += 1\n",
+        "            self.diverged.pop(world, None)\n",
+        "tests/envs/test_driver.py::test_a_step_shows_what_a_hook_restored",
+    ),
+    Mutant(
+        "a parent credited though others moved as well",
+        "rollouts/evidence.py",
+        "if not others - {parent} - graph.equals(parent):",
+        "if True:",
+        "tests/conformance/test_witnesses.py::test_an_edge_that_acts_only_through_another_variable_is_found",
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +56,8 @@ MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home)/")
 TARGET = re.compile(rf"{PACKAGE}(\.\w+)*:\w+")
 MODULE_TEXT = re.compile(rf"{PACKAGE}(\.\w+)+(:\w+)?")
 TEXT_SUFFIXES = {"", ".cfg", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml"}
+CODE_SUFFIXES = {".html", ".ipynb", ".js", ".md", ".py", ".toml", ".txt"}
+WORD = re.compile(r"[A-Za-z_]\w*")
 CLASS_MAKERS = {"Enum", "NamedTuple", "NewType", "TypedDict", "make_dataclass", "namedtuple"}
 # Openings that ask instead of naming the thing a module holds.
 RIDDLES = {"how", "what", "where", "which", "who", "whether", "why"}
@@ -98,7 +101,7 @@ class Source:
         parts = self.path.relative_to(self.root).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    @property
+    @cached_property
     def layer(self) -> str:
         """Returns the folder or file just below the package that it belongs to."""
         return self.path.relative_to(self.root / PACKAGE).parts[0].removesuffix(".py")
@@ -193,6 +196,29 @@ def machine_paths(root: Path) -> Iterator[Finding]:
                 line = text.count("\n", 0, match.start()) + 1
                 where = path.relative_to(root).as_posix()
                 yield Finding(where, line, "paths", f"machine path {match.group()!r}")
+
+
+def dead_names(root: Path) -> Iterator[Finding]:
+    """What a module of the package defines is mentioned elsewhere: in code, tests, docs, tools."""
+    texts = [p.read_text(encoding="utf-8") for p in _files(root) if p.suffix in CODE_SUFFIXES]
+    words = Counter(word for text in texts for word in WORD.findall(text))
+    everything = ((s, node, name) for s in library(root) for node, name in _defined(s.tree))
+    defined = [found for found in everything if not found[2].startswith("__")]
+    times = Counter(name for _, _, name in defined)
+    for source, node, name in defined:
+        if words[name] <= times[name]:
+            yield source.finding(node.lineno, "dead", f"nothing mentions {name}: delete it")
+
+
+def _defined(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
+    """Yields the functions, classes and names that a module defines, with their statements."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node, node.name
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            stored = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+            names = [n.id for n in stored if isinstance(n.ctx, ast.Store)]
+            yield from ((node, name) for name in names)
 
 
 def no_poking(sources: list[Source]) -> Iterator[Finding]:
@@ -324,6 +350,18 @@ def worlds_are_closed(sources: list[Source]) -> Iterator[Finding]:
                 yield source.finding(line, "worlds", message)
 
 
+def benchmarks_are_apart(sources: list[Source]) -> Iterator[Finding]:
+    """The folder of one benchmark imports none of another: what they share stands above them."""
+    above = f"{PACKAGE}.benchmarks"
+    folders = {s.module for s in sources if s.module.rpartition(".")[0] == above}
+    folders &= {s.module.rpartition(".")[0] for s in sources}
+    for source in sources:
+        own = {source.module, source.module.rpartition(".")[0]} & folders
+        for name, line in source.imports if own else ():
+            if {".".join(name.split(".")[:3])} & folders - own:
+                yield source.finding(line, "benchmarks", f"imports {name} of another benchmark")
+
+
 def plain_docstrings(sources: list[Source]) -> Iterator[Finding]:
     """A module's docstring starts by naming the thing."""
     for source in sources:
@@ -332,7 +370,7 @@ def plain_docstrings(sources: list[Source]) -> Iterator[Finding]:
             yield source.finding(1, "words", f"the docstring starts with {words[0]!r}: name it")
 
 
-FILE_RULES = (vague_names, machine_paths)
+FILE_RULES = (vague_names, machine_paths, dead_names)
 SOURCE_RULES: tuple[Rule, ...] = (
     no_poking,
     import_order,
@@ -341,6 +379,7 @@ SOURCE_RULES: tuple[Rule, ...] = (
     unique_classes,
     no_cycles,
     worlds_are_closed,
+    benchmarks_are_apart,
     plain_docstrings,
 )
 

@@ -63,6 +63,7 @@ class Stage:
 class Curriculum:
     """Stages in order; later ones win where two set the same variable.
 
+    Without stages episodes stay as they are declared: CausalWorld's curriculum 0.
     `start` says what an episode begins with: "per_episode" draws from the defaults, "cumulative"
     keeps what earlier episodes set, as CausalWorld's wrapper does.
     """

@@ -106,7 +106,7 @@ class WitnessMoment:
         clearly: of them, those that no rounding grown in a step can explain.
         held: variables that were set, at the intervention.
         before: what differed before the step; None at the intervention.
-        at_reset: whether the intervention began an episode: there the start was simulated too.
+        at_reset: whether an episode began under the intervention.
         acted: the variables that another action of this step set; None where it may have moved
             anything, so that nothing is told.
     """
@@ -124,13 +124,18 @@ class WitnessMoment:
         out = set[Edge]()
         if self.acted is None:
             return out
-        nodes = self._nodes(graph, self.moved)
-        for child in self._nodes(graph, self.clearly - self.held):
+        sources = self._sources(graph)
+        moved = self._changed(graph) | sources
+        for child in self._nodes(graph, self.clearly - self.held - self.acted):
             if self.before is not None and not child.endswith(NEXT):
                 continue  # it stayed as it was set
-            acting = self._parents(graph, child) & (nodes | self._sources(graph)) - {child}
-            others = acting - graph.twins(child)  # another description of the child is the child
+            acting = self._parents(graph, child) & moved
+            # Another description of the child is the child itself, unless it was what was set.
+            twins = graph.twins(child)
+            others = acting if twins & sources else acting - twins
             for parent in graph.parents(child) & acting:
+                if self.at_reset and graph.has_edge(parent + NEXT, child + NEXT):
+                    continue  # it is the later moments' edge that made the start
                 if not others - {parent} - graph.equals(parent):
                     out.add((parent, child))
         return out
@@ -140,17 +145,24 @@ class WitnessMoment:
         if self.acted is None:
             return set()
         reached = self._sources(graph)
-        left = self._nodes(graph, self.moved) - reached
+        left = self._changed(graph) - reached
         while fresh := {node for node in left if self._parents(graph, node) & reached}:
             reached |= fresh
             left -= fresh
         return {now(node) for node in left if now(node) in self.clearly}
 
+    def _changed(self, graph: CausalGraph) -> set[str]:
+        """Returns what may have moved: what a start draws may be drawn from before it is set."""
+        out = self._nodes(graph, self.moved)
+        if self.at_reset:
+            out |= {n for n in self.held if self._parents(graph, n) - graph.twins(n)}
+        return out
+
     def _sources(self, graph: CausalGraph) -> set[str]:
         """Returns what differs without a cause in this moment."""
         if self.before is None:
             return set(self.held & self.moved)
-        return self.before | self._nodes(graph, (self.acted or frozenset()) & self.moved)
+        return self._nodes(graph, self.moved & (self.acted or frozenset())) | self.before
 
     def _nodes(self, graph: CausalGraph, names: Set[str]) -> set[str]:
         """Returns the nodes of variables: after a step, those of the next moment if there are."""
@@ -159,10 +171,10 @@ class WitnessMoment:
         return {name + NEXT if name + NEXT in graph else name for name in names}
 
     def _parents(self, graph: CausalGraph, node: str) -> set[str]:
-        """Returns what a node follows from; at the start of an episode, by a step as well."""
+        """Returns what a node follows from; a start is made by what joins a later moment, too."""
         out = graph.parents(node)
         if self.at_reset and node + NEXT in graph:
-            out |= {now(parent) for parent in graph.parents(node + NEXT)}
+            out |= {now(p) for p in graph.parents(node + NEXT) if p.endswith(NEXT)}
         return out
 
 
@@ -176,9 +188,11 @@ class Evidence:
     stray: dict[str, set[str]] = field(default_factory=dict)  # what was done -> what it moved
     steps: int = 0  # after the changes until the last of it was seen
     by_picture: bool = False
+    moments: list[tuple[CausalGraph, WitnessMoment]] = field(default_factory=list)  # all judged
 
     def judge(self, graph: CausalGraph, moment: WitnessMoment, how: str = "") -> None:
         """Adds the edges that a moment shows, and what moved in it without a declared cause."""
+        self.moments.append((graph, moment))
         for edge in moment.edges(graph):
             self.edges.setdefault(edge, how)
         stray = moment.unexplained(graph)

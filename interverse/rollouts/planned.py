@@ -123,7 +123,7 @@ class PlanNoise(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What a search found: elites with their weights, and the plans' mean and spread."""
+    """The end of a search: mean and spread of the plans, and the elites with their weights."""
 
     mean: Tensor  # (N, horizon, A)
     spread: Tensor
@@ -132,7 +132,7 @@ class Planned(NamedTuple):
 
 
 class SquashedChoice(NamedTuple):
-    """What a Gaussian squashed by tanh does: actions in (-1, 1), and the log density of each."""
+    """Actions in (-1, 1) of a Gaussian squashed by tanh, and the log density of each."""
 
     actions: Tensor  # (..., A)
     log_density: Tensor  # (..., 1)
@@ -366,7 +366,7 @@ class PlanModel(nn.Module):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCard:
-    """What the weights of a planning policy are.
+    """Sizes, settings and bounds of a planning policy.
 
     Attributes:
         observation: shape (C, S, S) of what the world gives, uint8.
@@ -428,7 +428,7 @@ class PlannedPolicy(PicturePolicy):
         if len(shape) != 3 or shape[0] != sizes.channels or min(shape[1:]) < sizes.side:
             raise ValueError(f"observation {shape!r}")
         try:
-            self._model.load_state_dict(self.weights)
+            self._model.load_state_dict(self.weights, assign=True)
         except RuntimeError as error:
             raise ValueError(str(error).splitlines()[-1].strip()) from error
 

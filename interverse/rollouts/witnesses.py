@@ -69,7 +69,6 @@ class WitnessBench:
         self.evidence = Evidence() if evidence is None else evidence
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)
-        self.moments: list[tuple[CausalGraph, WitnessMoment]] = []  # of every trial so far
         self._situation: tuple[str, Snapshot] | None = None
 
     @property
@@ -245,7 +244,6 @@ class _Rows:
 
     def _note(self, i: int, moment: WitnessMoment) -> None:
         known, own = self.bench.evidence, self.added[i]
-        self.bench.moments.append((self.graph, moment))
         fresh = moment.edges(self.graph) - known.edges.keys()
         if fresh:
             own.steps = self.step
@@ -354,10 +352,15 @@ def witness_file(world_id: str) -> Path:
     return Path(str(module.__file__)).parent / "witnesses.json"
 
 
-def replay(world_id: str) -> list[str]:
-    """Runs every stored trial and returns a line for each thing that breaks the law."""
+def replay(world_id: str, evidence: Evidence | None = None) -> list[str]:
+    """Runs every stored trial and returns a line for each thing that breaks the law.
+
+    Args:
+        world_id: a registered id.
+        evidence: takes what the trials show.
+    """
     groups = stored(world_id) or [{"options": {}, "worlds": 2, "trials": []}]
-    evidence, broken = Evidence(), list[str]()
+    evidence, broken = Evidence() if evidence is None else evidence, list[str]()
     for group in groups:
         bench = WitnessBench(world_id, group["options"], group["worlds"], evidence)
         for data in group["trials"]:

@@ -108,23 +108,19 @@ class MujocoEngine(Engine):
         """Advances some worlds; raises SimulationError and changes nothing if one breaks down."""
         ids = batch_ids(worlds, self.num_worlds)
         np.copyto(self._before, self._batch.state)
+        rounds = [substeps] if before is None else [1] * substeps
         try:
-            if before is None:
-                self._advance(ids, substeps)
-            else:
-                for _ in range(substeps):
+            for count in rounds:
+                if before is not None:
                     before()
-                    self._advance(ids, 1)
+                self._batch.step(ids, count, self._stage)
+                self._stale[slice(None) if ids is None else ids] = False
         except mujoco_batch.SimulationError as error:
             self._broke_down(error.ids, str(error))
         if self._batch.warning.any():
             counts = self._batch.warning[:, :, 1]
             kinds = [mujoco.mjtWarning(k).name for k in np.flatnonzero(counts.any(axis=0))]
             self._broke_down(np.flatnonzero(counts.any(axis=1)), ", ".join(kinds))
-
-    def _advance(self, ids: NDArray[np.int32] | None, substeps: int) -> None:
-        self._batch.step(ids, substeps, self._stage)
-        self._stale[slice(None) if ids is None else ids] = False
 
     def _broke_down(self, worlds: NDArray[Any], problem: str) -> NoReturn:
         np.copyto(self._batch.state, self._before)

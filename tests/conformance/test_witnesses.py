@@ -8,18 +8,26 @@ them and stores them beside each world; these tests run what is stored.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import interverse as iv
 import interverse.worlds.tutorial
 from interverse.cli.describe import _graph_text, _VariableTable
-from interverse.rollouts.evidence import WITNESS_LAWS, WitnessTrial, edge_kind
+from interverse.rollouts.evidence import (
+    MANY_EDGES,
+    WITNESS_LAWS,
+    Evidence,
+    WitnessTrial,
+    edge_kind,
+)
 from interverse.rollouts.witness_search import search
 from interverse.rollouts.witnesses import WitnessBench, replay, stored
 from interverse.scm import CausalGraph
@@ -32,9 +40,85 @@ EDGES, VARIABLES, DECLARED = WITNESS_LAWS
 
 @pytest.mark.parametrize("world_id", BUILT_IN)
 def test_every_edge_and_variable_acts_and_nothing_else_does(world_id):
-    """Where this fails after a change: `python tools/witnesses.py --write ID`."""
+    """Where this fails after a change: `python tools/witnesses.py --write ID`.
+
+    Of the same trials, some edges taken out and some false ones put in are each found.
+    """
     assert stored(world_id), "no witnesses are stored"
-    assert replay(world_id) == []
+    evidence = Evidence()
+    assert replay(world_id, evidence) == []
+    assert WrongGraphs(evidence).unnoticed(removed=5, added=20) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world_id", BUILT_IN)
+def test_every_edge_taken_out_and_400_false_ones_put_in_are_found(world_id):
+    evidence = Evidence()
+    replay(world_id, evidence)
+    assert WrongGraphs(evidence).unnoticed(removed=400, added=400) == []
+
+
+class WrongGraphs:
+    """The trials of an id judged by graphs with an edge too few or too many."""
+
+    def __init__(self, evidence):
+        self.evidence = evidence
+        self.graph = evidence.moments[0][0]  # the first trial starts from what is declared
+        self.kinds = {edge_kind(edge) for edge in self.graph.edges}
+        self.many = self.graph.number_of_edges() > MANY_EDGES
+
+    def unnoticed(self, *, removed, added):
+        """Returns the edges, of so many taken out and put in, that no law misses or finds idle."""
+        rng = np.random.default_rng(0)
+        true = [edge for edge in self.graph.edges if self.stands_alone(edge)]
+        true = [true[i] for i in rng.permutation(len(true))[:removed]]
+        false = list(itertools.islice(self.false_edges(rng), added))
+        out = [f"without {a} -> {b}" for a, b in true if not self.strays((a, b))]
+        return out + [f"with {a} -> {b}" for a, b in false if self.acts((a, b))]
+
+    def stands_alone(self, edge):
+        """Whether a trial shows it: not inert, not one of a kind that another edge stands for.
+
+        Of two names of one value the other one's edge says the same.
+        """
+        parent, child = edge
+        same = {(twin, child) for twin in self.graph.equals(parent)} & set(self.graph.edges)
+        return not same and edge in self.evidence.edges and edge not in self.graph.inert
+
+    def false_edges(self, rng):
+        """Yields edges at random between things that are not joined so, by any of their names."""
+        nodes, names = list(self.graph), [n for n in self.graph if not n.endswith("'")]
+        while True:
+            child = nodes[rng.integers(len(nodes))]
+            parent = (nodes if child.endswith("'") else names)[rng.integers(len(names))]
+            ends = itertools.product(self.names_of(parent), self.names_of(child))
+            known = self.many and edge_kind((parent, child)) in self.kinds
+            if parent != child and not known and not any(e in self.graph.edges for e in ends):
+                yield parent, child
+
+    def names_of(self, node):
+        mark = "'" if node.endswith("'") else ""
+        name = node.removesuffix("'")
+        return {node} | {twin + mark for twin in self.graph.twins(name)}
+
+    def judged(self, edge, change):
+        """Returns what the trials show in which the child moved, the graphs being changed."""
+        out, copies = Evidence(), {}
+        for graph, moment in self.evidence.moments:
+            if edge[1].removesuffix("'") in moment.moved:
+                if id(graph) not in copies:
+                    copies[id(graph)] = CausalGraph(graph)
+                    change(copies[id(graph)])
+                out.judge(copies[id(graph)], moment)
+        return out
+
+    def strays(self, edge):
+        return self.judged(edge, lambda graph: graph.remove_edges_from([edge])).stray
+
+    def acts(self, edge):
+        """Whether the false edge is credited and nothing else is missed for it."""
+        found = self.judged(edge, lambda graph: graph.add_edge(*edge))
+        return edge in found.edges and not found.stray
 
 
 # ------------------------------------------------------------- what is false is found

@@ -123,3 +123,14 @@ def test_uniform_numbers_stay_what_they_are():
         ["0x1.09fdc6446e4f0p-1", "0x1.297fb7f1ec77ep-1"],
     ]
     assert three.integers("k", 1000).tolist() == [318, 740, 708]
+
+
+def test_a_generator_stands_at_seed_episode_and_step_in_this_order():
+    assert generator(seed=0, name="goal", episode=1, step=2).random() == 0.16887977697296874
+    assert generator(seed=0, name="goal", episode=2, step=1).random() == 0.6864411939691499
+
+
+def test_noise_at_another_step_is_that_of_the_step_alone():
+    later = Noise.single(seed=3, episode=1, step=5)
+    asked = Noise.single(seed=3, episode=1, step=2)
+    assert later.at(2).uniform("goal") == asked.uniform("goal")

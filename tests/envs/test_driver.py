@@ -340,3 +340,25 @@ def test_a_specification_with_arrays_has_a_json_form():
     written = json.loads(env.spec.to_json())["kwargs"]["defaults"]
     again = iv.make(SLIDER, defaults=written)
     assert np.array_equal(again.variables["box/position"].default, place)
+
+
+class _StepsBack:
+    """A hook that puts the start of the episode back after every step."""
+
+    def __init__(self, start):
+        self.start = start
+
+    def on_reset(self, driver, worlds):
+        """Leaves starts as they are."""
+
+    def on_step(self, driver, moment):
+        driver.restore(self.start, np.arange(1))
+        return {}
+
+
+def test_a_step_shows_what_a_hook_restored():
+    env = started(SLIDER)
+    seen = env.unwrapped.driver.world.observe()[0].copy()
+    env.unwrapped.driver.hook = _StepsBack(env.unwrapped.snapshot())
+    observation, *_ = env.step(np.ones(2))
+    assert np.array_equal(observation, seen)

@@ -48,11 +48,11 @@ def test_rows_that_have_ended_count_no_more_steps():
     venv.reset(seed=0)
     scorer = EpisodeScorer(venv.driver, (), {})
     none, first = np.zeros(2, dtype=bool), np.array([True, False])
-    for terminated in (none, first, none, none):
-        scorer.after(np.array([-1.0, -1.0]), terminated, none, {"success": none})
+    for terminated, success in ((none, none), (first, first), (none, none), (none, none)):
+        scorer.after(np.array([-1.0, -1.0]), terminated, none, {"success": success})
     one, other = scorer.rows(TASK, Protocol(name="P0"), 0, np.arange(2))
-    assert (one["length"], one["return"]) == (2, -2.0)
-    assert (other["length"], other["return"]) == (4, -4.0)
+    assert (one["length"], one["return"], one["score:success"]) == (2, -2.0, 1.0)
+    assert (other["length"], other["return"], other["score:success"]) == (4, -4.0, 0.0)
 
 
 def test_one_diverged_episode_is_a_row_and_the_others_go_on(monkeypatch):

@@ -36,7 +36,12 @@ GOOD = {
         '        return spec.body("block"), spec.bodies["block"], xml_text["a"], self.geoms[0]\n'
     ),
     "interverse/envs/gym.py": "from interverse.worlds import WORLDS\nclass Env: ...\n",
+    "interverse/benchmarks/one/__init__.py": "",
+    "interverse/benchmarks/one/rows.py": "from interverse.benchmarks import clock\n",
+    "interverse/benchmarks/two/__init__.py": "",
+    "interverse/benchmarks/two/plain.py": "",
     "README.md": "See https://example.org/home/page and shared/work/notes.\n",
+    "docs/names.md": "Mentioned, so not dead: Env, Graph, MORE, A, Forgotten, PUL, PULL, f.\n",
 }
 
 
@@ -127,6 +132,14 @@ BAD = [
         "interverse/envs/gym.py",
         "class Env: ...\nif True:\n    class Push: ...\n",
         "Push is also",
+    ),
+    ("dead", "interverse/envs/gym.py", "class Env: ...\ndef _alone(): ...\n", "mentions _alone"),
+    ("dead", "interverse/envs/gym.py", "class Env: ...\nUNUSED = 1\n", "mentions UNUSED"),
+    (
+        "benchmarks",
+        "interverse/benchmarks/two/run.py",
+        "from interverse.benchmarks.one import rows\n",
+        "of another benchmark",
     ),
     ("words", "interverse/envs/gym.py", '"""What it is."""\nclass Env: ...\n', "name it"),
     ("paths", "README.md", "one\n`" + "/home" + "/me/x`\n", "machine path"),

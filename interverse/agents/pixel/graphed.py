@@ -1,4 +1,4 @@
-"""Updates of a pixel agent recorded as CUDA graphs: no launch cost for its 1,600 operations.
+"""Updates and searches of a pixel agent as CUDA graphs: no launch cost for 1,600 operations.
 
 An update gathers its batch and learns from it, with or without the actor's step. Each of the two
 programs is recorded once, after a few plain updates in which libraries choose their kernels, and
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from interverse.agents.pixel.agent import PixelBatch, PixelLearner
 
 _EAGER = 3  # plain updates of each program before it is recorded
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 @final
@@ -57,7 +58,7 @@ class GraphedUpdate:
             self._seen[program] = self._seen.get(program, 0) + 1
             here = given.to(self._agent.device)
             if self._seen[program] <= _EAGER:
-                return self._apart(here)
+                return _apart(self._stream, self._plain, here)
             if not self._record(program, here):
                 return self._plain(here)
         for mine, new in zip(self._given, given, strict=True):
@@ -72,15 +73,6 @@ class GraphedUpdate:
 
     def _plain(self, given: Any) -> dict[str, Tensor]:
         return self._agent.update(given if self._gather is None else self._gather(given))
-
-    def _apart(self, given: Any) -> dict[str, Tensor]:
-        """Runs plainly on the stream that graphs are recorded on."""
-        assert self._stream is not None
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            losses = self._plain(given)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return losses
 
     def _record(self, program: int, given: Any) -> bool:
         """Records a program without running it; returns whether that worked."""
@@ -126,21 +118,11 @@ class GraphedCall:
             self._record(given)
         shapes = [part.shape for part in self._given]
         if self._graph is None or shapes != [part.shape for part in given]:
-            return self._plain(given)
+            return _apart(self._stream, self._function, *given)
         for mine, new in zip(self._given, given, strict=True):
             mine.copy_(new)
         self._graph.replay()
         return self._made
-
-    def _plain(self, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Runs the function, on a GPU on the stream that graphs are recorded on."""
-        if self._stream is None:
-            return self._function(*given)
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            made = self._function(*given)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return made
 
     def _record(self, given: tuple[Tensor, ...]) -> None:
         """Records the function without running it, if that works."""
@@ -153,3 +135,14 @@ class GraphedCall:
         except RuntimeError as error:
             self._works = False
             _log.warning("plans are searched ungraphed, several times slower: %s", error)
+
+
+def _apart(stream: torch.cuda.Stream | None, function: Callable[..., _T], *given: Any) -> _T:
+    """Runs a function, on a GPU on the stream that graphs are recorded on."""
+    if stream is None:
+        return function(*given)
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        made = function(*given)
+    torch.cuda.current_stream().wait_stream(stream)
+    return made

@@ -134,7 +134,8 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
         title = f"{record['curriculum']}, {record['variant']}"
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     for record in (record for record in records if "cpu_engine" in record):
-        title = f"{record['curriculum']}, seed {record['seed']} on the CPU engine"
+        name = record.get("variant", f"seed {record['seed']}")
+        title = f"{record['curriculum']}, {name} on the CPU engine"
         found = record["cpu_engine"]["last_fractional_success"]
         lines.append(f"| {title} | " + " | ".join(_plain(found, protocols)) + " |")
     for (name, number), scores in released_scores().items():

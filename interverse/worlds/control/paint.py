@@ -81,7 +81,7 @@ class _Surface:
 
     def show(self, values: Values, drawing: Drawing) -> None:
         """Brings the picture into GL, unless it is there or the scene's own is seen."""
-        shown, texture = self._choose(values), self._textures[1]
+        shown, texture = self.choose(values), self._textures[1]
         content = self._pixels.key(values)
         if shown and drawing.loaded.get(texture) != content:
             self._fill(values, content)
@@ -91,7 +91,7 @@ class _Surface:
 
     def fill(self, values: Values) -> None:
         """Brings the picture into the model, unless the scene's own is seen."""
-        if self._choose(values):
+        if self.choose(values):
             self._fill(values, self._pixels.key(values))
 
     def side(self, values: Values) -> NDArray[np.uint8]:
@@ -101,7 +101,8 @@ class _Surface:
             self._side = content, self._pixels.value(values)[:PICTURE_SIZE]
         return self._side[1]
 
-    def _choose(self, values: Values) -> bool:
+    def choose(self, values: Values) -> bool:
+        """Gives materials this texture or the scene's own; returns whether it is this."""
         shown = bool(self._shown.value(values))
         self._model.mat_texid[self._uses] = self._textures[shown]
         return shown
@@ -136,6 +137,8 @@ class Paint:
         """Writes everything but pictures; derive the model's constants afterwards."""
         for field in self._fields:
             field.write(values)
+        for surface in self._surfaces:
+            surface.choose(values)
 
     def show(self, values: Values, drawing: Drawing) -> None:
         """Brings the look's pictures into GL."""

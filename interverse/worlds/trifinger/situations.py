@@ -25,6 +25,8 @@ _FINGERS = 3
 _LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
 _GAPS = (0.0005, 0.002, 0.005, 0.01, 0.02)
 _NEAR = 0.02  # a block that overlaps with its goal, m
+_OUTWARDS = (0.0, 1.3, -1.2)  # joint angles of a finger that is out of the blocks' way
+_ASIDE = np.array([0.1, 0.0, 0.2])
 _LARGE = 0.065  # edge of a block, m
 _HIGH = 5  # blocks on each other at most
 _SPREADS = (0.03, 0.03, 0.06, 0.08, 0.1, 0.12, 0.12, 0.14)  # from the middle, m
@@ -52,25 +54,29 @@ def _late_commands(values: _Values, rng: np.random.Generator) -> _Moves:
 def _weightless(values: _Values, rng: np.random.Generator) -> _Moves:
     """Lets everything hang in the air, apart and still: what one change moves then moves alone."""
     yield "do", {"gravity": 0.0, "robot/action_delay": 2}
-    yield "do", {"joint_positions": np.array(REST)}
+    yield "do", {"joint_positions": np.array(_OUTWARDS * _FINGERS)}
     names = _blocks(values)
-    yield (
-        "do",
-        {
-            f"{name}/cartesian_position": 1.1 * values[f"{name}/cartesian_position"]
-            + (0.01, 0, 0.02)
-            for name in names
-        },
-    )
+    wider = (0.1, 0.03, 0.01)
+    yield "try", [_spread(values, names, w, s) for s in (0.6, 1.0) for w in wider]
     still = ("linear_velocity", "angular_velocity")
     yield "do", {f"{name}/{part}": np.zeros(3) for name in names for part in still}
     yield from _goals_beside_blocks(values, rng)
     for block in names:
-        place, goal = (values.get(f"{n}/cartesian_position") for n in (block, _goal_of(block)))
-        if (
-            goal is not None and np.linalg.norm(place - goal) > _NEAR
-        ):  # goals may be bound to a height
+        place = values[f"{block}/cartesian_position"]
+        goal = values.get(f"{_goal_of(block)}/cartesian_position")
+        # A goal that must hang high did not come to its block.
+        if goal is not None and np.linalg.norm(place - goal) > _NEAR:
             yield "do", {f"{block}/cartesian_position": goal + rng.uniform(0.002, 0.006, 3)}
+
+
+def _spread(values: _Values, names: list[str], wider: float, scale: float) -> dict[str, Any]:
+    """Returns values that move blocks apart and up, and make them smaller."""
+    out: dict[str, Any] = {}
+    for name in names:
+        place = values[f"{name}/cartesian_position"]
+        out[f"{name}/cartesian_position"] = (1 + wider) * place + wider * _ASIDE
+        out[f"{name}/size"] = scale * values[f"{name}/size"]
+    return out
 
 
 def _at_work(values: _Values, rng: np.random.Generator) -> _Moves:

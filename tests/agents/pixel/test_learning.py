@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import numpy as np
@@ -30,6 +31,22 @@ def returns(policy, episodes: int = 10) -> np.ndarray:
         totals.append(total)
     env.close()
     return np.array(totals)
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "file", "every"),
+    [("TD-MPC2", "tdmpc2", "h200.json", 1000), ("SODA", "soda", "small.json", 500)],
+)
+def test_the_printed_curves_are_those_of_the_runs(repository, name, agent, file, every):
+    held = json.loads((repository / "results" / "dmcr" / file).read_text())["runs"]
+    (run,) = [run for run in held if run["agent"] == agent]
+    ends, returns = np.array(run["training_returns"]).T
+    parts = range(every, run["decisions"] + 1, every)
+    means = [returns[(ends > at - every) & (ends <= at)].mean() for at in parts]
+    words = [f"{at:,}: {mean:.0f}" for at, mean in zip(parts, means, strict=True)]
+    page = (repository / "docs" / "pixel_agents.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
+    assert ", ".join(words) in row.replace(" (random)", "")
 
 
 @pytest.mark.slow

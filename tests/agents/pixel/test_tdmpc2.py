@@ -17,11 +17,14 @@ from interverse.agents.pixel.geometry import PadCrop
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper, preset
 from interverse.agents.pixel.tdmpc2 import TdMpc2, TdMpc2Options
+from interverse.agents.pixel.train import train
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.rollouts.planned import PlanModel, PlannedPolicy, PlanSizes, planned_policy
 from interverse.rollouts.policy import as_policy
 from interverse.rollouts.torchscript import save_onnx, save_torchscript
+from tests.agents.pixel.dot import Dot
+from tests.agents.pixel.test_train import PLANNING, TINY, config
 
 COUNT, ACTIONS, STEPS, LATENT = 5, 2, 3, 72
 STILL = 1e-30  # a learning rate that moves nothing
@@ -338,6 +341,20 @@ def test_it_overfits_a_batch():
         last = agent.update(batch)
     assert float(last["reward"]) < 0.6 * float(first["reward"])
     assert float(last["consistency"]) < 0.5 * float(first["consistency"])
+
+
+@pytest.mark.slow
+def test_it_learns(tmp_path):
+    """The dot moves to the middle: most of what there is to earn, after 700 decisions."""
+    widths = {**TINY, **PLANNING, "hidden": 64, "batch": 32, "capacity": 2000, "warm_up": 60}
+    searching = {"samples": 48, "elites": 8, "policy_paths": 6, "iterations": 3, "discount": 0.9}
+    settings = dict.fromkeys(("steps", "checkpoint_every", "evaluate_every"), 700)
+    hyper = {**widths, **searching, "alpha": 1e-4, "actor_every": 1}
+    given = config(tmp_path, algorithm="tdmpc2", hyper=hyper, evaluate_episodes=5, **settings)
+    train(given, make_env=Dot)
+    curves = json.loads((tmp_path / "curves.json").read_text())
+    random = np.mean([row["return"] for row in curves["episodes"][:5]])
+    assert curves["evaluations"][-1]["mean"] > max(1.15 * random, 9.5)
 
 
 def exported(agent) -> PlannedPolicy:

@@ -10,8 +10,8 @@ from interverse.core.rng import Noise
 from interverse.scm import Do
 from interverse.sim.raster import GRID
 from interverse.worlds.chemistry import cpt, dynamics, graphs
+from interverse.worlds.chemistry.reference import causes, start_model, step_model
 from tests.worlds.chemistry.cases import as_torch, mechanisms
-from tests.worlds.chemistry.reference import causes, start_model, step_model
 
 GRAPHS = ["chain", "full", "collider", "jungle", "bidiag", "0->1,0->2,0->3,1->3,2->4"]
 NAMES = [f"object_{i}/color" for i in range(5)]

@@ -10,7 +10,7 @@ import interverse as iv
 from interverse.core.errors import ActionError, InvalidValueError, UnknownNameError
 from interverse.core.rng import Noise
 from interverse.worlds.chemistry import SKEWNESS, Chemistry, ChemistryOptions, graphs, variables
-from tests.worlds.chemistry.reference import causes
+from interverse.worlds.chemistry.reference import causes
 
 CHAIN = "chemistry/chain-v1"
 CUSTOM = "chemistry/custom-v1"

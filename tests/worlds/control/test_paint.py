@@ -74,3 +74,16 @@ def test_a_new_look_with_a_binding_acts_by_its_declaration_alone(monkeypatch):
 def _look(name, binding, *, default, high=1.0):
     box, at = Box(0.0, high), np.array(default)
     return Variable(name=name, kind="appearance", default=at, domain=box, bindings=(binding,))
+
+
+def test_the_floor_is_chosen_where_the_look_is_written_and_before_anything_is_drawn():
+    env = iv.make("control/walker_walk-v1", observation="state", dynamics_seed=0)
+    env.reset(seed=0)
+    model = env.world.stage(0).physics.model.ptr
+    used = [model.mat_texid.copy()]
+    for color in ([0.9, 0.1, 0.1], [0.1, 0.2, 0.3]):  # the last is the default
+        env.do({"floor/color_1": np.array(color)})
+        used.append(model.mat_texid.copy())
+    env.close()
+    assert not np.array_equal(used[0], used[1])
+    assert np.array_equal(used[0], used[2])
