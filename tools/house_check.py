@@ -46,8 +46,8 @@ IMPORT_ORDER = (
     "__main__",
 )
 RANK = {name: rank for rank, line in enumerate(IMPORT_ORDER) for name in line.split()}
-# What a world's scene is built in: they make a model and never touch a running simulator.
-SCENE_FILES = {"arena.py", "elements.py", "fingers.py", "mjcf.py", "scene.py"}
+# What a world's scene is built in, also one that is only drawn: they never step a simulator.
+SCENE_FILES = {"arena.py", "device_pictures.py", "elements.py", "fingers.py", "mjcf.py", "scene.py"}
 # Lists of an MjSpec, and what XML trees are called: elements have names, so no code counts them.
 SPEC_LISTS = {"bodies", "cameras", "geoms", "joints", "lights", "materials", "sites", "textures"}
 SPEC_NAME = re.compile(r"(^|_)(spec|body|worldbody)$")

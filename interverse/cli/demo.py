@@ -312,7 +312,7 @@ def _seen(played: Mapping[str, Episode]) -> Any:
     figure, axes = plt.subplots(len(played), columns, figsize=(11, 1.5 * len(played)))
     for row, (look, episode) in zip(axes, played.items(), strict=True):
         for axis, step in zip(row, np.linspace(0, len(episode), columns).astype(int), strict=True):
-            axis.imshow(episode.observations[step, -3:].transpose(1, 2, 0))  # type: ignore[call-overload,index]
+            axis.imshow(episode.observations[step, -3:].transpose(1, 2, 0))
             axis.set_axis_off()
             axis.set_title(f"decision {step}", fontsize=8, color=_GREY)
         told = f"{look}\nreturn {episode.rewards.sum():.0f}"

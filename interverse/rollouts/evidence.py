@@ -134,6 +134,8 @@ class WitnessMoment:
             twins = graph.twins(child)
             others = acting if twins & sources else acting - twins
             for parent in graph.parents(child) & acting:
+                if self.at_reset and graph.has_edge(parent + NEXT, child + NEXT):
+                    continue  # it is the later moments' edge that made the start
                 if not others - {parent} - graph.equals(parent):
                     out.add((parent, child))
         return out
@@ -160,7 +162,7 @@ class WitnessMoment:
         """Returns what differs without a cause in this moment."""
         if self.before is None:
             return set(self.held & self.moved)
-        return self.before | self._nodes(graph, self.moved & (self.acted or set()))
+        return self._nodes(graph, self.moved & (self.acted or frozenset())) | self.before
 
     def _nodes(self, graph: CausalGraph, names: Set[str]) -> set[str]:
         """Returns the nodes of variables: after a step, those of the next moment if there are."""

@@ -158,8 +158,10 @@ def _other_actions(
     bench: WitnessBench, edges: list[Edge], actions: list[Any], rng: np.random.Generator
 ) -> Iterator[WitnessChange]:
     """Yields other first actions that set the same variables, for missing edges from these."""
-    first = np.asarray(actions[0]) if actions else None
-    targets = None if first is None else bench.world.set_by_action(first)
+    if not actions:
+        return
+    first = np.asarray(actions[0])
+    targets = bench.world.set_by_action(first)
     if targets is None or not any(now(a) in targets and a.endswith(NEXT) for a, _ in edges):
         return
     for _ in range(_OTHER_ACTIONS):

@@ -160,6 +160,14 @@ class WarpRenderer:
         return drawn
 
 
+def send_rows(model: Any, data: Any, name: str, rows: NDArray[Any]) -> None:
+    """Puts rows of all worlds, (N, ...), in the place of a field of Warp's data or model."""
+    owner = data if hasattr(data, name) else model
+    kind = np.int32 if rows.dtype.kind == "i" else np.float32
+    held = getattr(owner, name)
+    setattr(owner, name, load_warp()[0].array(rows.astype(kind), dtype=held.dtype))
+
+
 @functools.cache
 def _unpacking() -> Any:
     """Returns the kernel that puts the bytes of rays where their pixels are."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.sim.warp_device import find_device, load_warp, quiet
-from interverse.sim.warp_render import WarpRenderer
+from interverse.sim.warp_render import WarpRenderer, send_rows
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.options import ControlOptions
 from interverse.worlds.control.scene import FLOOR, FLOOR_PICTURE, REPEATS, domain_spec
@@ -74,16 +74,10 @@ class ControlPhotographer:
             if any(is_new):
                 self._renderer.set_textures(self._textures, self._skies)
             for name in moments[0]:
-                self._send(name, np.stack([moment[name] for moment in moments]))
+                rows = np.stack([moment[name] for moment in moments])
+                send_rows(self._model, self._data, name, rows)
             pictures: NDArray[np.uint8] = self._renderer.cast(self._model, self._data).cpu().numpy()
         return pictures[:, 0]
-
-    def _send(self, name: str, rows: NDArray[Any]) -> None:
-        warp, _ = load_warp()
-        owner = self._data if hasattr(self._data, name) else self._model
-        held = getattr(owner, name)
-        kind = np.int32 if rows.dtype.kind == "i" else np.float32
-        setattr(owner, name, warp.array(rows.astype(kind), dtype=held.dtype))
 
     def _dress(self, world: int, moment: dict[str, NDArray[Any]]) -> bool:
         """Brings a world's pictures to the device; returns whether any is new.

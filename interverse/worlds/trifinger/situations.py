@@ -62,7 +62,8 @@ def _weightless(values: _Values, rng: np.random.Generator) -> _Moves:
     yield "do", {f"{name}/{part}": np.zeros(3) for name in names for part in still}
     yield from _goals_beside_blocks(values, rng)
     for block in names:
-        place, goal = (values.get(f"{n}/cartesian_position") for n in (block, _goal_of(block)))
+        place = values[f"{block}/cartesian_position"]
+        goal = values.get(f"{_goal_of(block)}/cartesian_position")
         # A goal that must hang high did not come to its block.
         if goal is not None and np.linalg.norm(place - goal) > _NEAR:
             yield "do", {f"{block}/cartesian_position": goal + rng.uniform(0.002, 0.006, 3)}

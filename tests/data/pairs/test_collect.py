@@ -145,7 +145,7 @@ def test_processes_end_with_the_one_that_started_them(tmp_path):
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def _wait(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
