@@ -298,7 +298,7 @@ def _looks_section(config: Demo) -> dict[str, Any]:
     return {
         "text": "SAC+AUG learned to balance a pole from pictures in one look. Here it balances the "
         "same pole from the same start, and one thing looks different: the small pictures are what "
-        "it sees. SVEA, in the last row, learned to overlook such changes. An episode earns at "
+        "it sees. SVEA, in the last row, saw changed pictures in training. An episode earns at "
         "most 1,000; <code>interverse explain</code> tells what each factor costs over many.",
         "captions": [],
         "image": _save(_seen(played), config.out / "looks.png"),
