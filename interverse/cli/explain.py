@@ -69,7 +69,7 @@ def explain(config: Explain) -> Attribution:
     else:
         console = Console()
         console.print(found.table())
-        console.print(f"{found.worst} costs most: {found.cost(found.worst).value:.4g}")
+        console.print(found.verdict(), markup=False)
         for file in files:
             console.print(str(file), soft_wrap=True)
     return found

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from interverse.actors.actor import Moment, apply
 from interverse.actors.uniform import Regional
@@ -52,6 +53,7 @@ Condition = tuple[str, ...]  # the factors intervened on; empty for the episode 
 Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode
 _MOST_EPISODES, _MOST_PAIRS = 100_000, 1000
 _FORMAT = "interverse-attribution-1"
+INTERVAL_METHOD = "95% interval over paired episodes: BCa bootstrap, rough below some 20 episodes"
 _PROTOCOL = Protocol(name="attribution")  # what the rows of replays are called
 
 
@@ -96,12 +98,37 @@ class Attribution:
 
     @property
     def worst(self) -> str:
-        """The factor that costs most."""
-        return max(self.factors, key=lambda name: _mean(self.costs(name)))
+        """The factor with the highest mean cost, be it surely so or not; `verdict` tells."""
+        return self._by_cost()[0]
+
+    def _by_cost(self) -> list[str]:
+        return sorted(self.factors, key=lambda name: -_mean(self.costs(name)))
 
     def cost(self, *names: str) -> Estimate:
         """Returns the mean cost with its paired 95% interval over episodes."""
         return _estimate(self.costs(*names), f"{self.task}|{self.metric}|{'|'.join(names)}")
+
+    def lead(self, first: str, second: str) -> Estimate:
+        """Returns how much more one factor costs than another, with its paired t-interval."""
+        return _t_interval(self.costs(first) - self.costs(second))
+
+    def verdict(self) -> str:
+        """Returns in words which factor costs most, and whether that is sure."""
+        base, names = _mean(self.scores[()]), self._by_cost()
+        cost = self.cost(names[0])
+        if not cost.value > 0:
+            return "No factor costs anything on average."
+        most = " most" if len(names) > 1 else ""
+        told = f"{names[0]} costs{most}: {_words(cost)}{_percent(cost.value, base)}"
+        if np.isnan(cost.low):
+            return f"{told}. One episode has no interval: it may be chance."
+        if most:
+            lead = self.lead(names[0], names[1])
+            if not lead.low > 0:
+                ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
+                ends = "has no interval" if np.isnan(lead.low) else ends
+                told += f"; {names[1]} about as much: the difference {ends}"
+        return f"{told}." + ("" if cost.low > 0 else " That it costs anything is not certain.")
 
     def table(self, format: Format = "rich") -> Text:
         """Returns costs and interactions as text, the costliest factor first."""
@@ -110,7 +137,7 @@ class Attribution:
     def text_table(self) -> TextTable:
         """Returns costs and interactions, the costliest factor first, pairs after them."""
         base = _mean(self.scores[()])
-        singles = sorted(self.factors, key=lambda name: -_mean(self.costs(name)))
+        singles = self._by_cost()
         pairs = sorted(self.pairs, key=lambda pair: -_mean(self.costs(*pair)))
         rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
         rows += [self._row(pair, base) for pair in pairs]
@@ -118,10 +145,16 @@ class Attribution:
             title=f"{self.task}, {self.metric} {base:.4g} as it is",
             header=("factor", "episodes", self.metric, "cost", "share", "interaction"),
             rows=tuple(rows),
-            caption="cost = what the same episode loses under the intervention [95% interval over "
-            "paired episodes]; share of the score as it is; interaction = cost of the pair beyond "
-            "the sum of the two",
+            caption=f"cost = what the same episode loses under the intervention {self._interval}; "
+            "share of the score as it is; interaction = cost of the pair beyond the sum of the two",
         )
+
+    @property
+    def _interval(self) -> str:
+        """The words of a table's note about its intervals."""
+        if len(self.scores[()]) < 2:
+            return "(one episode: no interval)"
+        return f"[{INTERVAL_METHOD}]"
 
     def _row(self, names: tuple[str, ...], base: float) -> tuple[Cell, ...]:
         costs = self.costs(*names)
@@ -137,14 +170,11 @@ class Attribution:
 
     def page(self) -> str:
         """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
-        cost, base = self.cost(self.worst), _mean(self.scores[()])
-        certain = "" if cost.low > 0 else " That it costs anything is not certain."
-        harmless = [name for name in self.factors if not self.cost(name).high > 0.01 * abs(base)]
+        base, count = _mean(self.scores[()]), len(self.scores[()])
+        harmless = [name for name in self.factors if self.cost(name).high <= 0.01 * abs(base)]
         story = (
-            f"As it is, the policy has a mean {self.metric} of {base:.4g} over "
-            f"{len(self.scores[()])} episodes. **{self.worst}** costs most: {cost.value:.4g} "
-            f"[{cost.low:.4g}, {cost.high:.4g}] of it, {_percent(cost.value, base)}, in the same "
-            f"episodes with nothing else changed.{certain}"
+            f"As it is, the policy has a mean {self.metric} of {base:.4g} over {count} "
+            f"episode{'s' * (count > 1)}. In the same with nothing else changed: {self.verdict()}"
         )
         drawn = [
             f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
@@ -372,7 +402,21 @@ def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_
 
 
 def _percent(cost: float, base: float) -> str:
-    return f"{100.0 * cost / base:.0f}%" if base > 0 else "a share that cannot be named"
+    return f", {100.0 * cost / base:.0f}% of it" if base > 0 else ""
+
+
+def _words(found: Estimate) -> str:
+    ends = "" if np.isnan(found.low) else f" [{found.low:.4g}, {found.high:.4g}]"
+    return f"{found.value:.4g}{ends}"
+
+
+def _t_interval(values: FloatArray) -> Estimate:
+    known = values[~np.isnan(values)]
+    count = len(known)
+    if count < 2:
+        return Estimate(_mean(known))
+    half = special.stdtrit(count - 1, 0.975) * known.std(ddof=1) / np.sqrt(count)
+    return Estimate(known.mean(), known.mean() - half, known.mean() + half)
 
 
 def _mean(values: FloatArray) -> float:

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import interverse as iv
 from interverse.agents.policies import trained_policy
@@ -154,8 +155,9 @@ def test_the_command_line(tmp_path, capsys):
     words = ["explain", "random", "--task", SLIDER, "--episodes", "3", "--option", "max_steps=4"]
     asked = [*words, "--factors", "push", "box=box/mass,box/size", "--out", str(tmp_path)]
     assert main(asked) == 0
-    assert "costs most" in capsys.readouterr().out
+    out = capsys.readouterr().out
     held = json.loads((tmp_path / "attribution.json").read_text())
+    assert Attribution.from_json(held).verdict() in " ".join(out.split())
     assert held["order"] == ["push", "box"]
     assert (tmp_path / "attribution.svg").stat().st_size > 2000
     assert main(["explain", "random"]) == 2
@@ -172,7 +174,7 @@ def test_a_shipped_policy_is_evaluated_explained_and_read_about(tmp_path):
     found = iv.attribute(policy, CARTPOLE, looks, episodes=2, **short)
     page = found.page()
     assert page.startswith(f"# Why it fails: {CARTPOLE}\n")
-    assert f"**{found.worst}** costs most" in page
+    assert found.verdict() in page
     assert "over 2 episodes" in page
     assert "- pictures: `background/texture` (B), `floor/texture` (B)" in page
     words = ["--factors", "pictures=*/texture", "--episodes", "1", "--out", str(tmp_path)]
@@ -180,9 +182,43 @@ def test_a_shipped_policy_is_evaluated_explained_and_read_about(tmp_path):
     assert (tmp_path / "attribution.md").read_text().startswith("# Why it fails")
 
 
+def _of(**costs):
+    """Returns an attribution of episodes that score 100, less these costs."""
+    count = len(next(iter(costs.values())))
+    scores = {(name,): 100.0 - np.array(lost, float) for name, lost in costs.items()}
+    factors = {name: {"x": "B"} for name in costs}
+    given = {(): np.full(count, 100.0), **scores}
+    return Attribution(task="t", metric="return", factors=factors, scores=given)
+
+
 def test_a_page_claims_no_cost_that_the_interval_does_not_show():
-    scores = {(): np.full(4, 100.0), ("a",): np.array([100.0, 103.0, 97.0, 100.0])}
-    factors = {"a": {"x": "B"}}
-    page = Attribution(task="t", metric="return", factors=factors, scores=scores).page()
+    page = _of(a=[0, -3, 4, 0]).page()
     assert "That it costs anything is not certain." in page
     assert "Of no factor is it certain that it costs less than one percent." in page
+    assert "BCa bootstrap" in page
+
+
+def test_a_gain_is_not_called_a_cost():
+    found = _of(a=[-1, -2, 0], b=[-4, -4, -5])
+    assert found.verdict() == "No factor costs anything on average."
+    assert "costs most" not in found.page()
+
+
+def test_one_episode_has_no_interval():
+    found = _of(a=[5], b=[3])
+    for text in (found.page(), found.verdict(), str(found.table())):
+        assert "nan" not in text
+    assert "a costs most: 5, 5% of it. One episode has no interval" in found.page()
+    assert "(one episode: no interval)" in found.page()
+    assert "No more than one percent" not in found.page()
+
+
+def test_the_costliest_is_told_from_the_next_by_paired_differences():
+    first, second = np.array([30, 5, 60, 20]), np.array([25, 1, 53, 16])
+    assert "b" not in _of(a=first, b=second).verdict().split(":")[1]  # alike in every episode
+    found = _of(a=first, b=second[::-1])
+    theirs = stats.ttest_rel(first, second[::-1]).confidence_interval(0.95)
+    assert found.lead("a", "b").low == pytest.approx(theirs.low)
+    assert found.lead("a", "b").high == pytest.approx(theirs.high)
+    ends = f"[{theirs.low:.4g}, {theirs.high:.4g}]"
+    assert f"; b about as much: the difference {ends} includes 0." in found.verdict()
