@@ -376,6 +376,7 @@ def test_the_kept_costs_are_printed_from_the_kept_scores():
     for small in (True, False):
         some = [held for held in policies if (held.get("preset") == "small") == small]
         assert str(cost_table(some).render("markdown")) in text
+    assert all(held["commit"] for held in policies)
     (held,) = [held for held in policies if held["agent"] == "svea"]
     scores = {tuple(row["factors"]): np.array(row["scores"]) for row in held["conditions"]}
     lost = 100 * (1 - scores["sky",].mean() / scores[()].mean())
