@@ -350,6 +350,16 @@ def test_everything_in_small(tmp_path, capsys):
     assert made == {f"figure-{number}" for number in numbers}
 
 
+def test_figures_asked_for_without_a_table_train_no_table(tmp_path, capsys):
+    assert RemasteredSettings().table == (1,)
+    assert not RemasteredSettings(figures=(8, 9)).variants()
+    asked = ["reproduce", "--benchmark", "dmcr", "--figures", "8", "--budget", "smoke"]
+    assert main([*asked, "--out", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"complete": True, "tables": []}
+    assert {path.stem for path in tmp_path.iterdir()} >= {"figure-8", "summary"}
+    assert not (tmp_path / "rows").exists()
+
+
 def test_the_command_line_says_what_is_wrong(capsys):
     assert main(["reproduce", "--benchmark", "dmcr", "--table", "9"]) == 2
     assert "table 9" in capsys.readouterr().err

@@ -32,7 +32,7 @@ class RemasteredSettings:
 
     Contact sheets of looks, without training:
 
-      interverse reproduce --benchmark dmcr --table 3 --figures 1 8 9 10 11 12 13
+      interverse reproduce --benchmark dmcr --figures 1 8 9 10 11 12 13
 
     With the original's photographs, where you have them:
 
@@ -44,8 +44,9 @@ class RemasteredSettings:
         --methods SAC+AUG --device cuda --actors 8 --time-limit 540
     """
 
-    table: tuple[int, ...] = (1,)
-    """1: E_G in looks never seen. 2: one factor at a time. 3: training lengths (trains nothing)."""
+    table: tuple[int, ...] = ()
+    """1: E_G in looks never seen. 2: one factor at a time. 3: training lengths (trains nothing).
+    Without, 1, or none where figures are asked for."""
     figures: tuple[int, ...] = ()
     """1, 9-13: states in many looks. 2: training in other looks. 3: encoder variance. 4: attention.
     5, 6, 7: beta, lambda and augmentations. 8: what augmentations do. 2 to 7 train agents."""
@@ -77,6 +78,8 @@ class RemasteredSettings:
     """Folder for results."""
 
     def __post_init__(self) -> None:
+        if not self.table and not self.figures:
+            object.__setattr__(self, "table", (1,))
         for given, kind, names in (
             (self.table, "table", TITLES),
             (self.figures, "figure", FIGURES),
