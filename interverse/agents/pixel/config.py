@@ -130,7 +130,7 @@ def plan(config: PixelTrain) -> PixelPlan:
         hyper=hyper,
         agent_options=kind.options_type(
             **dict(entry.options)
-            | own_options(config.algorithm, config.preset)
+            | own_options(config.algorithm, config.preset, config.task)
             | {n: v for n, v in config.hyper.items() if n in own},
         ),
         world_options=world,

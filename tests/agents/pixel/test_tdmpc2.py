@@ -479,3 +479,12 @@ def test_from_the_command_line(tmp_path, capsys):
     assert [row["step"] for row in curves["evaluations"]] == [12, 18]
     words = ["evaluate", str(tmp_path), "--protocols", "none", "--episodes", "1"]
     assert main([*words, "--out", str(tmp_path / "scores")]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("task", "rounds"), [("control/walker_walk-v1", 6), ("control/humanoid_walk-v1", 8)]
+)
+def test_actions_of_twenty_numbers_are_searched_two_rounds_longer(tmp_path, task, rounds):
+    given = {"task": task, "out": tmp_path, "algorithm": "tdmpc2", "preset": "paper"}
+    assert plan(PixelTrain(**given)).agent_options.iterations == rounds
+    assert plan(PixelTrain(**given, hyper={"iterations": 3})).agent_options.iterations == 3
