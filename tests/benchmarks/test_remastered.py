@@ -360,6 +360,16 @@ def test_figures_asked_for_without_a_table_train_no_table(tmp_path, capsys):
     assert not (tmp_path / "rows").exists()
 
 
+@pytest.mark.parametrize("asked", [("--table", "3"), ("--figures", "1")])
+@pytest.mark.parametrize(("name", "told"), [("empty", "holds no images"), ("none", "none")])
+def test_a_folder_without_pictures_is_refused(tmp_path, capsys, asked, name, told):
+    (tmp_path / "empty").mkdir()
+    given = ["--textures", str(tmp_path / name), "--out", str(tmp_path / "out")]
+    assert main(["reproduce", "--benchmark", "dmcr", *asked, *given]) == 2
+    assert told in "".join(capsys.readouterr().err.split("\n"))
+    assert not (tmp_path / "out" / "summary.md").exists()
+
+
 def test_the_command_line_says_what_is_wrong(capsys):
     assert main(["reproduce", "--benchmark", "dmcr", "--table", "9"]) == 2
     assert "table 9" in capsys.readouterr().err

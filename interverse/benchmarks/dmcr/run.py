@@ -19,6 +19,7 @@ from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.policy_card import CARD
+from interverse.worlds.control.gallery import open_gallery
 
 _PIECE = 10_000  # decisions between looks at the clock, where there is a limit
 
@@ -30,6 +31,8 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
         {"complete": whether all is done, "tables": one comparison per table}.
     """
     check_device(settings.device)
+    if settings.textures is not None:
+        open_gallery(str(settings.textures))  # refuses a folder without pictures at once
     clock = Clock(settings.time_limit)
     work = _DmcrWork(settings, clock)
     complete = clock.ends(work.run_all)
