@@ -10,6 +10,7 @@ from typing import Any, final
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.curves import CURVES
 from interverse.agents.pixel.train import train
+from interverse.art.pictures.folder import folder
 from interverse.benchmarks.dmcr.compare import compare
 from interverse.benchmarks.dmcr.pages import write_pages
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
@@ -19,7 +20,6 @@ from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.policy_card import CARD
-from interverse.worlds.control.gallery import open_gallery
 
 _PIECE = 10_000  # decisions between looks at the clock, where there is a limit
 
@@ -32,7 +32,7 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     """
     check_device(settings.device)
     if settings.textures is not None:
-        open_gallery(str(settings.textures))  # refuses a folder without pictures at once
+        folder(settings.textures)  # refuses a folder without pictures at once
     clock = Clock(settings.time_limit)
     work = _DmcrWork(settings, clock)
     complete = clock.ends(work.run_all)
