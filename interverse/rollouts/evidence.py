@@ -130,13 +130,15 @@ class WitnessMoment:
             if self.before is not None and not child.endswith(NEXT):
                 continue  # it stayed as it was set
             acting = self._parents(graph, child) & moved
-            # Another description of the child is the child itself, unless it was what was set.
-            twins = graph.twins(child)
-            others = acting if twins & sources else acting - twins
+            twins = set() if graph.twins(child) & sources else graph.twins(child)
+            around = twins | {child}
             for parent in graph.parents(child) & acting:
                 if self.at_reset and graph.has_edge(parent + NEXT, child + NEXT):
                     continue  # it is the later moments' edge that made the start
-                if not others - {parent} - graph.equals(parent):
+                # Another description of the child is the child itself: where it was not set, and
+                # nothing but the parent can have moved it.
+                same = {t for t in twins if not self._parents(graph, t) & moved - around - {parent}}
+                if not acting - same - {parent} - graph.equals(parent):
                     out.add((parent, child))
         return out
 

@@ -13,8 +13,8 @@ from interverse.benchmarks.causalmbrl.figures import Point, correlation, draw, p
 from interverse.benchmarks.causalmbrl.pages import numbers, write_pages
 from interverse.benchmarks.causalmbrl.rows import MbrlRow, row_file
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.causalmbrl.train import asked, run_stamp
-from interverse.benchmarks.driver import Record
+from interverse.benchmarks.causalmbrl.train import asked
+from interverse.benchmarks.driver import Record, run_stamp
 
 ROW = MbrlRow(world="blocks/observed-3-v1", model="modular", loss="contrastive")
 
@@ -145,7 +145,7 @@ def test_a_legend_lists_each_model_once():
 
 def test_a_row_of_scores_names_its_run_and_drops_scores_of_another_training(settings, tmp_path):
     record = Record(row_file(tmp_path, "row", 1), {"seed": 1})
-    stamp = run_stamp(settings)
+    stamp = run_stamp(settings.command(), settings.device)
     assert stamp["command"].startswith("interverse reproduce --table 3 --seeds 2 --models modular")
     assert len(stamp["source"]) == 16
     for weights, kinds in (("a", {"ranking", "planning"}), ("b", {"recovery"})):

