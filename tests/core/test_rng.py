@@ -134,3 +134,10 @@ def test_noise_at_another_step_is_that_of_the_step_alone():
     later = Noise.single(seed=3, episode=1, step=5)
     asked = Noise.single(seed=3, episode=1, step=2)
     assert later.at(2).uniform("goal") == asked.uniform("goal")
+
+
+def test_normals_are_box_and_mullers_of_the_uniforms_at_their_address():
+    noise = Noise(np.array([0, 1, 2]), np.array([0, 1, 0]), np.array([3, 0, 5]))
+    u = noise.uniform("wind", (4, 2))
+    expected = np.sqrt(-2 * np.log1p(-u[..., 0])) * np.cos(2 * np.pi * u[..., 1])
+    np.testing.assert_allclose(noise.normal("wind", (4,)), expected, rtol=1e-12)
