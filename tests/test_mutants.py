@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant(
         "a parent credited though others moved as well",
         "rollouts/evidence.py",
-        "if not others - {parent} - graph.equals(parent):",
+        "if not acting - same - {parent} - graph.equals(parent):",
         "if True:",
         "tests/conformance/test_witnesses.py::test_an_edge_that_acts_only_through_another_variable_is_found",
     ),
