@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from interverse.data.pairs.scoring import score_pairs
     from interverse.envs import Snapshot, make, make_vec, register
     from interverse.protocols.evaluate import evaluate
-    from interverse.reports.attribution import attribute
+    from interverse.reports.attribute import attribute
     from interverse.reports.export import export
     from interverse.reports.page import report
     from interverse.results import Results
@@ -41,7 +41,7 @@ _LAZY = {
     "Snapshot": "interverse.envs",
     "Variable": "interverse.scm",
     "Results": "interverse.results",
-    "attribute": "interverse.reports.attribution",
+    "attribute": "interverse.reports.attribute",
     "counterfactual": "interverse.rollouts",
     "evaluate": "interverse.protocols.evaluate",
     "export": "interverse.reports.export",

@@ -13,7 +13,8 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
-from interverse.reports.attribution import Attribution, attribute
+from interverse.reports.attribute import attribute
+from interverse.reports.attribution import Attribution
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ from interverse.agents.policies import trained_policy
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.factors import as_factors
-from interverse.reports.attribution import Attribution, attribute
+from interverse.reports.attribute import attribute
+from interverse.reports.attribution import Attribution
 
 SLIDER = "tutorial/slider-v1"
 CARTPOLE = "control/cartpole_balance-v1"
