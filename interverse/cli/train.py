@@ -37,8 +37,9 @@ class TrainCommand:
     """A folder for checkpoints, logs and the exported policy."""
     algorithm: Algorithm | PixelAlgorithm = "ppo"
     """ppo, sac, td3 on flat observations; the others learn from pictures."""
-    preset: Literal["paper", "small"] = "small"
-    """The paper's whole setting (CausalWorld's Table 5, DMCR's Table 4), or a small one."""
+    preset: Literal["authors", "paper", "small"] = "small"
+    """The paper's whole setting (CausalWorld's Table 5, DMCR's Table 4), or a small one; svea, soda
+    and sgqn have their authors' own too."""
     steps: int | None = None
     """Steps in all; by default the preset's: 100,000 if small, CausalWorld's 100 million (ppo) or
     10 million (sac, td3), with pictures those of the task."""

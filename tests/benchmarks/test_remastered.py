@@ -400,7 +400,8 @@ def test_the_kept_costs_are_printed_from_the_kept_scores():
     (held,) = [held for held in policies if held["agent"] == "svea"]
     scores = {tuple(row["factors"]): np.array(row["scores"]) for row in held["conditions"]}
     lost = 100 * (1 - scores["sky",].mean() / scores[()].mean())
-    assert f"| SVEA | 50,000 | {len(scores[()])} | {scores[()].mean():.1f} | {lost:.0f} [" in text
+    name = "SVEA (one random filter a batch)"
+    assert f"| {name} | 50,000 | {len(scores[()])} | {scores[()].mean():.1f} | {lost:.0f} [" in text
 
 
 def test_the_map_of_returns_shows_every_run_and_factor():

@@ -46,6 +46,7 @@ AUGMENTATIONS = Registry(
         "large_translate": Entry(_TRANSLATE, {"reach": 12, "reach_in_code": 8}, ("paper",)),
         "network_randomization": Entry("interverse.agents.pixel.recolor:NetworkRandomization"),
         "rad": Entry("interverse.agents.pixel.geometry:ResizeCrop", {}, ("paper",)),
+        "random_convolution": Entry("interverse.agents.pixel.recolor:RandomConvolution"),
         "rotate": Entry(_TURN, {"half_only": False}, ("paper",)),
         "translate": Entry(_TRANSLATE, {"reach": 4, "reach_in_code": 4}, ("paper",)),
         "vertical_flip": Entry(_TURN, {"half_only": True}, ("paper",)),

@@ -92,6 +92,11 @@ class PixelLearner(ABC):
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch; returns the losses, not yet read from the device."""
 
+    @property
+    def drawn(self) -> int:
+        """How many transitions an update takes from the replay buffer."""
+        return self.hyper.batch
+
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Runs what is inside on a second stream of a GPU, until `join`."""

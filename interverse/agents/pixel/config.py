@@ -37,7 +37,8 @@ class PixelTrain:
     algorithm: PixelAlgorithm = "sac_aug"
     """The agent: curl, drq, drq_v2, sac_aug, svea, tdmpc2, ...; `--help` lists them all."""
     preset: PixelPreset = "small"
-    """Hyper-parameters: "paper" (DMCR's Table 4) or "small" (64 pixels, for a CPU)."""
+    """Hyper-parameters: "paper" (DMCR's Table 4), "small" (64 pixels, for a CPU); svea, soda and
+    sgqn also have "authors" (those of their authors' code)."""
     steps: int | None = None
     """Agent decisions in all; the preset's for the task by default."""
     seed: int = 0

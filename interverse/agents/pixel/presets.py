@@ -1,4 +1,4 @@
-"""Hyper-parameters by name: Table 4 of the DMCR paper, and small ones for two CPU cores."""
+"""Hyper-parameters by name: Table 4 of the DMCR paper, some authors' own, and small ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ PixelAlgorithm = Literal[
     "svea",
     "tdmpc2",
 ]
-PixelPreset = Literal["paper", "small"]
+PixelPreset = Literal["authors", "paper", "small"]
+AUTHORED = ("sgqn", "soda", "svea")  # these have a preset of their authors' code
 CROPPED = ("curl", "rad", "soda")  # these see random crops of pictures 100/84 as large
 
 
@@ -125,6 +126,10 @@ _SMALL = PixelHyper(
     alpha=0.01,
     alpha_rate=1e-3,
 )
+# The code of SVEA and SODA, which SGQN's builds on. Its buffer forgets nothing.
+_AUTHORS = PixelHyper(batch=128, layers=11, features=100, capacity=500_000)
+_AUTHORS_STEPS = 500_000
+_AUTHORS_SKIPS = {"cartpole": 8, "finger": 2}  # all other domains have 4
 # DrQ-v2's own: every second decision both networks learn, with one rate and one smoothing.
 _DRQ_V2: Mapping[str, Any] = {
     "encoder_rate": 1e-4,
@@ -164,6 +169,8 @@ def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
     """Returns the options of one kind of agent that a preset changes, for a task."""
     if (algorithm, name) == ("tdmpc2", "small"):
         return {"samples": 96, "elites": 16, "policy_paths": 8, "iterations": 4}
+    if algorithm == "soda":
+        return {"small": {"own_batch": 32}, "authors": {"projection_rate": 3e-4}}.get(name, {})
     if algorithm == "tdmpc2" and "humanoid" in task:
         return {"iterations": 8}  # the authors': two more where an action has 20 numbers or more
     return {}
@@ -172,8 +179,10 @@ def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
 def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
     """Returns the hyper-parameters of a pixel agent under a preset's name, for a task."""
     check_name("pixel agent", algorithm, get_args(PixelAlgorithm))
-    check_name("preset", name, get_args(PixelPreset))
-    hyper = _PAPER if name == "paper" else _SMALL
+    every: tuple[str, ...] = get_args(PixelPreset)
+    known = every if algorithm in AUTHORED else [one for one in every if one != "authors"]
+    check_name("preset", name, known)
+    hyper = {"authors": _AUTHORS, "paper": _PAPER, "small": _SMALL}[name]
     if algorithm in CROPPED:
         hyper = replace(hyper, render_size=round(hyper.image_size * 100 / 84))
     if algorithm == "drq_v2":
@@ -198,4 +207,7 @@ def schedule(task: str, name: str) -> Schedule:
     full = SCHEDULES.get(task, OTHER_SCHEDULE)
     if name == "paper":
         return full
+    if name == "authors":
+        skip = next((n for domain, n in _AUTHORS_SKIPS.items() if f"/{domain}_" in task), 4)
+        return Schedule(_AUTHORS_STEPS, skip)
     return replace(full, steps=SMALL_STEPS, episode=math.ceil(SMALL_EPISODE / full.frame_skip))

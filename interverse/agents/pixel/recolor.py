@@ -63,11 +63,37 @@ class NetworkRandomization(Augmentation):
         """Returns the filtered pictures: without a bias the scale 1/255 cancels."""
         frames = pictures.reshape(-1, 3, *pictures.shape[2:])
         if pictures.is_cuda:
-            return shifted_sum(frames.float(), drawn[0], padding=1).view(pictures.shape)
+            padded = functional.pad(frames.float(), [1] * 4)
+            return shifted_sum(padded, drawn[0][None]).view(pictures.shape)
         out = torch.empty(frames.shape)
         for part in _chunks(len(frames)):
             out[part] = functional.conv2d(frames[part].float(), drawn[0], padding=1)
         return out.view(pictures.shape)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RandomConvolution(Augmentation):
+    """A random 3x3 convolution of the colours for each sample, squashed to 0..255: SVEA's."""
+
+    def numbers(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        """Returns standard normal numbers, one for each weight of each sample's filter."""
+        return normal((shape[0], 3, 3, 3, 3), generator)
+
+    def parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
+        """Returns the filters as they were drawn."""
+        return (numbers,)
+
+    def alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+        """Returns every frame of a stack filtered alike, the border repeated."""
+        if pictures.is_cuda:
+            padded = _bordered(pictures)
+            filters = drawn[0].repeat_interleave(pictures.shape[1] // 3, dim=0)
+            return (torch.sigmoid(shifted_sum(padded, filters)) * 255.0).view(pictures.shape)
+        out = torch.empty(pictures.shape)
+        for part in _chunks(len(pictures)):
+            out[part] = _each_filtered(pictures[part], drawn[0][part])
+        return out
 
 
 @final
@@ -116,17 +142,37 @@ class Gamma(Augmentation):
         return out
 
 
-def shifted_sum(frames: Tensor, weight: Tensor, padding: int) -> Tensor:
-    """Returns the 3x3 convolution as 27 shifted products: fused, it beats a library's on a GPU."""
-    height, width = frames.shape[2:]
-    padded = functional.pad(frames, [padding] * 4)
-    out = torch.zeros((), device=frames.device)
+def shifted_sum(padded: Tensor, filters: Tensor) -> Tensor:
+    """Returns 3x3 convolutions as 27 shifted products: fused, they beat a library's on a GPU.
+
+    Args:
+        padded: frames with a border of one pixel.
+        filters: (N, 3, 3, 3, 3), one for each frame, or one for all.
+    """
+    height, width = padded.shape[2] - 2, padded.shape[3] - 2
+    out = torch.zeros((), device=padded.device)
     for color in range(3):
         for i in range(3):
             for j in range(3):
                 part = padded[:, color : color + 1, i : i + height, j : j + width]
-                out = out + weight[:, color, i, j].view(1, 3, 1, 1) * part
+                out = out + filters[:, :, color, i, j, None, None] * part
     return out
+
+
+def _bordered(pictures: Tensor) -> Tensor:
+    """Returns single frames, 0..1, with one pixel of border repeated."""
+    frames = pictures.reshape(-1, 3, *pictures.shape[2:]).float() / 255.0
+    return functional.pad(frames, [1] * 4, mode="replicate")
+
+
+def _each_filtered(pictures: Tensor, filters: Tensor) -> Tensor:
+    """Returns pictures, each by its own filter: the samples are groups of one convolution."""
+    count = len(pictures)
+    padded = _bordered(pictures)
+    grouped = padded.view(count, -1, *padded.shape[1:]).transpose(0, 1).flatten(1, 2)
+    made = functional.conv2d(grouped, filters.flatten(0, 1), groups=count)
+    made = made.view(-1, count, 3, *made.shape[2:]).transpose(0, 1)
+    return torch.sigmoid(made).reshape(pictures.shape) * 255.0
 
 
 def _chunks(count: int) -> Iterator[slice]:

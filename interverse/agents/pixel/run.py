@@ -150,7 +150,7 @@ class PixelRun:
         hyper = self._plan.hyper
         owed = int((self.step - hyper.warm_up) * hyper.update_rate) - self.agent.updates
         for _ in range(owed if most is None else min(owed, most)):
-            draw = self._replay.draw(hyper.batch, self._rng)
+            draw = self._replay.draw(self.agent.drawn, self._rng)
             with autocast(self.agent.device.type, self._config.precision):
                 self._losses |= self._update(draw)  # not every update trains the actor
         return self._losses

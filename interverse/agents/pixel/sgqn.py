@@ -34,7 +34,7 @@ class SgqnOptions(AgentOptions):
     """The weight of the gap between the values of whole and covered pictures."""
     mask_rate: float = 3e-4
     """The learning rate of the head, and of the encoder under it."""
-    strong: str = "network_randomization"
+    strong: str = "random_convolution"
     """What changes the pictures that the head sees; the authors lay photographs over them."""
 
     def __post_init__(self) -> None:

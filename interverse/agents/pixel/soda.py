@@ -25,15 +25,21 @@ from interverse.core.errors import check_number, check_whole
 class SodaOptions(AgentOptions):
     """The strong augmentation and the projections."""
 
-    strong: str = "network_randomization"
+    strong: str = "random_convolution"
     """A name of the table, or several joined by +; a random convolution is one of the paper's."""
+    own_batch: int = 256
+    """Pictures of a step on the projections; they are drawn apart from the critics' batch."""
+    projection_rate: float = 1e-3
+    """The learning rate of that step."""
     projection: int = 100
     """The width of the projections and of what is inside them."""
     projection_tau: float = 0.005
     """How far the slow encoder and projection move at a step."""
 
     def __post_init__(self) -> None:
-        check_whole(self.projection, "projection", 10**6)
+        for name in ("projection", "own_batch"):
+            check_whole(getattr(self, name), name, 10**6)
+        check_number(self.projection_rate, "projection_rate", above=True)
         check_number(self.projection_tau, "projection_tau", most=1.0, above=True)
         augmentation(self.strong)  # raises for a name that no table holds
 
@@ -58,14 +64,20 @@ class Soda(Agent):
         slow = copy.deepcopy(self.networks.encoder.convolutions).requires_grad_(False)
         self.extra["slow_convolutions"] = slow
         learned = (self.networks.encoder.convolutions, parts["projection"], parts["predictor"])
-        self.optimisers["projection"] = self.adam(*learned, rate=self.hyper.encoder_rate)
+        self.optimisers["projection"] = self.adam(*learned, rate=self.options.projection_rate)
+
+    @property
+    def drawn(self) -> int:
+        """The critics' transitions, and after them the pictures of the step on projections."""
+        return self.hyper.batch + self.options.own_batch
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
-        """Learns from a batch; every crop is drawn apart."""
-        turn = self.updates % self.hyper.actor_every
+        """Learns from both parts of a batch; every crop is drawn apart."""
+        turn, own = self.updates % self.hyper.actor_every, batch.observations[self.hyper.batch :]
+        batch = PixelBatch(*(part[: self.hyper.batch] for part in batch))
         target = self.target(batch, self.crop(batch.successors))
         losses = self.learn(self.crop(batch.observations), batch.actions, target)
-        return losses if turn else losses | self._consistent(batch.observations)
+        return losses if turn else losses | self._consistent(own)
 
     def _consistent(self, pictures: Tensor) -> dict[str, Tensor]:
         """Makes one step towards projections that a strong change does not move."""

@@ -23,8 +23,8 @@ from interverse.core.errors import check_number
 class SveaOptions(AgentOptions):
     """The strong augmentation, and how much its view counts."""
 
-    strong: str = "network_randomization"
-    """A name of the table, or several joined by +; the paper's is a random convolution."""
+    strong: str = "random_convolution"
+    """A name of the table, or several joined by +; the authors' code has this one."""
     strong_weight: float = 0.5
     """The paper's beta: the share of the strong view in the critics' loss."""
 
@@ -45,11 +45,10 @@ class Svea(Agent):
         self._shift, self._strong = augmentation("drq_no_noise"), augmentation(self.options.strong)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
-        """Learns from a batch: one target, two views, the actor from the first."""
+        """Learns from a batch, o and o' shifted apart: one target, two views of o."""
         nets, count, weight = self.networks, len(batch.rewards), self.options.strong_weight
-        seen, successors = self._shift(
-            batch.observations, batch.successors, generator=self.generator
-        )
+        (seen,) = self._shift(batch.observations, generator=self.generator)
+        (successors,) = self._shift(batch.successors, generator=self.generator)
         target = self.target(batch, successors)
         (changed,) = self._strong(seen, generator=self.generator)
         flat = nets.encoder.convolve(seen, changed)

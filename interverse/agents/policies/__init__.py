@@ -17,7 +17,8 @@ TRAINED_PIXELS = (
 )
 """A control task, seen in the default look only, and the preset of its SAC+AUG, or its SVEA.
 
-Walker Walk had a fifth of the paper's length."""
+That SVEA had one random filter for a whole batch, as `policy.json` says. Walker Walk had a
+fifth of the paper's length."""
 
 
 def trained_policy(name: str) -> Path:

@@ -66,7 +66,7 @@ def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
     for held in explained:
         found = Attribution.from_json(held)
         base = found.scores[()]
-        about = _agent_name(held["agent"]), f"{held['decisions']:,}", str(len(base)), base.mean()
+        about = _agent_name(held), f"{held['decisions']:,}", str(len(base)), base.mean()
         costs = [_percent(found.cost(name), base.mean()) for name in _COSTS]
         rows.append((_TASK_NAMES[held["task"]], *about, *costs))
     return TextTable(
@@ -108,11 +108,13 @@ def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
 
 def _label(run: Mapping[str, Any]) -> str:
     seed = f", seed {run['seed']}" * bool(run["seed"])
-    return f"{_TASK_NAMES[run['task']]}: {_agent_name(run['agent'])}{seed}"
+    return f"{_TASK_NAMES[run['task']]}: {_agent_name(run)}{seed}"
 
 
-def _agent_name(agent: str) -> str:
-    return _AGENT_NAMES.get(agent, agent)
+def _agent_name(run: Mapping[str, Any]) -> str:
+    """Returns an agent's name, with what tells the trained one from today's of that name."""
+    name = _AGENT_NAMES.get(run["agent"], run["agent"])
+    return f"{name} ({run['variant']})" if "variant" in run else name
 
 
 def _ours(run: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -120,7 +122,7 @@ def _ours(run: Mapping[str, Any]) -> tuple[Cell, ...]:
     by_factor = {name: np.array(run["returns"].get(name, ())) for name in FACTORS}
     counts = sorted({len(returns) for returns in by_factor.values() if len(returns)})
     told = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
-    about = _agent_name(agent), str(run["seed"]), f"{run['decisions']:,}", told
+    about = _agent_name(run), str(run["seed"]), f"{run['decisions']:,}", told
     address = f"{task}|{agent}|{run['seed']}"
     numbers = [_estimate(returns, f"{address}|{n}") for n, returns in by_factor.items()]
     return _TASK_NAMES[task], *about, *numbers

@@ -58,6 +58,7 @@ def make(name: str, settings: PixelHyper | None = None, **options):
 def recorded(name: str, count: int = COUNT, *, end: bool = False) -> PixelBatch:
     draw = np.random.default_rng(5)
     side = CROPPED.get(name, SIZE)
+    count = 2 * count if name == "soda" else count  # it has a second batch of its own
     now, then = draw.integers(0, 256, (2, count, 9, side, side), dtype=np.uint8)
     actions = draw.uniform(-1, 1, (count, ACTIONS)).astype(np.float32)
     rewards = draw.uniform(0, 1, (count, 1)).astype(np.float32)
@@ -95,7 +96,8 @@ def test_an_update_changes_exactly_what_it_should(name):
 
 @pytest.mark.parametrize("name", SOFT)
 def test_only_the_actors_own_layers_feel_its_loss(name):
-    own_rates = {"mask_rate": STILL} if name == "sgqn" else {}
+    rates = {"sgqn": "mask_rate", "soda": "projection_rate"}
+    own_rates = {rates[name]: STILL} if name in rates else {}
     agent = make(name, hyper(encoder_rate=STILL, critic_rate=STILL, alpha_rate=STILL), **own_rates)
     start = parameters(agent)
     agent.update(recorded(name))
@@ -280,9 +282,10 @@ def test_svea_by_hand():
     agent, batch = make("svea", still()), recorded("svea")
     w, draws = by_hand.weights(agent), twin(agent)
     losses = agent.update(batch)
-    seen, then = augmentation("drq_no_noise")(batch.observations, batch.successors, generator=draws)
+    seen = shifted(batch.observations, draws)
+    then = shifted(batch.successors, draws)  # apart from the observations
     wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
-    (changed,) = augmentation("network_randomization")(seen, generator=draws)
+    changed = convolved(seen, torch.randn((COUNT, 3, 3, 3, 3), generator=draws).numpy())
     actions = batch.actions.numpy()
     for name, pictures in (("critic", seen), ("strong", changed)):
         expected = by_hand.critic_loss(pictures, actions, wanted, w)
@@ -291,6 +294,42 @@ def test_svea_by_hand():
     chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
     value = np.minimum(*by_hand.values(by_hand.encode(seen, w), chosen, w))
     assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
+def shifted(pictures, draws: torch.Generator):
+    """Returns every picture moved by up to four pixels, each by its own, the border repeated."""
+    tops, lefts = (9 * torch.rand((2, COUNT), generator=draws)).long().tolist()
+    padded = np.pad(pictures.numpy(), ((0, 0), (0, 0), (4, 4), (4, 4)), mode="edge")
+    rows = zip(padded, tops, lefts, strict=True)
+    return np.stack([one[:, i : i + SIZE, j : j + SIZE] for one, i, j in rows])
+
+
+def convolved(pictures, filters):
+    """Returns the frames of every picture by its own filter, border repeated, squashed 0..255."""
+    frames = np.pad(
+        pictures.reshape(COUNT, 3, 3, SIZE, SIZE) / 255.0,
+        ((0, 0), (0, 0), (0, 0), (1, 1), (1, 1)),
+        mode="edge",
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(frames, (3, 3), axis=(3, 4))
+    made = np.einsum("nkchwij,nocij->nkohw", windows, filters.astype(np.float64))
+    return (255.0 / (1.0 + np.exp(-made))).reshape(pictures.shape)
+
+
+def test_svea_shifts_observations_and_successors_apart(monkeypatch):
+    agent, batch = make("svea", still()), recorded("svea")
+    places = torch.arange(SIZE, dtype=torch.uint8).expand(COUNT, 9, SIZE, SIZE)
+    batch = batch._replace(observations=places, successors=places)
+    seen = {}
+    monkeypatch.setattr(agent, "target", lambda _, then: seen.update(then=then) or batch.rewards)
+    convolve = agent.networks.encoder.convolve
+    monkeypatch.setattr(
+        agent.networks.encoder,
+        "convolve",
+        lambda *views: seen.update(now=views[0]) or convolve(*views),
+    )
+    agent.update(batch)
+    assert not torch.equal(seen["now"], seen["then"])
 
 
 def test_svea_weighs_its_two_views():
@@ -362,9 +401,7 @@ def test_sgqn_by_hand():
     gap = sum(0.5 * np.mean((a - b) ** 2) for a, b in zip(*pairs, strict=True))
     assert float(losses["consistency"]) == pytest.approx(gap, rel=1e-3)
     noise(draws)  # the actor's
-    (changed,) = augmentation("network_randomization")(
-        torch.tensor(seen.astype(np.uint8)), generator=draws
-    )
+    changed = convolved(seen, torch.randn((COUNT, 3, 3, 3, 3), generator=draws).numpy())
     features = torch.tensor(by_hand.encode(changed, w), dtype=torch.float32)
     told = agent.extra["salience"](features, batch.actions).detach().numpy()
     cost = np.logaddexp(0.0, told) - kept * told
@@ -390,23 +427,28 @@ def test_curl_by_hand():
 
 
 def test_soda_by_hand():
-    agent, batch = make("soda", still(), projection=10), recorded("soda")
+    agent = make("soda", still(), projection=10, projection_rate=STILL, own_batch=COUNT)
+    both = recorded("soda")
+    assert agent.drawn == len(both.rewards)
     w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    losses = agent.update(both)
+    batch = PixelBatch(*(part[:COUNT] for part in both))
     then = random_crop(batch.successors, SIZE, draws)
     wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
     now = random_crop(batch.observations, SIZE, draws)
     expected = by_hand.critic_loss(now, batch.actions.numpy(), wanted, w)
     assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
     noise(draws)  # the actor's
-    plain, changed = (random_crop(batch.observations, SIZE, draws) for _ in range(2))
-    (changed,) = augmentation("network_randomization")(changed, generator=draws)
+    own = both.observations[COUNT:]  # drawn apart from what the critics see
+    plain, changed = (random_crop(own, SIZE, draws) for _ in range(2))
+    filters = torch.randn((COUNT, 3, 3, 3, 3), generator=draws).numpy()
+    changed = convolved(changed.numpy(), filters)
     flat = by_hand.flat_maps(changed, w, "encoder")
     guess = project(project(flat, w, "projection"), w, "predictor")
     slow = project(by_hand.flat_maps(plain, w, "encoder"), w, "slow_projection")
     one, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (guess, slow))
     assert float(losses["consistency"]) == pytest.approx(np.mean((one - other) ** 2), rel=1e-3)
-    assert "consistency" not in agent.update(batch), "every second update"
+    assert "consistency" not in agent.update(both), "every second update"
 
 
 def project(x, w, name):

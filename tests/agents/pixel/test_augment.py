@@ -271,7 +271,44 @@ def test_network_randomization_is_one_filter_for_all():
 def test_the_fused_filter_is_the_convolution():
     frames, weight = pictures(count=2, size=20)[:, :3].float(), torch.randn(3, 3, 3, 3)
     expected = torch.nn.functional.conv2d(frames, weight, padding=1)
-    assert torch.allclose(shifted_sum(frames, weight, padding=1), expected, atol=1e-2)
+    padded = torch.nn.functional.pad(frames, [1] * 4)
+    assert torch.allclose(shifted_sum(padded, weight[None]), expected, atol=1e-2)
+
+
+def filtered(frame, weight):
+    """Returns a frame (3, S, S) filtered in floating point, its border repeated, 0..255."""
+    padded = np.pad(frame.numpy() / 255.0, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    made = [
+        sum(signal.correlate2d(padded[c], weight[out, c], mode="valid") for c in range(3))
+        for out in range(3)
+    ]
+    return 255.0 / (1.0 + np.exp(-np.stack(made)))
+
+
+def test_a_random_convolution_is_one_filter_for_each_sample():
+    one = pictures(count=1, size=20)
+    given = torch.cat([one, one, pictures(count=9, size=20, seed=1)])  # more than a chunk
+    numbers = torch.randn((11, 3, 3, 3, 3), generator=generator()).numpy()
+    (made,) = augmentation("random_convolution")(given, generator=generator())
+    for i, first in ((0, 0), (1, 3), (10, 6)):
+        frame = slice(first, first + 3)
+        expected = filtered(given[i, frame], numbers[i])
+        assert np.allclose(made[i, frame].numpy(), expected, atol=1e-2)
+    assert made.min() >= 0
+    assert made.max() <= 255
+    assert (made[0] - made[1]).abs().mean() > 10, "one picture twice is seen in two ways"
+    assert abs(numbers.std() - 1.0) < 0.1
+
+
+def test_the_fused_filters_are_those_of_each_sample():
+    (part,) = augmentation("random_convolution").parts
+    given = pictures(count=3, size=20)
+    (filters,) = part.draw(given.shape, generator())
+    frames = given.view(-1, 3, 20, 20) / 255.0
+    padded = torch.nn.functional.pad(frames, [1] * 4, mode="replicate")
+    fused = torch.sigmoid(shifted_sum(padded, filters.repeat_interleave(3, dim=0))) * 255.0
+    made = part.alter(given, (filters,), None)
+    assert torch.allclose(fused.view(given.shape), made, atol=1e-2)
 
 
 def test_grey_and_gamma():

@@ -35,7 +35,10 @@ def returns(policy, episodes: int = 10) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "agent", "file", "every"),
-    [("TD-MPC2", "tdmpc2", "h200.json", 1000), ("SODA", "soda", "small.json", 500)],
+    [
+        ("TD-MPC2", "tdmpc2", "h200.json", 1000),
+        ("SODA (one random filter a batch)", "soda", "small.json", 500),
+    ],
 )
 def test_the_printed_curves_are_those_of_the_runs(repository, name, agent, file, every):
     held = json.loads((repository / "results" / "dmcr" / file).read_text())["runs"]

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from interverse.agents.pixel import run as run_module
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.geometry import centre_crop
-from interverse.agents.pixel.presets import PixelHyper, preset, schedule
+from interverse.agents.pixel.presets import PixelHyper, own_options, preset, schedule
 from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
@@ -227,6 +227,17 @@ def test_the_papers_table():
     assert preset("curl", "paper", "control/cheetah_run-v1").encoder_rate == 2e-4
     assert preset("sac_aug", "small").image_size == 64
     assert preset("rad", "small").render_size == 76
+    for name in ("sgqn", "soda", "svea"):
+        own = preset(name, "authors")
+        sizes = own.image_size, own.batch, own.layers, own.features, own.hidden, own.filters
+        assert sizes == (84, 128, 11, 100, 1024, 32)
+        assert own.capacity == schedule("control/walker_walk-v1", "authors").steps == 500_000
+    assert preset("soda", "authors").render_size == 100
+    assert own_options("soda", "authors") == {"projection_rate": 3e-4}
+    with pytest.raises(UnknownNameError, match="unknown preset 'authors'"):
+        preset("curl", "authors")
+    tasks = ("cartpole_swingup", "finger_spin", "walker_walk", "ball_in_cup_catch")
+    assert [schedule(f"control/{t}-v1", "authors").frame_skip for t in tasks] == [8, 2, 4, 4]
     assert schedule("control/cartpole_balance-v1", "paper").steps == 50_000
     assert schedule("control/walker_walk-v1", "paper").frame_skip == 2
     assert schedule("control/cartpole_balance-v1", "small").frame_skip == 8
