@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from interverse.agents.pixel import AGENTS
+from interverse.agents.pixel.config import plan
 from interverse.agents.pixel.train import train
 from interverse.benchmarks.dmcr import analysis, run, sheets
 from interverse.benchmarks.dmcr.budgets import BUDGETS
@@ -23,6 +25,7 @@ from interverse.benchmarks.dmcr.compare import (
 )
 from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.kept import FACTORS, cost_table, kept_figure, kept_table
+from interverse.benchmarks.dmcr.pages import _grid
 from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
 from interverse.benchmarks.dmcr.run import reproduce
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
@@ -58,7 +61,7 @@ def test_printed_numbers():
     assert len(printed(1)) == 6 * 3 * 3
     found = {(r.task, r.method, r.condition): r.value for r in printed(2)}
     assert found["Ball in Cup Catch", "SAC+NR+AUG", "Floor"] == 932.6
-    assert ("Finger Spin", "SAC+NR+AUG", "None") not in found  # illegible in the paper
+    assert ("Finger Spin", "SAC+NR+AUG", "None") not in found  # damaged in our text of the paper
     assert {r.condition for r in printed(2)} == set(CONDITIONS)
     with pytest.raises(UnknownNameError, match="table 4"):
         printed(4)
@@ -101,6 +104,23 @@ def test_tables_and_figures_share_their_agents():
     assert all(v.protocols == set(CONDITIONS.values()) for v in both)
     assert {v.protocols for v in wanted([1], [], full)} == {frozenset({"train", "all"})}
     assert shown_variants(4, full)[0] == table_variant("Ball in Cup Catch", "SAC+AUG")
+
+
+@pytest.mark.parametrize("method", ["DrQ", "SVEA", "TD-MPC2"])
+def test_agents_that_the_paper_has_not_have_rows_too(tmp_path, method):
+    settings = _smoke(tmp_path, methods=(method,), table=(2,))
+    (variant,) = settings.variants()
+    assert (variant.task, variant.protocols) == (_CARTPOLE, set(CONDITIONS.values()))
+    assert plan(settings.training(variant, 0)).hyper.batch == 8
+    path = row_file(tmp_path, variant, 0)
+    path.parent.mkdir()
+    scores = {name: {"return": {"returns": [1.0, 2.0]}} for name in CONDITIONS.values()}
+    path.write_text(json.dumps({"scores": scores}))
+    cells = compare(settings, 2)["cells"]
+    assert [cell["condition"] for cell in cells] == list(CONDITIONS.values())
+    assert all(cell["published"]["return"] is None for cell in cells)
+    assert _grid(cells, "return")[1][0] == f"Cartpole Balance {method}"
+    assert all(shown.endswith(" (-)") for shown in _grid(cells, "return")[1][1:])
 
 
 def test_figure_2_trains_in_many_looks():
@@ -404,11 +424,38 @@ def test_the_kept_costs_are_printed_from_the_kept_scores():
     assert f"| {name} | 50,000 | {len(scores[()])} | {scores[()].mean():.1f} | {lost:.0f} [" in text
 
 
+def test_the_page_says_which_costs_differ_after_a_correction():
+    text = " ".join((KEPT / "README.md").read_text().split())
+    policies = json.loads((KEPT / "explained.json").read_text())["policies"]
+    found = {}
+    for held in policies:
+        scores = {tuple(row["factors"]): np.array(row["scores"]) for row in held["conditions"]}
+        for other in ("body", "floor", "camera", "light"):
+            p = stats.ttest_1samp(scores[other,] - scores["sky",], 0.0).pvalue
+            found[held["agent"], held.get("preset"), other] = min(1.0, 4 * p)
+    opens = {key: p for key, p in found.items() if p >= 0.05}
+    assert set(opens) == {
+        ("curl", None, "body"),
+        ("drq", None, "body"),
+        ("sac_aug", None, "body"),
+        ("svea", None, "camera"),
+        ("sac_aug", "small", "body"),
+        ("sac_aug", "small", "floor"),
+    }
+    told = {agent: f"{p:.3f}"[1:] for (agent, preset, _), p in opens.items() if preset is None}
+    assert f"open in CURL (p = {told['curl']}), DrQ ({told['drq']}) and SAC+AUG" in text
+    assert f"SAC+AUG ({told['sac_aug']}), and so is sky against camera in that SVEA" in text
+    assert f"in that SVEA ({told['svea']})" in text
+
+
 def test_the_map_of_returns_shows_every_run_and_factor():
     pytest.importorskip("matplotlib")
     runs = json.loads((KEPT / "h200.json").read_text())["runs"][:2]
     (panel,) = kept_figure(runs).axes
     means = [f"{np.mean(run['returns'][name]):.0f}" for run in runs for name in FACTORS]
-    assert [cell.get_text() for cell in panel.texts] == means
+    told = [cell.get_text().split("\n") for cell in panel.texts]
+    assert [mean for mean, _ in told] == means
+    assert told[3][1] == "[409, 627]", "the table's interval"
     labels = [label.get_text() for label in panel.get_yticklabels()]
-    assert labels == ["Cartpole Balance: SAC+AUG", "Cartpole Balance: SAC+AUG, seed 1"]
+    about = [f"Cartpole Balance: SAC+AUG\nseed {seed}, 50,000 decisions" for seed in (0, 1)]
+    assert labels == about

@@ -96,7 +96,7 @@ class Schedule:
     episode: int | None = None
 
 
-# Section C of the paper's appendix; Hopper's length is hard to read there.
+# Section C of the paper's appendix; our text of it is damaged at Hopper's length.
 SCHEDULES: Mapping[str, Schedule] = {
     "control/ball_in_cup_catch-v1": Schedule(75_000, 4),
     "control/cartpole_balance-v1": Schedule(50_000, 8),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.agents.pixel.presets import SCHEDULES
-from interverse.benchmarks.dmcr.published import TASKS, TITLES, printed, rows
+from interverse.benchmarks.dmcr.published import TASKS, TITLES, all_rows, printed
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import CONDITIONS, DmcrVariant, row_file, table_variant
 from interverse.core.rng import generator
@@ -98,7 +98,7 @@ def lost_percent(learned: float | None, tested: float | None) -> float | None:
 def _cells(settings: RemasteredSettings, number: int) -> list[Number]:
     protocols = ("train", "all") if number == 1 else tuple(CONDITIONS.values())
     out = []
-    for task, method in rows(number):
+    for task, method in all_rows(number):
         found = records(settings, table_variant(task, method))
         theirs = published(number, task, method)
         for protocol in protocols:
@@ -117,7 +117,7 @@ def _cells(settings: RemasteredSettings, number: int) -> list[Number]:
 
 
 def _beside(ours: Number, theirs: Mapping[str, float], protocol: str) -> Number:
-    """Returns the printed return and E_G with how far ours are from them; None: illegible."""
+    """Returns the printed return and E_G with how far ours are from them; None: none known."""
     printed_return = theirs.get(protocol)
     printed_loss = lost_percent(theirs.get("train"), printed_return)
     return {

@@ -20,11 +20,7 @@ from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, TextTable
 
 FACTORS = ("none", "light", "camera", "body", "floor", "background", "all", "pictures_b")
-_AGENT_NAMES = {agent: name for name, agent in AGENTS.items()} | {
-    "drq_v2": "DrQ-v2",
-    "svea": "SVEA",
-    "tdmpc2": "TD-MPC2",
-}
+_AGENT_NAMES = {agent: name for name, agent in AGENTS.items()}
 _COSTS = ("sky", "floor", "body", "camera", "light")  # factors of the kept explanations
 _TASK_NAMES = {task: name for name, task in TASKS.items()}
 
@@ -84,18 +80,21 @@ def _percent(cost: Estimate, base: float) -> str:
 
 
 def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
-    """Returns a map of the mean returns: a row for each run, a column for each factor."""
+    """Returns a map of mean returns and their intervals: a row for a run, a column for a factor."""
     from interverse.reports.plots import style
 
     @style.styled
     def drawn() -> Any:
-        figure = style.new_figure(0.9 + 0.42 * len(runs))
+        figure = style.new_figure(0.9 + 0.48 * len(runs))
         panel = figure.subplots()
-        means = np.array([[np.mean(run["returns"][name]) for name in FACTORS] for run in runs])
+        numbers = [_estimates(run) for run in runs]
+        means = [[number.value for number in row] for row in numbers]
         panel.imshow(means, cmap="RdYlBu", vmin=0, vmax=1000, aspect="auto")
-        for (row, column), mean in np.ndenumerate(means):
-            ink = "white" if not 150 < mean < 850 else "black"
-            panel.text(column, row, f"{mean:.0f}", ha="center", va="center", color=ink)
+        for row, column in np.ndindex(len(runs), len(FACTORS)):
+            number = numbers[row][column]
+            ink = "white" if not 150 < number.value < 850 else "black"
+            words = f"{number.value:.0f}\n[{number.low:.0f}, {number.high:.0f}]"
+            panel.text(column, row, words, ha="center", va="center", color=ink, size=7)
         panel.set_xticks(range(len(FACTORS)), [name.replace("_", " ") for name in FACTORS])
         panel.set_yticks(range(len(runs)), [_label(run) for run in runs])
         panel.xaxis.tick_top()
@@ -107,8 +106,8 @@ def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _label(run: Mapping[str, Any]) -> str:
-    seed = f", seed {run['seed']}" * bool(run["seed"])
-    return f"{_TASK_NAMES[run['task']]}: {_agent_name(run)}{seed}"
+    about = f"seed {run['seed']}, {run['decisions']:,} decisions"
+    return f"{_TASK_NAMES[run['task']]}: {_agent_name(run)}\n{about}"
 
 
 def _agent_name(run: Mapping[str, Any]) -> str:
@@ -118,14 +117,18 @@ def _agent_name(run: Mapping[str, Any]) -> str:
 
 
 def _ours(run: Mapping[str, Any]) -> tuple[Cell, ...]:
-    task, agent = run["task"], run["agent"]
-    by_factor = {name: np.array(run["returns"].get(name, ())) for name in FACTORS}
-    counts = sorted({len(returns) for returns in by_factor.values() if len(returns)})
+    counts = sorted({len(returns) for name in FACTORS if (returns := run["returns"].get(name))})
     told = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
     about = _agent_name(run), str(run["seed"]), f"{run['decisions']:,}", told
-    address = f"{task}|{agent}|{run['seed']}"
-    numbers = [_estimate(returns, f"{address}|{n}") for n, returns in by_factor.items()]
-    return _TASK_NAMES[task], *about, *numbers
+    return _TASK_NAMES[run["task"]], *about, *_estimates(run)
+
+
+def _estimates(run: Mapping[str, Any]) -> list[Estimate]:
+    """Returns the mean return under each factor with its interval over episodes."""
+    address = f"{run['task']}|{run['agent']}|{run['seed']}"
+    return [
+        _estimate(np.array(run["returns"].get(name, ())), f"{address}|{name}") for name in FACTORS
+    ]
 
 
 def _estimate(returns: Any, address: str) -> Estimate:

@@ -11,8 +11,8 @@ from interverse.benchmarks.pages import Grid, Say, Section, write_summary
 
 _LEGEND = (
     "Mean return of an episode with its 95% interval over training runs (of a single run: over its"
-    " episodes), then the published number in brackets. E_G is the share of the training return"
-    " that is lost, in percent."
+    " episodes), then the published number in brackets, a dash where we know of none. E_G is"
+    " the share of the training return that is lost, in percent."
 )
 _SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
 _PICTURES = "Floors and backgrounds are generated ones, not the paper's photographs."
@@ -35,7 +35,9 @@ def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:
     if not cells:
         return
     if content["table"] == 3:
-        remarks = ["Decisions and frame skip; the Hopper's length is hard to read in the paper."]
+        remarks = [
+            "Decisions and frame skip; the Hopper's length is damaged in our text of the paper."
+        ]
         yield content["title"], remarks, _schedule(cells)
         return
     remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, _SMALL, pictures]
@@ -61,7 +63,7 @@ def _shown(cell: Mapping[str, Any] | None, metric: str) -> str:
     told = "none" if ours["mean"] is None else f"{ours['mean']:.1f}"
     if ours["low"] is not None:
         told += f" [{ours['low']:.1f}, {ours['high']:.1f}]"
-    return told if theirs is None else f"{told} ({theirs:g})"
+    return f"{told} (-)" if theirs is None else f"{told} ({theirs:g})"
 
 
 def _schedule(cells: Sequence[Mapping[str, Any]]) -> Grid:

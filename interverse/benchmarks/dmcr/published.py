@@ -39,8 +39,20 @@ METHODS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The paper's name of a method -> the agent's."""
-AGENTS: Mapping[str, str] = MappingProxyType({**METHODS, "DrQ": "drq"})
-"""The same with the agent that Figure 2 shows and no table has."""
+AGENTS: Mapping[str, str] = MappingProxyType(
+    {
+        **METHODS,
+        "DrQ": "drq",
+        "DrQ-v2": "drq_v2",
+        "RAD": "rad",
+        "SAC": "sac_pixels",
+        "SGQN": "sgqn",
+        "SODA": "soda",
+        "SVEA": "svea",
+        "TD-MPC2": "tdmpc2",
+    }
+)
+"""The same with agents that no table of the paper has; Figure 2 shows DrQ."""
 
 
 @final
@@ -57,7 +69,7 @@ class DmcrNumber:
 
 @functools.cache
 def printed(table: int) -> tuple[DmcrNumber, ...]:
-    """Returns the printed numbers of a table; what is illegible in the paper is left out.
+    """Returns the printed numbers of a table but those that our text of the paper has damaged.
 
     >>> [row.value for row in printed(1) if (row.task, row.method) == ("Walker Walk", "SAC+AUG")]
     [919.3, 28.0, 97.0]
@@ -81,3 +93,9 @@ def printed(table: int) -> tuple[DmcrNumber, ...]:
 def rows(table: int) -> tuple[tuple[str, str], ...]:
     """Returns the (task, method) rows of Table 1 or 2, each once."""
     return tuple(dict.fromkeys((row.task, row.method) for row in printed(table)))
+
+
+def all_rows(table: int) -> tuple[tuple[str, str], ...]:
+    """Returns the rows of Table 1 or 2, and after them those of agents that the paper has not."""
+    own = ((task, method) for task in TASKS for method in AGENTS if method not in METHODS)
+    return (*rows(table), *own)

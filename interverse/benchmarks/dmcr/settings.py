@@ -10,7 +10,7 @@ from typing import Any, cast
 from interverse.agents.pixel.config import PixelTrain
 from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
-from interverse.benchmarks.dmcr.published import AGENTS, METHODS, TASKS, TITLES
+from interverse.benchmarks.dmcr.published import AGENTS, TASKS, TITLES
 from interverse.benchmarks.dmcr.variants import FIGURES, DmcrVariant, wanted
 from interverse.core.errors import check_name, check_whole
 from interverse.models.steps import Precision
@@ -55,7 +55,8 @@ class RemasteredSettings:
     tasks: tuple[str, ...] = ()
     """Some of the paper's six, such as "Cartpole Balance"; the budget's by default."""
     methods: tuple[str, ...] = ()
-    """Some of CURL, SAC+AE, SAC+AUG, SAC+CJ+AUG, SAC+NR+AUG; the budget's by default."""
+    """Some of CURL, SAC+AE, SAC+AUG, SAC+CJ+AUG, SAC+NR+AUG; the budget's by default. Agents that
+    the paper's tables have not: DrQ, DrQ-v2, RAD, SAC, SGQN, SODA, SVEA, TD-MPC2."""
     runs: int | None = None
     """Training runs per number, if not the budget's."""
     steps: int | None = None
@@ -84,7 +85,7 @@ class RemasteredSettings:
             (self.table, "table", TITLES),
             (self.figures, "figure", FIGURES),
             (self.tasks, "task", TASKS),
-            (self.methods, "method", METHODS),
+            (self.methods, "method", AGENTS),
         ):
             for name in given:
                 check_name(kind, name, names)
@@ -118,6 +119,9 @@ class RemasteredSettings:
         """Returns how a variant trains at this budget."""
         sizes, algorithm = self.sizes(), AGENTS[variant.method]
         hyper: dict[str, Any] = {**sizes.hyper, **dict(variant.hyper)}
+        if algorithm == "tdmpc2":  # its pictures, filters and features fit each other
+            for name in ("image_size", "filters", "features"):
+                hyper.pop(name, None)
         if "image_size" in hyper:
             side = hyper["image_size"]
             hyper["render_size"] = round(side * 100 / 84) if algorithm in CROPPED else side

@@ -9,7 +9,7 @@ from typing import final
 
 from interverse.agents.pixel import AUGMENTATIONS
 from interverse.benchmarks.dmcr.budgets import DmcrBudget
-from interverse.benchmarks.dmcr.published import AGENTS, METHODS, TASKS, rows
+from interverse.benchmarks.dmcr.published import AGENTS, METHODS, TASKS, all_rows
 
 CONDITIONS = {
     "None": "train",
@@ -149,7 +149,7 @@ def _needs(
     tables: Iterable[int], figures: Iterable[int], budget: DmcrBudget
 ) -> Iterator[tuple[DmcrVariant, tuple[str, ...]]]:
     for table in tables:
-        for task, method in rows(table) if table != 3 else ():
+        for task, method in all_rows(table) if table != 3 else ():
             if task in budget.tasks and method in budget.methods:
                 protocols = _ENDS if table == 1 else tuple(CONDITIONS.values())
                 yield table_variant(task, method), protocols
