@@ -23,6 +23,7 @@ from interverse.results import Results, tables
 from interverse.results.comparisons import comparisons
 from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
+from interverse.results.published import beside_printed
 from interverse.results.text import Cell, Estimate, TextTable
 from interverse.rollouts.policy import PolicyLike
 
@@ -146,6 +147,16 @@ def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...])
                 text="E_G is the share of the training score that is lost under a protocol: 0 "
                 "loses nothing, 1 everything.",
                 tables={"generalisation": lost},
+            )
+        )
+    known = beside_printed(results)
+    if known.rows:
+        sections.append(
+            Section(
+                title="Published numbers",
+                text="What DMC-GB, SGQN and DMC-GB2 print for the task under the protocol that has "
+                "their name.",
+                tables={"published": known},
             )
         )
     if results.variables:
