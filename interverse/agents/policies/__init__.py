@@ -18,6 +18,7 @@ TRAINED_PIXELS = (
 """A control task, seen in the default look only, and the preset of its SAC+AUG, or its SVEA.
 
 Walker Walk had a fifth of the paper's length."""
+SHIPPED = (*TRAINED, *TRAINED_PIXELS)
 
 
 def trained_policy(name: str) -> Path:
@@ -26,6 +27,12 @@ def trained_policy(name: str) -> Path:
     >>> trained_policy("pushing_2").name
     'pushing_2'
     """
-    known = (*TRAINED, *TRAINED_PIXELS)
-    check_name("trained policy", name, known)
+    check_name("trained policy", name, SHIPPED)
     return Path(str(files("interverse.agents.policies"))) / name
+
+
+def shipped_path(given: str) -> str:
+    """Returns the folder of a policy of the package, given by name; all else as it is."""
+    if given not in SHIPPED or Path(given).exists():
+        return given
+    return str(trained_policy(given))
