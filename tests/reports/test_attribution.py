@@ -139,17 +139,51 @@ def test_default_factors_leave_states_and_goals_out():
     env.close()
 
 
+def test_what_has_no_published_space_is_drawn_from_its_domain():
+    task, short = "blocks/unobserved-3-v1", {"max_steps": 2}
+    found = attribute("random", task, ["block_*/weight"], episodes=2, **short)
+    assert "`block_2/weight` (domain)" in found.page()
+    asked = attribute("random", task, {"w": {"block_*/weight": "domain"}}, episodes=2, **short)
+    assert list(asked.factors["w"].values()) == ["domain"] * 3
+    np.testing.assert_array_equal(
+        asked.scores[("w",)], found.scores[("block_*/weight",)], "drawn at the same addresses"
+    )
+    env = iv.make(task)
+    env.reset(seed=0)
+    given = {"some": "block_0/*", "one": ["block_1/shape", "block_1/position"], "w": "*/weight"}
+    named = as_factors(given, env.variables)
+    env.close()
+    assert named["one"] == {"block_1/shape": "B", "block_1/position": "domain"}
+    assert "domain" not in named["some"].values(), "some of them have a published space"
+    assert len(named["w"]) == 3
+
+
 @pytest.mark.parametrize(
     ("factors", "error", "match"),
     [
         (["box/weigth"], UnknownNameError, "box/weigth"),
         ({"a": "box/mass", "b": "box/*"}, InvalidValueError, "belongs to the factors"),
-        ({"a": {"box/mass": "C"}}, InvalidValueError, "region of box/mass"),
+        ({"a": {"box/mass": "C"}}, InvalidValueError, "region of box/mass.*A, B, A_B, domain"),
     ],
 )
 def test_mistakes(factors, error, match):
     with pytest.raises(error, match=match):
         attribute("random", SLIDER, factors, episodes=2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "own", "other"),
+    [
+        ("cartpole_balance_small", "control/cartpole_balance-v1", "control/walker_walk-v1"),
+        ("reaching_1", "trifinger/reaching-v1", "trifinger/picking-v1"),
+    ],
+)
+def test_a_policy_of_another_task_is_told_so(policy, own, other, capsys):
+    for words in (["explain", policy], ["evaluate", policy, "--protocols", "train"]):
+        words = ["P0" if w == "train" and "trifinger" in other else w for w in words]
+        assert main([*words, "--task", other, "--episodes", "1"]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert f"the policy was trained for {own} and cannot act in {other}" in told
 
 
 def test_the_command_line(tmp_path, capsys):
