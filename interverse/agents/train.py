@@ -222,11 +222,17 @@ def make_env(config: Train) -> WorldVecEnv:
                 explain(
                     f"{config.task} has a {type(space).__name__} {name} space",
                     allowed="flat boxes: train learns a multilayer perceptron",
-                    fix="Use a pixel agent on pictures, such as sac_aug; or use SB3 directly",
+                    fix=f"{_states(config.task)}Or use a pixel agent, such as sac_aug, or SB3",
                 )
             )
     env.seed(config.seed)
     return env
+
+
+def _states(task: str) -> str:
+    """Returns how to have a world's states instead of its pictures; empty where it has none."""
+    control = task.rpartition(":")[2].startswith("control/")
+    return 'Pass --option observation=state (observation="state" in Python). ' * control
 
 
 def _curriculum(config: Train) -> Curriculum | None:

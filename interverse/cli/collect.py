@@ -25,6 +25,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "pairs": ("pairs", "depth", "pairs_per_house", "first_house", "preset", "overwrite"),
     "episodes": ("episodes", "steps", "policy", "twin", "actor", "to"),
 }
+_FILES = (".h5", ".hdf5", ".lance", ".npz", ".parquet", ".pt", ".zip")
 _GRIDS = ("blocks", "chemistry")
 _PACKAGES = {"lance": "pylance", "minari": "minari"}  # of layouts that need an extra
 _ONLY_EPISODES = ("policy", "twin", "actor", "to")  # given, they ask for episodes in any world
@@ -85,6 +86,12 @@ def collect(config: CollectCommand) -> Path:
     if any(getattr(config, name) for name in _ONLY_EPISODES):
         kind = "episodes"
     given = _given(config, kind)
+    if kind != "grid" and config.out.suffix.lower() in _FILES:
+        fix = "Name a folder" + "; --to worldmodel writes an HDF5 file beside it" * (
+            kind == "episodes"
+        )
+        told = f"--out {config.out} names a file, and {kind} of {config.id} go to a folder"
+        raise InvalidValueError(explain(told, fix=fix))
     with redirect_stdout(sys.stderr):  # Ray prints when a node dies
         path = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
     Console().print(str(path), soft_wrap=True)

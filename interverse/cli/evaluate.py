@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import TRAINED, TRAINED_PIXELS, trained_policy
+from interverse.agents.policies import SHIPPED, shipped_path
 from interverse.cli.config_file import CONFIG_FILE
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
@@ -82,7 +82,6 @@ def _sentence(text: str) -> str:
 
 
 Evaluate = _config()
-SHIPPED = (*TRAINED, *TRAINED_PIXELS)
 
 
 def evaluate(config: Any) -> Results:
@@ -100,13 +99,6 @@ def evaluate(config: Any) -> Results:
         if config.out is not None:
             Console().print(f"Results in {config.out}. Next: interverse report {config.out}")
     return results
-
-
-def shipped_path(given: str) -> str:
-    """Returns the folder of a policy of the package, given by name; all else as it is."""
-    if given not in SHIPPED or Path(given).exists():
-        return given
-    return str(trained_policy(given))
 
 
 def known_policy(given: str, task: str | None) -> PolicyWorld:

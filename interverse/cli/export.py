@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import shipped_path
+from interverse.agents.policies import shipped_path
 from interverse.reports.export import export as write_export
 
 

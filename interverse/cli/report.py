@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from interverse.agents.policies import SHIPPED, shipped_path
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.page import report as write_page
@@ -30,7 +31,8 @@ class Report:
     episodes: bool = True
     """Play the best, the median and the worst episode again and show them."""
     policy: tuple[str, ...] = ()
-    """Policies to play them with, as EXPERIMENT=PATH: no file that results name is opened."""
+    """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package: no
+    file that results name is opened."""
 
 
 def report(config: Report) -> Path:
@@ -56,11 +58,13 @@ def out_folder(config: Report) -> Path | None:
 
 
 def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
-    """Returns experiment -> path from EXPERIMENT=PATH words."""
+    """Returns experiment -> path from EXPERIMENT=PATH or EXPERIMENT=NAME words."""
     out = {}
     for pair in pairs:
-        name, equals, path = pair.partition("=")
-        if not (name and equals and Path(path).exists()):
-            raise InvalidValueError(explain(f"policy {pair!r}", allowed="EXPERIMENT=PATH"))
-        out[name] = Path(path)
+        name, equals, given = pair.partition("=")
+        path = Path(shipped_path(given))
+        if not (name and equals and given and path.exists()):
+            allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
+            raise InvalidValueError(explain(f"policy {pair!r}", allowed=allowed))
+        out[name] = path
     return out

@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from interverse.agents.policies import shipped_path
 from interverse.protocols.verify import Verdict, VerificationError
 from interverse.protocols.verify import verify as run
 
@@ -20,8 +21,8 @@ class Verify:
     folder: Annotated[Path, tyro.conf.Positional]
     """A folder that `interverse evaluate --out` wrote."""
     policy: Path | None = None
-    """The policy that was scored, or its run, unless it is known by a name or the results lie in
-    its run: no file that results name is opened."""
+    """The policy that was scored, or its run, unless it is known by a name (those of the package
+    are) or the results lie in its run: no file that results name is opened."""
     episodes: int = 20
     """How many episodes to play again, drawn from all."""
     all: bool = False
@@ -34,7 +35,7 @@ def verify(config: Verify) -> Verdict:
     """Prints the verdict; results that do not hold raise."""
     verdict = run(
         config.folder,
-        policy=config.policy,
+        policy=None if config.policy is None else Path(shipped_path(str(config.policy))),
         episodes=None if config.all else config.episodes,
         seed=config.seed,
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from interverse.core.errors import InvalidValueError, explain
@@ -26,6 +26,7 @@ Statistic = Callable[[FloatArray], FloatArray]  # (..., run, task) -> (..., *ext
 Method = Literal["percentile", "bca"]
 
 METHODS: tuple[Method, ...] = ("percentile", "bca")
+_ROUNDING = 1e-9  # scores that differ by less, by their size, are equal
 _NUMBERS_AT_ONCE = 2**21  # drawn scores held in memory at a time: 16 MB
 
 
@@ -35,7 +36,7 @@ class Interval:
     """An estimate and the ends of the interval around it, one of each per table."""
 
     estimate: FloatArray
-    low: FloatArray  # NaN where no task has two runs: one score says nothing of its spread
+    low: FloatArray  # NaN where no task has two unequal runs: they say nothing of a spread
     high: FloatArray
 
 
@@ -76,11 +77,25 @@ def interval(
     if method == "bca":
         levels = _bca_levels(estimate, drawn, _acceleration(table, statistic), levels)
     low, high = _quantiles(drawn, levels)
-    enough = np.any(known_runs(table) > 1, axis=-1)
+    enough = np.any(varies(table), axis=-1)
     enough = enough.reshape(enough.shape + (1,) * (estimate.ndim - enough.ndim))
     return Interval(
         estimate=estimate, low=np.where(enough, low, np.nan), high=np.where(enough, high, np.nan)
     )
+
+
+def varies(scores: ArrayLike) -> NDArray[np.bool_]:
+    """Returns (..., task) whether the runs of a task differ by more than rounding.
+
+    >>> varies([[1.0, 704.3], [2.0, 704.3]]).tolist()
+    [True, False]
+    """
+    table = score_table(scores)
+    known = ~np.isnan(table)
+    low = np.min(table, axis=-2, where=known, initial=np.inf)
+    high = np.max(table, axis=-2, where=known, initial=-np.inf)
+    size = np.where(known & np.isfinite(table), np.abs(table), 0.0).max(axis=-2, initial=0.0)
+    return (low < high) & (high > low + _ROUNDING * size)
 
 
 def _check(confidence: float, resamples: int, method: str) -> None:

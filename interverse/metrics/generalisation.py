@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.bootstrap import Interval
+from interverse.metrics.bootstrap import Interval, varies
 from interverse.metrics.statistics import FloatArray, mean_known
 
 _RANGE = (0.05, 0.95)  # an effect is measured across the middle nine tenths of a variable's values
@@ -158,7 +158,7 @@ def effects(
     estimate, drawn = _slopes(
         _design((matrix - np.nanmean(matrix, axis=0)) / scale), target, rng, resamples
     )
-    span = (high - low) / scale
+    span = (high - low) / scale * varies(target[:, None])  # equal scores: no more than rounding
     estimate, drawn = estimate[1 : len(names) + 1] * span, drawn[:, 1 : len(names) + 1] * span
     worst = np.mean(np.abs(drawn) >= np.abs(drawn).max(axis=1, keepdims=True), axis=0)
     rows = [
@@ -239,6 +239,8 @@ def _mean_draws(scores: ArrayLike, rng: np.random.Generator, resamples: int) -> 
     values = np.sort(values[~np.isnan(values)])
     if len(values) < 2:
         return np.full(resamples, np.nan)
+    if not varies(values[:, None]):
+        return np.full(resamples, values[0])
     counts = rng.multinomial(len(values) - 1, np.full(len(values), 1 / len(values)), size=resamples)
     return counts @ values / (len(values) - 1)
 
@@ -250,7 +252,8 @@ def _around(estimate: float, drawn: FloatArray, confidence: float) -> Interval:
         )
     tail = (1 - confidence) / 2
     low, high = (np.nan, np.nan)
-    if not np.isnan(drawn).any():
+    # Draws that are all one number would claim a certainty nobody has.
+    if not np.isnan(drawn).any() and varies(drawn[:, None]):
         low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(estimate=np.asarray(estimate), low=np.asarray(low), high=np.asarray(high))
 

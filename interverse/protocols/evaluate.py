@@ -47,7 +47,7 @@ from interverse.rollouts.policy import (
     training_space,
 )
 from interverse.rollouts.policy_files import pack_policy
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy_world import check_task, policy_world
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 from interverse.worlds.world import engine_of
@@ -205,6 +205,7 @@ def _check_world(
         try:
             env.reset(seed=0)
             as_policy(policy, env.world)
+            check_task(policy, task, env.world)
             for protocol in chosen:
                 protocol.check(env.driver)
             for metric in metrics:

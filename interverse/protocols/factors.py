@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from interverse.actors.actor import matching
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 
 FactorsLike = Mapping[str, Any] | Sequence[str] | None
-Factors = dict[str, dict[str, SpaceName]]  # factor -> variable -> region
+DOMAIN: Literal["domain"] = "domain"  # the region of a variable that has no published space
+Region = SpaceName | Literal["domain"]
+Factors = dict[str, dict[str, Region]]  # factor -> variable -> region
 _LEFT_OUT = ("state", "goal")  # kinds that no shift of the world is made of
 _MOST_ALONE = 12  # variables beyond which those of one part and kind are taken together
 
@@ -26,7 +30,9 @@ def as_factors(given: FactorsLike, variables: Mapping[str, Variable]) -> Factors
         variables: the world's, resolved or not.
 
     A region that is not given is B where the variable has one, else A: the shift that was
-    published.
+    published. A variable without either is drawn from its domain, where that is finite, if it is
+    named in full or if nothing of its factor has a published space; the region "domain" asks for
+    it.
     """
     if given is None:
         return _default(variables)
@@ -40,32 +46,49 @@ def _words(given: Any) -> Sequence[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[str, SpaceName]:
+def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[str, Region]:
     parts = given if isinstance(given, Mapping) else dict.fromkeys(_words(given))
-    out: dict[str, SpaceName] = {}
+    out: dict[str, Region] = {}
+    spaceless: dict[str, Region] = {}
     for pattern, region in parts.items():
         for variable in matching(variables, [pattern]):
             declared = variables[variable]
-            if region is None and declared.space_a is None:
-                continue  # a pattern such as floor/* may cover what nothing is drawn from
+            if region is None and declared.space_a is None and variable != pattern:
+                # A pattern such as floor/* may cover what nothing is drawn from.
+                if declared.kind not in _LEFT_OUT and _has_domain(declared):
+                    spaceless[variable] = DOMAIN
+                continue
             chosen = _published(declared) if region is None else region
-            if chosen not in SPACE_NAMES or (chosen == "B" and declared.space_b is None):
-                allowed = "A" if declared.space_b is None else "A, B, A_B"
-                raise InvalidValueError(
-                    explain(f"factor {name}: region of {variable} is {chosen!r}", allowed=allowed)
-                )
+            if chosen not in (allowed := _allowed(declared)):
+                told = f"factor {name}: region of {variable} is {chosen!r}"
+                raise InvalidValueError(explain(told, allowed=", ".join(allowed) or "none"))
             out[variable] = chosen
-    if not out:
+    if not (out := out or spaceless):
         raise InvalidValueError(
             explain(
-                f"factor {name} has no variable with a space to draw from",
+                f"factor {name} has no variable with a space or a finite domain to draw from",
                 fix="See `interverse describe` for the published spaces",
             )
         )
     return out
 
 
-def _published(variable: Variable) -> SpaceName:
+def _allowed(variable: Variable) -> list[str]:
+    """Returns the regions that a variable can be drawn from."""
+    spaces = SPACE_NAMES if variable.space_b is not None else SPACE_NAMES[:1]
+    published = spaces if variable.space_a is not None else ()
+    return [*published, *([DOMAIN] if _has_domain(variable) else [])]
+
+
+def _has_domain(variable: Variable) -> bool:
+    """Returns whether a variable can be set to any value between finite ends."""
+    domain = variable.domain
+    return not variable.read_only and bool(np.isfinite([domain.low, domain.high]).all())
+
+
+def _published(variable: Variable) -> Region:
+    if variable.space_a is None:
+        return DOMAIN
     return "A" if variable.space_b is None else "B"
 
 

@@ -15,10 +15,12 @@ import sysconfig
 import types
 from collections.abc import Callable, Mapping
 from operator import attrgetter
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+from interverse.agents.policies import SHIPPED, trained_policy
 from interverse.core.code import files_hash
 from interverse.rollouts.policy_card import NAMES, PolicyLike, policy_path
 
@@ -42,6 +44,20 @@ def fingerprint(policy: PolicyLike) -> str | None:
         return _policy_hash(policy)
     except UnknownContentError:
         return None
+
+
+def policy_of_name(run: Mapping[str, Any]) -> str | Path | None:
+    """Returns the policy of a run's record that is known by a name; no file it names is opened.
+
+    One of the package is known by the last part of its path, and by its content.
+    """
+    source = run.get("source")
+    if source in NAMES:
+        return str(source)
+    name = PurePath(str(source)).name
+    if name not in SHIPPED or fingerprint(trained_policy(name)) != run.get("policy"):
+        return None
+    return trained_policy(name)
 
 
 def function_hash(function: Callable[..., Any]) -> str | None:

@@ -72,8 +72,8 @@ def _shifted(name: str, note: str, grid: Any = None, **more: Any) -> Protocol:
     return Protocol(name=name, grid=grid, paired=True, by_name=True, note=note, **more)
 
 
-def _distracted(name: str, level: str, note: str) -> Protocol:
-    return _shifted(name, note, options={"distraction": level})
+def _distracted(name: str, level: str, note: str, **more: Any) -> Protocol:
+    return _shifted(name, note, options={"distraction": level, **more})
 
 
 PICTURES = (
@@ -88,6 +88,12 @@ DISTRACTIONS = (
     _distracted("distracting_easy", "easy", "Distracting Control, scale 0.1"),
     _distracted("distracting_medium", "medium", "Distracting Control, scale 0.2"),
     _distracted("distracting_hard", "hard", "Distracting Control, scale 0.3"),
+    *(
+        _distracted(
+            f"distracting_{level}_static", level, "the same, drawn once an episode", dynamic=False
+        )
+        for level in ("easy", "medium", "hard")
+    ),
 )
 CONTROL = (*REMASTERED, *PICTURES, *DISTRACTIONS)
 """Every protocol of a control task; "all" means DMC Remastered's."""

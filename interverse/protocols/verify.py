@@ -22,13 +22,13 @@ from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.protocols import record
 from interverse.protocols.evaluate import RESULT_FILE
-from interverse.protocols.fingerprint import fingerprint
+from interverse.protocols.fingerprint import fingerprint, policy_of_name
 from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
 from interverse.rollouts.policy import PolicyLike, load_policy
-from interverse.rollouts.policy_card import CARD, NAMES, policy_path
+from interverse.rollouts.policy_card import CARD, policy_path
 
 _ADDRESS = ("protocol", "seed", "episode")
 _MOST_SHOWN = 5
@@ -153,8 +153,8 @@ def _of_run(root: Path) -> Path | None:
 
 def _policy(root: Path, results: Results, given: PolicyLike | None) -> PolicyLike:
     run = (results.provenance.get("runs") or [{}])[0]
-    policy = run.get("source") if given is None else given
-    if given is None and policy not in NAMES and (policy := _of_run(root)) is None:
+    policy = given if given is not None else policy_of_name(run) or _of_run(root)
+    if policy is None:
         raise InvalidValueError(
             explain(
                 f"the results do not hold their policy, {results.experiments[0]}",

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Moment, apply
-from interverse.actors.uniform import Regional
 from interverse.core.errors import UnknownNameError, check_whole, unknown
 from interverse.core.rng import Noise, check_seed
 from interverse.envs import make_vec
 from interverse.envs.make import check_options
-from interverse.protocols.factors import Factors, FactorsLike, as_factors
+from interverse.protocols.factors import DOMAIN, Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.scorer import EpisodeScorer
 from interverse.protocols.unit import ROWS
@@ -29,7 +28,7 @@ from interverse.reports.attribution import Attribution, Condition, mean_of_known
 from interverse.results.schema import SCORES
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy, tell_engine
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy_world import check_task, policy_world
 from interverse.worlds.world import engine_of
 
 Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode
@@ -56,7 +55,8 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
         task: a world's id.
         factors: factor -> a pattern of variables, patterns, or {pattern: region}; or a list of
             patterns. By default every variable with a published space. Values come from B where
-            there is one, else from A, each at an address of its own.
+            there is one, else from A, each at an address of its own. What has no published space
+            is drawn from its domain, if that is finite; the page says so.
         episodes: how many, each played once under every intervention.
         seed: of the episodes.
         pairs: how many of the costliest factors to combine two by two; 0 for none.
@@ -104,6 +104,7 @@ class _Replays:
         self._drawn: dict[str, list[tuple[Drawn, NDArray[np.bool_]]]] = {}
         self._rows: dict[Condition, list[dict[str, Any]]] = {}
         self._venv.reset(seed=[seed] * self._count)
+        check_task(policy, task, self._driver.world)
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -127,9 +128,13 @@ class _Replays:
     def draw_and_play(self, factor: str, regions: Mapping[str, Any]) -> None:
         """Draws a factor's values for every episode, keeps them, and plays under them."""
         held = self._drawn.setdefault(factor, [])
+        spaces = {
+            name: self.variables[name].domain if region == DOMAIN else region
+            for name, region in regions.items()
+        }
         for numbers in self._blocks():
             self._start(numbers)
-            held.append(_drawn_values(Regional(regions=regions), self._driver))
+            held.append(_drawn_values(spaces, self._driver))
         self.play((factor,))
 
     def play(self, condition: Condition) -> None:
@@ -188,7 +193,7 @@ class _Replays:
         )
 
 
-def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:
+def _drawn_values(regions: Mapping[str, Any], driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:
     """Returns the first values that each world accepts, and which worlds accepted some."""
     count = len(driver.steps)
     pending = np.arange(count)
@@ -196,7 +201,8 @@ def _drawn_values(actor: Regional, driver: Any) -> tuple[Drawn, NDArray[np.bool_
     accepted = np.zeros(count, dtype=bool)
     for attempt in range(ATTEMPTS):
         noise = Noise(driver.seeds[pending], driver.episodes[pending], driver.steps[pending])
-        drawn = actor.act(Moment(driver, pending, noise, "A_B", f"attribute/{attempt}"))
+        moment = Moment(driver, pending, noise, "A_B", f"attribute/{attempt}")
+        drawn = moment.draw_each(regions)
         refused = apply(driver, drawn, pending, check=False)
         fine = ~np.isin(pending, list(refused))
         for name, rows in drawn.items():

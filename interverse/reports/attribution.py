@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from interverse.core.errors import InvalidValueError, check_name, explain
-from interverse.metrics import bootstrap
-from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import engine_words
 
@@ -27,7 +25,11 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Condition = tuple[str, ...]  # the factors intervened on; empty for the episode as it is
 _FORMAT = "interverse-attribution-1"
-INTERVAL_METHOD = "95% interval over paired episodes: BCa bootstrap, rough below some 20 episodes"
+INTERVAL_METHOD = (
+    "95% interval over paired episodes: Student's t of the differences, rough where they are few "
+    "and skewed; none where all are equal"
+)
+_ROUNDING = 1e-9  # scores that differ by less, by their size, are equal
 
 
 @final
@@ -75,26 +77,52 @@ class Attribution:
         return self._by_cost()[0]
 
     def _by_cost(self) -> list[str]:
-        return sorted(self.factors, key=lambda name: -mean_of_known(self.costs(name)))
+        costs = {name: mean_of_known(self.costs(name)) for name in self.factors}
+        return sorted(costs, key=lambda name: -np.nan_to_num(costs[name], nan=-np.inf))
 
     def cost(self, *names: str) -> Estimate:
-        """Returns the mean cost with its paired 95% interval over episodes."""
-        return _estimate(self.costs(*names), f"{self.task}|{self.metric}|{'|'.join(names)}")
+        """Returns the mean cost with its paired 95% t-interval over episodes."""
+        return self._t_interval(self.costs(*names))
 
     def lead(self, first: str, second: str) -> Estimate:
         """Returns how much more one factor costs than another, with its paired t-interval."""
-        return _t_interval(self.costs(first) - self.costs(second))
+        return self._t_interval(self.costs(first) - self.costs(second))
+
+    def _t_interval(self, differences: FloatArray) -> Estimate:
+        """Returns the mean of differences; equal ones, or one alone, say nothing of a spread."""
+        known = differences[~np.isnan(differences)]
+        count, mean = len(known), mean_of_known(known)
+        scale = max(float(np.nanmax(np.abs(s), initial=0.0)) for s in self.scores.values())
+        if count < 2 or not np.ptp(known) > _ROUNDING * scale:
+            return Estimate(mean)
+        half = special.stdtrit(count - 1, 0.975) * known.std(ddof=1) / np.sqrt(count)
+        return Estimate(mean, mean - half, mean + half)
+
+    @property
+    def shows_no_loss(self) -> bool:
+        """Whether every episode scores 0 as it is and none less: what cannot fall costs nothing."""
+        least = min(float(np.nanmin(s, initial=np.inf)) for s in self.scores.values())
+        return not self.scores[()].any() and least >= 0
 
     def verdict(self) -> str:
         """Returns in words which factor costs most, and whether that is sure."""
+        if self.shows_no_loss:
+            return (
+                "The policy scores nothing as it is, so no cost can be seen; "
+                "explain a policy, or by a metric, that scores something."
+            )
         base, names = mean_of_known(self.scores[()]), self._by_cost()
         cost = self.cost(names[0])
+        if np.isnan(cost.value):
+            return "Every intervention was refused, so no cost is known."
         if not cost.value > 0:
             return "No factor costs anything on average."
         most = " most" if len(names) > 1 else ""
         told = f"{names[0]} costs{most}: {_words(cost)}{_percent(cost.value, base)}"
         if np.isnan(cost.low):
-            return f"{told}. One episode has no interval: it may be chance."
+            alone = np.sum(~np.isnan(self.costs(names[0]))) < 2
+            why = "One episode has" if alone else "As much in every episode: it has"
+            return f"{told}. {why} no interval" + (": it may be chance." if alone else ".")
         if most:
             lead = self.lead(names[0], names[1])
             if not lead.low > 0:
@@ -135,8 +163,7 @@ class Attribution:
         share = cost.value / base if base > 0 else np.nan
         both = Estimate(np.nan)
         if len(names) == 2:
-            address = f"{self.task}|{self.metric}|{'x'.join(names)}"
-            both = _estimate(self.interaction(*names), address)
+            both = self._t_interval(self.interaction(*names))
         known = int(np.sum(~np.isnan(costs)))
         key = tuple(name for name in self.factors if name in names)
         return " + ".join(names), known, mean_of_known(self.scores[key]), cost, share, both
@@ -144,7 +171,6 @@ class Attribution:
     def page(self) -> str:
         """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
         base, count = mean_of_known(self.scores[()]), len(self.scores[()])
-        harmless = [name for name in self.factors if self.cost(name).high <= 0.01 * abs(base)]
         story = (
             f"As it is, the policy has a mean {self.metric} of {base:.4g} over {count} "
             f"episode{'s' * (count > 1)}. In the same with nothing else changed: {self.verdict()}"
@@ -157,14 +183,27 @@ class Attribution:
         parts = [
             f"# Why it fails: {self.task}",
             story + (f" Played on {engine_words(self.engine)}." if contact else ""),
-            f"No more than one percent is lost to: {', '.join(harmless)}."
-            if harmless
-            else "Of no factor is it certain that it costs less than one percent.",
+            *self._harmless(base),
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
             "\n".join(drawn),
         ]
         return "\n\n".join(parts) + "\n"
+
+    def _harmless(self, base: float) -> list[str]:
+        """Returns lines about the factors that cost little: surely so, or in no episode seen."""
+        if self.shows_no_loss:
+            return []
+        small = [name for name in self.factors if self.cost(name).high <= 0.01 * abs(base)]
+        told = [f"No more than one percent is lost to: {', '.join(small)}."] if small else []
+        unmoved = [
+            name
+            for name in self.factors
+            if self.cost(name).value == 0 and np.isnan(self.cost(name).low)
+        ]
+        if unmoved:
+            told.append(f"Not one of these episodes scored otherwise under: {', '.join(unmoved)}.")
+        return told or ["Of no factor is it certain that it costs less than one percent."]
 
     def plot(self) -> Figure:
         """Returns the costs as bars with their intervals, pairs and interactions beneath."""
@@ -211,24 +250,7 @@ def _words(found: Estimate) -> str:
     return f"{found.value:.4g}{ends}"
 
 
-def _t_interval(values: FloatArray) -> Estimate:
-    known = values[~np.isnan(values)]
-    count = len(known)
-    if count < 2:
-        return Estimate(mean_of_known(known))
-    half = special.stdtrit(count - 1, 0.975) * known.std(ddof=1) / np.sqrt(count)
-    return Estimate(known.mean(), known.mean() - half, known.mean() + half)
-
-
 def mean_of_known(values: FloatArray) -> float:
     """Returns the mean of what is not NaN; NaN if nothing is."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _estimate(values: FloatArray, address: str) -> Estimate:
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return Estimate(np.nan)
-    rng = interval_rng(f"attribution|{address}")
-    return Estimate.of(bootstrap.interval(known[:, None], rng=rng, method="bca"))

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.core.errors import InterverseError
-from interverse.protocols.fingerprint import fingerprint
+from interverse.protocols.fingerprint import fingerprint, policy_of_name
 from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit, Watched, watch
 from interverse.results import Highlight, Results, highlights
-from interverse.rollouts.policy_card import NAMES, PolicyLike
+from interverse.rollouts.policy_card import PolicyLike
 
 _PICTURES, _COLUMNS = 6, 3  # of a contact sheet
 _FPS = 15.0
@@ -48,7 +48,7 @@ def film(
         results: of any number of experiments.
         folder: where the files go.
         metric: the score that says which episode is best.
-        policies: experiment -> policy, for those that are not known by a name or a folder.
+        policies: experiment -> policy, for those that are not known by a name.
     """
     missing: dict[str, None] = {}
     shots: dict[str, dict[str, Path]] = {"videos": {}, "sheets": {}}
@@ -74,11 +74,11 @@ def _cast(
     """Yields each highlight with the policy that played it, or why there is none."""
     for item in highlights(results, metric):
         run = _run(results, item)
-        policy = policies.get(item.experiment, None if run is None else run.get("source"))
+        policy = policies.get(item.experiment, None if run is None else policy_of_name(run))
         where = f"{item.experiment} on {item.task}"
         if run is None:
             yield item, None, f"{where}: the results do not say how they were made."
-        elif policy is None or (item.experiment not in policies and policy not in NAMES):
+        elif policy is None:
             # Results may name any file: none is opened unless the reader names it, too.
             told = f"--policy {item.experiment}=PATH or episodes={{...}}"
             yield item, None, f"{where}: the policy is not known by a name; pass {told}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from interverse.envs import make
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.reports.runs import is_of_policy, read_folder, run_scores
 from interverse.results import Results, tables
-from interverse.results.text import TextTable
+from interverse.results.text import Estimate, TextTable
 from interverse.rollouts.policy_card import CARD
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
 
@@ -155,8 +156,7 @@ def _index(scores: Results) -> list[dict[str, Any]]:
     out = []
     for key in tables.groups(last):
         metrics = [
-            {"type": metric, "name": metric, "value": round(rows[key].value, 6)}
-            | {"args": {"interval_95": [round(rows[key].low, 6), round(rows[key].high, 6)]}}
+            {"type": metric, "name": metric, "value": round(rows[key].value, 6)} | _ends(rows[key])
             for metric, rows in found.items()
             if rows[key].value == rows[key].value
         ]
@@ -169,6 +169,13 @@ def _index(scores: Results) -> list[dict[str, Any]]:
             }
         )
     return out
+
+
+def _ends(score: Estimate) -> dict[str, Any]:
+    """Returns the interval as the Hub keeps it; nothing where there is none."""
+    if math.isnan(score.low):
+        return {}
+    return {"args": {"interval_95": [round(score.low, 6), round(score.high, 6)]}}
 
 
 def _about(known: PolicyWorld, trained: Mapping[str, Any]) -> str:

@@ -74,7 +74,7 @@ def report(
         media: caption -> picture or video of your own; copied into the folder.
         episodes: whether to play the best, the median and the worst episode of each experiment
             again and to show them; where that cannot be done, a line says why. A mapping of
-            experiments to policies adds those that the results do not know by a name or a folder.
+            experiments to policies adds those that the results do not know by a name.
         title: the page's heading.
     """
     table = _one_table(results)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.metrics import comparison
-from interverse.results.tables import interval_rng, side_by_side
+from interverse.results.tables import bare_note, interval_rng, side_by_side
 from interverse.results.text import MISSING, Estimate, TextTable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def comparisons(results: Results, metric: str) -> TextTable:
         header=("pair", "task", "protocol", "episodes", f"{metric}, difference", "p (Holm)"),
         rows=tuple(rows),
         caption="Mean of the first minus the second on the same episodes [95% interval]; "
-        "Wilcoxon's signed-rank test, corrected over all rows",
+        f"Wilcoxon's signed-rank test, corrected over all rows{bare_note(rows)}",
     )
 
 

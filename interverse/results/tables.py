@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,10 +28,11 @@ _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _NOTES = {
-    "episode": "mean [95% bootstrap interval over the scored episodes]",
-    "seed": "mean [95% bootstrap interval over seeds]",
+    "episode": "mean [95% bootstrap interval over the scored episodes, rough below some 20]",
+    "seed": "mean [95% bootstrap interval over seeds, rough below some 20]",
 }
 _WILSON = "successes, 0 or 1 each, have Wilson's interval"
+_NO_INTERVAL = "; no interval where all scores are equal, or there is one"
 _REPEATS = "repeats are step for step an episode that is there already, and count for nothing"
 _AGGREGATES = {"mean": statistics.mean, "median": statistics.median, "IQM": statistics.iqm}
 _GAP = "optimality gap"
@@ -67,7 +68,8 @@ def scores(
         for at in groups(apart).values()
     ):
         notes.append(_WILSON)
-    return TextTable(header=header, rows=tuple(rows), caption="; ".join(notes))
+    caption = "; ".join(notes) + bare_note(rows)
+    return TextTable(header=header, rows=tuple(rows), caption=caption)
 
 
 def aggregates(results: Results, metric: str) -> TextTable:
@@ -90,7 +92,7 @@ def aggregates(results: Results, metric: str) -> TextTable:
         header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
         rows=tuple(rows),
         caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols]; "
-        "the gap is the share of the score's range that is missing to its top",
+        f"the gap is the share of the score's range that is missing to its top{bare_note(rows)}",
     )
 
 
@@ -142,14 +144,16 @@ def effects(results: Results, metric: str) -> TextTable:
         found = generalisation.effects(scored, values, rng=rng)
         rows += [(experiment, task, effect) for effect in found]
     rows.sort(key=lambda row: (row[0], row[1], -abs(float(row[2].change.estimate))))
+    shown = tuple(
+        (experiment, task, e.variable, e.from_value, e.to_value, Estimate.of(e.change))
+        for experiment, task, e in rows
+    )
     return TextTable(
         header=("experiment", "task", "variable", "from", "to", "change of score"),
-        rows=tuple(
-            (experiment, task, e.variable, e.from_value, e.to_value, Estimate.of(e.change))
-            for experiment, task, e in rows
-        ),
+        rows=shown,
         caption=f"Linear regression of {metric} on the values of the variables that were set; "
-        "change from the 5th to the 95th percentile, the others held [95% interval]",
+        "change from the 5th to the 95th percentile, the others held [95% interval]"
+        f"{bare_note(shown)}",
     )
 
 
@@ -190,7 +194,7 @@ def gaps(results: Results, metric: str) -> TextTable:
         header=("experiment", "task", "variable", "mean in A", "mean in B", "loss from A to B"),
         rows=tuple(rows),
         caption=f"{metric} of the episodes whose value lay in A or in B [95% interval]; other "
-        "variables may differ between the two",
+        f"variables may differ between the two{bare_note(rows)}",
     )
 
 
@@ -221,8 +225,15 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
         header=("experiment", "task", "protocol", "generalisation error"),
         rows=tuple(rows),
         caption=f"E_G = (training - test) / training, by {metric} [95% interval]; "
-        f"training is the score under {' or '.join(used)}",
+        f"training is the score under {' or '.join(used)}{bare_note(rows)}",
     )
+
+
+def bare_note(rows: Iterable[Sequence[Cell]]) -> str:
+    """Returns what a caption says of estimates without an interval; nothing if all have one."""
+    cells = (cell for row in rows for cell in row if isinstance(cell, Estimate))
+    bare = any(not np.isnan(cell.value) and np.isnan(cell.low) for cell in cells)
+    return _NO_INTERVAL if bare else ""
 
 
 def _mean(scores: NDArray[np.float64]) -> float:

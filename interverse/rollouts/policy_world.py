@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from interverse.core.errors import InvalidValueError, explain
+import numpy as np
+
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
-from interverse.rollouts.policy import RATES
+from interverse.envs.values import to_numpy
+from interverse.rollouts.policy import RATES, as_policy
 from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
 from interverse.worlds import WORLDS
 from interverse.worlds.world import World, parse_options
@@ -96,6 +99,26 @@ def check_world(policy: PolicyLike, world: World) -> None:
     options, names = getattr(world, "options", None), set(INTERFACE) - {*RATES}
     here = {name: getattr(options, name) for name in names if hasattr(options, name)}
     policy_world(policy).with_options(here)
+
+
+def check_task(policy: PolicyLike, task: str, world: World) -> None:
+    """Refuses another task than a policy's own if it cannot see or act there; tries one action."""
+    own = policy_world(policy).task
+    if own is None or own == task:
+        return
+    wanted = (world.num_worlds, *(world.action_space.shape or ()))
+    try:
+        shape = np.shape(to_numpy(as_policy(policy, world)(world.observe())))
+        reason = "" if shape == wanted else f"its actions have shape {shape[1:]}, not {wanted[1:]}"
+    except FileFormatError as error:
+        reason = str(error).partition(". ")[0]
+    if reason:
+        raise InvalidValueError(
+            explain(
+                f"the policy was trained for {own} and cannot act in {task}: {reason}",
+                fix="Leave the task out, or pass a policy of that task",
+            )
+        )
 
 
 def _family(task: str) -> str:

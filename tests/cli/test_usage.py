@@ -153,3 +153,16 @@ def test_the_tour_shows_a_pixel_policy_under_other_looks(monkeypatch, tmp_path):
     assert not any(np.array_equal(first, seen) for seen in others)
     places = {episode.values["qpos"][0].tobytes() for episode in played}
     assert len(places) == 1
+
+
+@pytest.mark.parametrize("task", ["control/cartpole_balance-v1", "rooms/single-v1"])
+def test_collect_makes_no_folder_with_the_name_of_a_file(task, tmp_path, capsys):
+    assert main(["collect", task, "--out", str(tmp_path / "c.h5")]) == 2
+    assert f"of {task} go to a folder" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_training_a_perceptron_on_pictures_names_the_cure(tmp_path, capsys):
+    words = ["--task", "control/cartpole_balance-v1", "--algorithm", "ppo", "--steps", "8"]
+    assert main(["train", *words, "--out", str(tmp_path / "run")]) == 2
+    assert "--option observation=state" in " ".join(capsys.readouterr().err.split())

@@ -151,7 +151,7 @@ def test_a_profile_gets_a_band():
 
 
 @pytest.mark.parametrize("method", bootstrap.METHODS)
-def test_too_few_scores_have_no_interval_and_equal_ones_a_point(method):
+def test_too_few_scores_have_no_interval_and_equal_ones_neither(method):
     def ends(scores):
         found = bootstrap.interval(scores, rng=np.random.default_rng(0), method=method)
         return float(found.estimate), float(found.low), float(found.high)
@@ -161,7 +161,11 @@ def test_too_few_scores_have_no_interval_and_equal_ones_a_point(method):
     estimate, low, high = ends([[0.4]])
     assert estimate == 0.4
     assert np.isnan([low, high]).all()
-    assert ends([[1.0]] * 5) == (1.0, 1.0, 1.0)
+    for scores in ([[1.0]] * 5, [[704.3]] * 19 + [[704.3 + 1e-12]]):
+        estimate, low, high = ends(scores)
+        assert estimate == pytest.approx(scores[0][0])
+        assert np.isnan([low, high]).all()
+    assert ends([[1.0, 0.2], [1.0, 0.4]])[1] < 0.65, "one task that varies is enough"
 
 
 def test_infinite_scores_do_not_become_nan():

@@ -37,6 +37,21 @@ def test_generalisation_error_interval_equals_scipy():
     assert abs(found.high - known.high) < 0.05 * width
 
 
+@pytest.mark.parametrize(("train", "test"), [([9.1] * 7, [4.7] * 9), ([8.0, 9.0, 7.5], [0.0] * 5)])
+def test_equal_scores_have_no_generalisation_interval(train, test):
+    """Whatever is drawn of them, the share is the same: that is no interval."""
+    found = generalisation.generalisation_error_interval(train, test, rng=rng())
+    assert found.estimate == pytest.approx(1 - np.mean(test) / np.mean(train))
+    assert np.isnan([found.low, found.high]).all()
+
+
+def test_equal_scores_have_no_effects_with_intervals():
+    values = {"mass": rng(1).random(30)}
+    (found,) = generalisation.effects([704.3] * 30, values, rng=rng())
+    assert found.change.estimate == 0
+    assert np.isnan([found.change.low, found.change.high]).all()
+
+
 def test_gaps_rank_the_largest_loss_first():
     episodes = 400
     mass = np.where(rng(1).random(episodes) < 0.5, "A", "B")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.cli import main
 from interverse.core.errors import FileFormatError
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import describe, protocol_from
@@ -44,3 +45,26 @@ def test_a_grid_keeps_its_order_in_the_results():
     with pytest.raises(FileFormatError, match="order of the grid"):
         protocol_from("p", old)
     assert describe(replace(protocol, paired=True))["paired"] is True
+
+
+def test_a_policy_of_the_package_is_found_again(tmp_path, capsys):
+    """By its name and its content; a folder of the same name with another policy is not it."""
+    scored, short = tmp_path / "scored", ["--option", "max_steps=4", "--option", "skip_frame=3"]
+    asked = ["evaluate", "reaching_1", "--protocols", "P0", "--episodes", "2"]
+    assert main([*asked, *short, "--out", str(scored)]) in (0, None)
+    results = Results.from_parquet(scored / "results.parquet")
+    filmed = film(results, tmp_path / "film", metric="return", policies={})
+    assert filmed.missing == ()
+    assert len(filmed.media) == 6
+    assert main(["verify", str(scored)]) in (0, None)
+    runs = [run | {"policy": "0" * 32} for run in results.provenance["runs"]]
+    other = replace(results, provenance={**results.provenance, "runs": runs})
+    filmed = film(other, tmp_path / "other", metric="return", policies={})
+    assert "the policy is not known by a name" in filmed.missing[0]
+    named = ["report", str(scored), "--policy", "reaching_1=reaching_1"]
+    assert main(named) in (0, None)
+    page = (scored / "report" / "index.html").read_text()
+    assert "Not shown" not in page
+    capsys.readouterr()
+    assert main(["report", str(scored), "--policy", "reaching_1=reaching_7"]) == 2
+    assert "or as NAME one of pick_and_place_2" in " ".join(capsys.readouterr().err.split())

@@ -123,6 +123,14 @@ def test_the_card_reads_as_the_hub_reads_it(run):
     assert "replay.mp4" not in (folder / "README.md").read_text()
 
 
+def test_a_card_of_one_episode_names_no_interval(run, tmp_path):
+    iv.evaluate(run / "policy", "tutorial/slider-v1", "P0", episodes=1, out=tmp_path / "one")
+    folder = iv.export(run, tmp_path / "card", results=[tmp_path / "one"], video=False, onnx=False)
+    page = (folder / "README.md").read_text()
+    assert '"name": "return"' in page.partition("```")[0]
+    assert "NaN" not in page
+
+
 def test_scores_of_another_policy_are_refused(run, tmp_path):
     iv.evaluate("random", "tutorial/slider-v1", "P0", episodes=1, out=tmp_path / "random")
     with pytest.raises(InvalidValueError, match="another policy"):

@@ -74,6 +74,42 @@ def test_infinite_scores_are_shown_by_their_median():
     assert total["scored"] == "5"
 
 
+def _scored(protocol, scores, experiment="policy"):
+    row = {"task": "t", "protocol": protocol, "seed": 0, "experiment": experiment}
+    return [
+        row | {"episode": i, "return": s, "trace": f"{protocol}{i}"} for i, s in enumerate(scores)
+    ]
+
+
+@pytest.mark.parametrize("format", ["rich", "markdown"])
+def test_equal_scores_have_no_interval_and_the_table_says_so(format):
+    """Twenty looks of one start, and a policy that sees none: one return, twenty times."""
+    said = "no interval where all scores are equal"
+    rows = _scored("none", [704.3] * 20) + _scored("looks", [704.3] * 20)
+    other = _scored("none", [700.3] * 20, "other") + _scored("looks", [650.3] * 20, "other")
+    results = Results.from_rows(rows + other)
+    made = [
+        tables.scores(results),
+        tables.aggregates(results, "return"),
+        tables.generalisation_errors(results, "return"),
+        comparisons(results, "return"),
+    ]
+    for table in made:
+        text = " ".join(table.render(format).split())
+        assert said in text
+        assert not any(isinstance(c, Estimate) and c.low == c.high for r in table.rows for c in r)
+        assert "[704.3" not in text
+    spread = Results.from_rows(_scored("none", np.linspace(1.0, 9.0, 20)))
+    assert said not in tables.scores(spread).render(format)
+
+
+def test_equal_successes_keep_wilsons_interval():
+    row = {"task": "t", "protocol": "P0", "seed": 0, "score:success": 1.0}
+    results = Results.from_rows(row | {"episode": i} for i in range(8))
+    (shown,) = read_csv(tables.scores(results))
+    assert float(shown["success_low"]) == pytest.approx(0.676, abs=1e-3)
+
+
 @pytest.mark.parametrize("format", ["rich", "markdown", "latex", "csv"])
 def test_every_format_names_protocols_and_refusals(format):
     text = synthetic.results().table(format)

@@ -60,7 +60,8 @@ class Replay:
         actions: numbers of an action.
         stack: frames of an observation, oldest first; the first one is repeated at the start.
         device: where frames live. On a GPU, stacks are gathered there and nothing is uploaded.
-        discounts: of the rewards that a transition adds up; its successor is as many steps later.
+        discounts: of the rewards that a transition adds up; its successor is as many steps later,
+            or nothing where the episode ends by itself before.
         sequences: whether batches have every step on the way instead: all frames as observations,
             and actions, rewards and ends step by step; discounts then only count the steps.
     """
@@ -135,8 +136,9 @@ class Replay:
         passed = (ahead[:, :-1] % self.slots, lanes[:, None])
         acted, earned, ended = self._actions[passed], self._rewards[passed], self._ends[passed]
         if not self._sequences:
+            over = np.cumsum(ended, axis=1) > ended  # what follows an end is another episode's
+            earned = (np.where(over, 0.0, earned) * self._discounts).sum(axis=1, dtype=np.float32)
             acted, ended = acted[:, 0], ended.any(axis=1)
-            earned = (earned * self._discounts).sum(axis=1)
         parts = [acted.reshape(count, -1), earned, ended.astype(np.float32)]
         numbers = np.column_stack(parts)
         return PixelDraw(torch.from_numpy(rows), torch.from_numpy(numbers))
@@ -154,7 +156,10 @@ class Replay:
         return PixelBatch(now, actions, rewards, ends, then)
 
     def _choose(self, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        """Returns times and lanes of transitions whose frames are all still there."""
+        """Returns times and lanes of transitions whose frames are all still there.
+
+        One that ends by itself may be shorter: nothing comes after an end, so no frame is missing.
+        """
         oldest, ahead = max(self.time - self.slots, 0), len(self._discounts)
         times = np.empty(0, dtype=np.int64)
         lanes = np.empty(0, dtype=np.int64)
@@ -168,11 +173,21 @@ class Replay:
             age = self._ages[time % self.slots, lane]
             later_age = self._ages[(time + ahead) % self.slots, lane]
             deep = time - np.minimum(age, self.stack - 1) >= oldest
-            good = (later_age == age + ahead) & deep
+            whole = later_age == age + ahead
+            if not self._sequences:
+                whole |= self._ends_within(time, lane)
+            good = whole & deep
             times, lanes = np.append(times, time[good]), np.append(lanes, lane[good])
         raise InvalidValueError(
             explain("the replay buffer holds no transition", fix="Add steps before sampling")
         )
+
+    def _ends_within(self, times: Any, lanes: Any) -> NDArray[np.bool_]:
+        """Returns whether the episode of each slot ends by itself within a transition's steps."""
+        steps = np.arange(len(self._discounts))
+        path = ((times[:, None] + steps) % self.slots, lanes[:, None])
+        ages = self._ages[path]
+        return np.any(self._ends[path] & (ages == ages[:, :1] + steps), axis=1)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes what is new to a file of its own; returns the record that `load` needs.

@@ -19,6 +19,7 @@ TRAINED_PIXELS = (
 
 That SVEA had one random filter for a whole batch, as `policy.json` says. Walker Walk had a
 fifth of the paper's length."""
+SHIPPED = (*TRAINED, *TRAINED_PIXELS)
 
 
 def trained_policy(name: str) -> Path:
@@ -27,6 +28,12 @@ def trained_policy(name: str) -> Path:
     >>> trained_policy("pushing_2").name
     'pushing_2'
     """
-    known = (*TRAINED, *TRAINED_PIXELS)
-    check_name("trained policy", name, known)
+    check_name("trained policy", name, SHIPPED)
     return Path(str(files("interverse.agents.policies"))) / name
+
+
+def shipped_path(given: str) -> str:
+    """Returns the folder of a policy of the package, given by name; all else as it is."""
+    if given not in SHIPPED or Path(given).exists():
+        return given
+    return str(trained_policy(given))

@@ -23,6 +23,8 @@ class Difficulty:
     """How many videos are played; None for all there are."""
     clear_floor: bool = True
     """Whether the floor lets the video behind it through, as far as Distracting Control has it."""
+    any_frame: bool = True
+    """Whether a video starts at any of its frames, as there, or at its first, as in DMC-GB."""
 
     @property
     def color_range(self) -> float:
@@ -73,15 +75,15 @@ LEVELS: dict[str, Difficulty] = {
 
 # DMC-GB's modes by name: how many videos, and where they play. Its colour modes have none.
 VIDEO_MODES: dict[str, Difficulty] = {
-    "video_easy": Difficulty(scale=0.0, videos=10, clear_floor=False),
-    "video_hard": Difficulty(scale=0.0, videos=None, clear_floor=False),
+    "video_easy": Difficulty(scale=0.0, videos=10, clear_floor=False, any_frame=False),
+    "video_hard": Difficulty(scale=0.0, videos=None, clear_floor=False, any_frame=False),
 }
 VIDEO_PLACES: dict[str, tuple[str, ...]] = {
     "video_easy": ("video",),
     "video_hard": ("video", "floor"),
 }
 COLOR_MODES = ("color_easy", "color_hard")
-NOTHING_PLAYS = Difficulty(scale=0.0, videos=0, clear_floor=False)
+NOTHING_PLAYS = Difficulty(scale=0.0, videos=0, clear_floor=False, any_frame=False)
 
 # What DMC-GB evaluates on: scale -> how many videos, None for all.
 SCALES: dict[float, int | None] = {

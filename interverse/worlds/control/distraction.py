@@ -1,9 +1,10 @@
 """Distractions: camera, colours and a video behind the robot that move and mean nothing.
 
 The levels are those of Distracting Control. At scale s the camera turns about the point it looks at
-and its colours drift within ranges that grow with s; `dynamic=True` lets them walk at random during
-an episode, `False` draws them once where it starts. They are state variables of the world with
-noise of their own addresses, and nothing of the robot depends on them.
+and the colours of all materials drift within ranges that grow with s; `dynamic=True` lets them walk
+at random during an episode and plays the video, `False` draws them once where it starts, with one
+frame. They are state variables of the world with noise of their own addresses, and nothing of the
+robot depends on them.
 """
 
 from __future__ import annotations
@@ -39,13 +40,20 @@ KINDS = (
     *DISTRACTIONS,
     "floor",
 )  # the last plays the video on the floor, as DMC-GB's hard mode does
-# Whose colours drift, and what sets them where the domain has it.
+# Whose colours drift: every material that something in the suite wears, with its own colour.
 MATERIALS = {
-    "self": "body/color",
-    "effector": "effector/color",
-    "target": "target/color",
-    "decoration": None,
+    "grid": (1.0, 1.0, 1.0),  # times the floor's picture
+    "self": (0.7, 0.5, 0.3),
+    "effector": (0.7, 0.4, 0.2),
+    "decoration": (0.3, 0.5, 0.7),
+    "eye": (0.0, 0.2, 1.0),
+    "target": (0.6, 0.3, 0.3),
+    "site": (0.5, 0.5, 0.5),
 }
+_STOCK = np.array(list(MATERIALS.values())).ravel()
+# What sets some of them, where the domain has it.
+_LOOKS = {"self": "body/color", "effector": "effector/color", "target": "target/color"}
+_FIRST_FRAMES = 10_000  # one of them at random is any frame of a video, on its way out or back
 _REFERENCE = 4.0  # metres: the radius at which the published velocities are given
 _FROM_ABOVE = ("fish", "reacher")  # cameras that may tip either way; others stay above the floor
 
@@ -70,6 +78,9 @@ class Distraction:
         self.high = np.array([angle, angle, angle, far])
         turn, roll = level.camera_step / _REFERENCE, level.roll_step
         self._push = np.array([turn, turn, roll, turn])
+        # what may be added to colours, which stay colours
+        self._darkest = np.maximum(-level.color_range, -_STOCK)
+        self._brightest = np.minimum(level.color_range, 1.0 - _STOCK)
         fastest, roll = level.camera_speed / _REFERENCE, level.roll_speed
         self._fastest = np.array([fastest, fastest, roll, fastest])
 
@@ -79,7 +90,7 @@ class Distraction:
         if "camera" in self._kinds:
             out += self._camera_variables(model)
         if "color" in self._kinds:
-            out.append(self._color_variable(model))
+            out.append(self._color_variable())
         if self._on_sky or self._on_floor:
             last = self._videos.count - 1
             doc = "Which video plays behind the robot, or below it."
@@ -113,17 +124,17 @@ class Distraction:
             ),
         )
 
-    def _color_variable(self, model: Any) -> Variable:
-        size, shape = self._level.color_range, (3 * len(MATERIALS),)
+    def _color_variable(self) -> Variable:
         known = {factor.name for factor in factors(self._domain)}
         bindings = []
-        for i, (material, name) in enumerate(MATERIALS.items()):
-            place = slice(3 * i, 3 * i + 3)
+        for i, material in enumerate(MATERIALS):
+            place, name = slice(3 * i, 3 * i + 3), _LOOKS.get(material)
             of = (COLOR,) if name not in known else (COLOR, name)
-            drift = functools.partial(_drifted, place, model.material(material).rgba[:3].copy())
+            drift = functools.partial(_drifted, place)
             bindings.append(Binding("mat_rgba", material, (0, 1, 2), function=drift, of=of))
         doc = f"Added to red, green, blue of the materials {', '.join(MATERIALS)}."
-        return _variable(COLOR, Box(-size, size, shape), np.zeros(shape), doc, *bindings)
+        domain = Box(self._darkest, self._brightest, _STOCK.shape)
+        return _variable(COLOR, domain, np.zeros(_STOCK.shape), doc, *bindings)
 
     def _surfaces(self) -> Iterator[Binding]:
         """Returns the bindings of the surfaces that play the video."""
@@ -158,11 +169,12 @@ class Distraction:
             out[CAMERA] = self.low + (self.high - self.low) * noise.uniform(CAMERA, (4,))[0]
             out[VELOCITY] = np.zeros(4)
         if "color" in self._kinds:
-            uniform = noise.uniform(COLOR, (3 * len(MATERIALS),))[0]
-            out[COLOR] = self._level.color_range * (2.0 * uniform - 1.0)
+            uniform = noise.uniform(COLOR, _STOCK.shape)[0]
+            out[COLOR] = self._darkest + (self._brightest - self._darkest) * uniform
         if self._on_sky or self._on_floor:
             out[VIDEO] = noise.integers(VIDEO, self._videos.count)[0]
-            out[FRAME] = np.array(0)
+            first = noise.integers(FRAME, _FIRST_FRAMES)[0] if self._level.any_frame else 0
+            out[FRAME] = np.array(first)
         if self._opacity is not None:
             out[OPACITY] = np.array(self._opacity)
         return out
@@ -170,10 +182,10 @@ class Distraction:
     def step(self, now: Moved, noise: Noise) -> Moved:
         """Returns the values a step later."""
         out: Moved = {}
-        if FRAME in now:
-            out[FRAME] = np.array(int(now[FRAME]) + 1)
         if not self._dynamic:
             return out
+        if FRAME in now:
+            out[FRAME] = np.array(int(now[FRAME]) + 1)
         if CAMERA in now:
             pushed = now[VELOCITY] + self._push * noise.normal(VELOCITY, (4,))[0]
             velocity = np.clip(pushed, -self._fastest, self._fastest)
@@ -181,9 +193,8 @@ class Distraction:
             out[CAMERA] = np.clip(wished, self.low, self.high)
             out[VELOCITY] = np.where(out[CAMERA] == wished, velocity, 0.0)  # stops at its bounds
         if COLOR in now:
-            size = self._level.color_range
             walk = self._level.color_step * noise.normal(COLOR, now[COLOR].shape)[0]
-            out[COLOR] = np.clip(now[COLOR] + walk, -size, size)
+            out[COLOR] = np.clip(now[COLOR] + walk, self._darkest, self._brightest)
         return out
 
 
@@ -231,11 +242,10 @@ class _MovedCamera:
         return np.append(place, turned.as_quat(scalar_first=True))
 
 
-def _drifted(place: slice, stock: FloatArray, *values: FloatArray) -> FloatArray:
-    """Returns colours of a material (n, 3), added to what a look sets or else to the compiled."""
+def _drifted(place: slice, *values: FloatArray) -> FloatArray:
+    """Returns colours of a material (n, 3), added to what a look sets or else to its own."""
     added, *color = values
-    # MuJoCo keeps colours in single precision
-    base = color[0][:, :3].astype(np.float32) if color else stock
+    base = color[0][:, :3] if color else _STOCK[place]
     return np.clip(base + added[:, place], 0.0, 1.0)
 
 

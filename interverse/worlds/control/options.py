@@ -69,7 +69,8 @@ class ControlOptions(WorldOptions):
     distract: tuple[str, ...] = DISTRACTIONS
     """Which of camera, color, video (behind the robot) and floor (a video below it) it has."""
     dynamic: bool = True
-    """Whether camera and colours of a distraction walk at random during an episode."""
+    """Whether camera and colours of a distraction walk at random during an episode, and its video
+    plays; else they are drawn once, with one frame."""
     videos: str | os.PathLike[str] | None = None
     """A folder of frames, or of folders of frames, to play instead of the generated videos."""
 

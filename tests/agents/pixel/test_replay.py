@@ -164,3 +164,23 @@ def test_mistakes():
         replay(capacity=9)
     with pytest.raises(InvalidValueError, match="holds no transition"):
         replay().sample(1, np.random.default_rng(0))
+
+
+def test_returns_of_several_steps_reach_a_termination():
+    """The last steps before an end have shorter returns; before a time limit they have none."""
+    discounts = (1.0, 0.5, 0.25)
+    held, length = replay(capacity=40, lanes=1, discounts=discounts), 5
+    Told(held, [length]).run(24)  # episodes 1 and 3 end by themselves, 0 and 2 are cut
+    batch = held.sample(2000, np.random.default_rng(0))
+    ages: dict[int, set[int]] = {0: set(), 1: set()}
+    for row in range(len(batch.rewards)):
+        _, episode, age = batch.observations[row].view(STACK, 3, 4, 4)[-1, :, 0, 0].tolist()
+        ages[episode % 2].add(age)
+        steps = range(age, min(age + 3, length))
+        expected = sum(d * reward for d, reward in zip(discounts, steps, strict=False))
+        assert batch.rewards[row].item() == expected
+        assert batch.ends[row].item() == (episode % 2 == 1 and age + 3 >= length)
+        if not batch.ends[row]:
+            then = batch.successors[row].view(STACK, 3, 4, 4)[-1, :, 0, 0].tolist()
+            assert then == [0, episode, age + 3]
+    assert ages == {0: {0, 1, 2}, 1: {0, 1, 2, 3, 4}}

@@ -9,8 +9,11 @@ from dm_control.suite.wrappers import pixels
 import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.envs.dm import DmEnv
+from interverse.protocols.select import select_protocols
 from interverse.worlds.control.colors import RANGES, SETS, color_set
+from interverse.worlds.control.distraction import MATERIALS
 from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.control.scene import compile_domain
 from tests.conformance.cases import TEXTURES
 
 SMALL = {"image_size": 24, "frame_stack": 1, "quality": "fast", "dynamics_seed": 0}
@@ -78,6 +81,61 @@ def test_the_floor_of_distracting_control_is_as_clear_as_there(task, opacity):
     assert (seen != before).mean() > 0.02
     still = iv.make(f"control/{task}-v1", distraction="easy", distract=("camera",), **SMALL)
     assert "distraction/floor_opacity" not in still.variables
+
+
+@pytest.mark.filterwarnings("ignore:.*settotalmass")  # of cheetah's own file
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_material_that_is_worn_drifts(domain):
+    """Distracting Control writes the colours of all materials, each from the compiled one."""
+    model = compile_domain(domain)
+    worn = {model.material(i).name for i in (*model.geom_matid, *model.site_matid) if i >= 0}
+    assert worn <= set(MATERIALS)
+    for name, color in MATERIALS.items():
+        np.testing.assert_allclose(model.material(name).rgba[:3], color, atol=1e-7)
+
+
+def test_colours_are_drawn_between_the_original_s_bounds():
+    """Within the scale of the compiled colour, cut at 0 and 1 before the draw and not after."""
+    kinds = {"distraction": "hard", "distract": ("color",), "dynamic": False}
+    env = iv.make("control/finger_spin-v1", **kinds, **SMALL)
+    stock, drawn = np.array(list(MATERIALS.values())), []
+    for episode in range(40):
+        env.reset(seed=3, options={"episode": episode})
+        model = env.world.physics.model
+        numbers = [model.name2id(name, "material") for name in MATERIALS]
+        drawn.append(model.mat_rgba[numbers, :3].copy())
+        env.step(env.action_space.sample())
+        np.testing.assert_array_equal(model.mat_rgba[numbers, :3], drawn[-1])
+    low, high = np.clip(stock - 0.3, 0.0, 1.0), np.clip(stock + 0.3, 0.0, 1.0)
+    share = (np.array(drawn) - low) / (high - low)
+    assert share.min() > -1e-6
+    assert share.max() < 1 + 1e-6
+    assert np.abs(share.mean(axis=0) - 0.5).max() < 0.2, "half of the floors were plain white"
+    assert (np.ptp(share, axis=0) > 0.6).all()
+
+
+def test_a_static_distraction_shows_one_frame_an_episode():
+    options = {"distraction": "hard", "observation": "state", **VIDEOS}
+    still = iv.make("control/walker_walk-v1", dynamic=False, **options)
+    frames = set()
+    for episode in range(3):
+        still.reset(seed=0, options={"episode": episode})
+        before = {n: still.values[n] for n in still.variables if n.startswith("distraction/")}
+        still.step(np.zeros(6))
+        for name, value in before.items():
+            np.testing.assert_array_equal(still.values[name], value, err_msg=name)
+        frames.add(int(before["distraction/frame"]))
+    assert len(frames) == 3
+    video = iv.make("control/walker_walk-v1", **options | {"distraction": "video_easy"})
+    video.reset(seed=0)
+    assert video.values["distraction/frame"] == 0, "DMC-GB's start at the first frame"
+
+
+@pytest.mark.parametrize("level", ["easy", "medium", "hard"])
+def test_static_distractions_have_protocols(level):
+    (static,) = select_protocols("control/walker_walk-v1", f"distracting_{level}_static")
+    (moving,) = select_protocols("control/walker_walk-v1", f"distracting_{level}")
+    assert dict(static.options) == dict(moving.options) | {"dynamic": False}
 
 
 def test_dm_control_s_own_pixel_wrapper_shows_the_look():
