@@ -169,8 +169,10 @@ def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
     """Returns the options of one kind of agent that a preset changes, for a task."""
     if (algorithm, name) == ("tdmpc2", "small"):
         return {"samples": 96, "elites": 16, "policy_paths": 8, "iterations": 4}
-    if algorithm == "soda":
-        return {"small": {"own_batch": 32}, "authors": {"projection_rate": 3e-4}}.get(name, {})
+    if (algorithm, name) == ("soda", "small"):
+        return {"own_batch": 32}
+    if (algorithm, name) == ("soda", "authors"):
+        return {"projection_rate": 3e-4}
     if algorithm == "tdmpc2" and "humanoid" in task:
         return {"iterations": 8}  # the authors': two more where an action has 20 numbers or more
     return {}
