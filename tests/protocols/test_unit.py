@@ -78,6 +78,24 @@ def test_one_diverged_episode_is_a_row_and_the_others_go_on(monkeypatch):
     assert [rows[i] for i in (0, 1, 3)] == [plain[i] for i in (0, 1, 3)]
 
 
+def test_a_policy_sees_what_an_intervention_within_the_episode_changed():
+    seen = []
+
+    def policy(observations):
+        seen.append(np.array(observations[0]))
+        return np.zeros((len(observations), 2), dtype=np.float32)
+
+    late = Protocol(name="late", variables={"box/position": "B"}, at=(2,))
+    shown = []
+
+    def look(world, step):
+        shown.append(np.array(world.observe()[0]))
+
+    units.play(unit(protocol=late), policy, np.arange(1), look)
+    assert not np.allclose(seen[1], seen[2], atol=1e-3)
+    assert all(np.array_equal(a, b) for a, b in zip(seen, shown, strict=False))
+
+
 @pytest.mark.parametrize("number", [0, 2])
 def test_units_of_one_seed_play_other_episodes(number):
     rows = units.run_unit(unit(), "random")
