@@ -7,6 +7,7 @@ from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
@@ -38,11 +39,12 @@ class _Counts:
 
 
 @final
-class CurriculumEnv(_Counts, gym.Wrapper[Any, Any, Any, Any]):
+class CurriculumEnv(_Counts, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """A single environment whose episodes start and go on under a curriculum."""
 
     def __init__(self, env: gym.Env[Any, Any], curriculum: Curriculum) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, curriculum=curriculum)
+        gym.Wrapper.__init__(self, env)
         self.hook = attach_curriculum(env.unwrapped, curriculum)
 
 
