@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from interverse import _gl_wish, errors  # noqa: F401 - the first before MuJoCo is imported
+from interverse import _gl_backend, errors  # noqa: F401 - the first before MuJoCo is imported
 from interverse._version import __version__
 from interverse.core.errors import InterventionError, InterverseError
 from interverse.worlds import WORLDS as _WORLDS

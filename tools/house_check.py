@@ -21,7 +21,7 @@ SIMULATORS = {"mujoco", "mujoco_warp", "warp"}
 # Low to high; names on one line do not see each other, but for the first line's. What stands above
 # __init__ uses the library as its users do.
 IMPORT_ORDER = (
-    "_gl_wish _version",
+    "_gl_backend _version",
     "core",
     "errors",
     "scm metrics",
@@ -54,11 +54,22 @@ SPEC_NAME = re.compile(r"(^|_)(spec|body|worldbody)$")
 XML_NAME = re.compile(r"(^|_)(xml|mjcf|etree)(_|$)")
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home)/")
 TARGET = re.compile(rf"{PACKAGE}(\.\w+)*:\w+")
-MODULE_TEXT = re.compile(rf"{PACKAGE}(\.\w+)+(:\w+)?")
+MODULE_TEXT = re.compile(rf"{PACKAGE}(\.\w+)+(:\w+|\.)?")  # whole, or the start of one
 TEXT_SUFFIXES = {"", ".cfg", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml"}
 CODE_SUFFIXES = {".html", ".ipynb", ".js", ".md", ".py", ".toml", ".txt"}
 WORD = re.compile(r"[A-Za-z_]\w*")
-CLASS_MAKERS = {"Enum", "NamedTuple", "NewType", "TypedDict", "make_dataclass", "namedtuple"}
+CLASS_MAKERS = {
+    "Enum",
+    "NamedTuple",
+    "NewType",
+    "TypedDict",
+    "make_dataclass",
+    "namedtuple",
+    "type",
+}
+IMPORTERS = {"__import__", "import_module"}
+# Files that import what a table names, beside the lazy tables of packages.
+LOADERS = {"core/registry.py", "models/table.py", "rollouts/witnesses.py", "sim/filament.py"}
 # Openings that ask instead of naming the thing a module holds.
 RIDDLES = {"how", "what", "where", "which", "who", "whether", "why"}
 SKIPPED_FOLDERS = {"__pycache__", "build", "dist", "node_modules"}
@@ -147,7 +158,7 @@ class Source:
     def module_texts(self) -> list[Import]:
         """Returns strings that name a module of the package, such as `import_module` takes."""
         return [
-            Import(node.value.partition(":")[0], node.lineno)
+            Import(node.value.partition(":")[0].rstrip("."), node.lineno)
             for node in ast.walk(self.tree)
             if isinstance(node, ast.Constant)
             and isinstance(node.value, str)
@@ -248,13 +259,14 @@ def _sets_option(node: ast.AST) -> TypeGuard[ast.Assign | ast.AugAssign]:
 
 
 def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yields the statements of a module, those below its conditions included."""
+    """Yields the statements of a module, those below its conditions and classes included."""
     pending = list(tree.body)
     while pending:
         node = pending.pop(0)
         yield node
-        if isinstance(node, ast.If | ast.Try | ast.With):
-            pending += [p for p in ast.walk(node) if isinstance(p, ast.ClassDef | ast.Assign)]
+        if isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
+            inner = [p for p in ast.walk(node) if isinstance(p, ast.ClassDef | ast.Assign)]
+            pending += [p for p in inner if p is not node]
 
 
 def import_order(sources: list[Source]) -> Iterator[Finding]:
@@ -269,6 +281,22 @@ def import_order(sources: list[Source]) -> Iterator[Finding]:
         for name, line in dict.fromkeys(named):
             if name.split(".")[0] == PACKAGE and not _may_import(source.layer, name):
                 yield source.finding(line, "rule 22", f"{source.layer} may not import {name}")
+
+
+def readable_imports(sources: list[Source]) -> Iterator[Finding]:
+    """Rule 22: a module imported by its name is named where it is imported, or by a table."""
+    for source in sources:
+        where = source.where.removeprefix(f"{PACKAGE}/")
+        if source.path.name == "__init__.py" or where in LOADERS:
+            continue
+        for node in ast.walk(source.tree):
+            called = ast.unparse(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
+            if called in IMPORTERS and isinstance(node, ast.Call) and node.args:
+                name = node.args[0]
+                start = _text(source, name.values[0] if isinstance(name, ast.JoinedStr) else name)
+                if start in ("", f"{PACKAGE}."):
+                    message = f"{ast.unparse(node)} hides what is imported: write its name"
+                    yield source.finding(node.lineno, "rule 22", message)
 
 
 def registry_tables(sources: list[Source]) -> Iterator[Finding]:
@@ -374,6 +402,7 @@ FILE_RULES = (vague_names, machine_paths, dead_names)
 SOURCE_RULES: tuple[Rule, ...] = (
     no_poking,
     import_order,
+    readable_imports,
     registry_tables,
     no_print,
     unique_classes,

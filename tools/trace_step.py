@@ -1,6 +1,10 @@
 """Traces one step of a world: the files, functions and distinct lines of the library it executes.
 
 Usage: python tools/trace_step.py [ID ...] [--files]
+
+The bar of tests/tools/test_trace_step.py, 12 files and 300 lines in TriFinger, is for default
+options: `action_mode="end_effector_positions"` executes about 330 lines, `active_edges=True` 15
+files and 340.
 """
 
 from __future__ import annotations

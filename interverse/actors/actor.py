@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ class Moment:
         space: the region to draw from where an actor names none; A in training.
         tag: makes this actor's draws its own.
         given: what stages before this one set in the same intervention, n rows each.
+        attempt: how often these worlds have refused the actor's draws at this moment.
     """
 
     driver: Driver
@@ -44,6 +45,7 @@ class Moment:
     space: SpaceName
     tag: str = "actor"
     given: Assignment = field(default_factory=dict)
+    attempt: int = 0
 
     @property
     def variables(self) -> Mapping[str, Variable]:
@@ -96,6 +98,9 @@ class Moment:
 
 class Actor(ABC):
     """Chooses an intervention for each world, or none."""
+
+    may_idle: ClassVar[bool] = False
+    """Whether it may ask, start after start, for what holds already: as a range that grows does."""
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:  # noqa: B027
         """Raises if it has nothing to choose among these variables; called before any episode.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ class Adaptive(Actor):
     The share lies around the point of the space that is next to the default.
     """
 
+    may_idle: ClassVar[bool] = True  # the share may begin at 0
     patterns: tuple[str, ...]
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from interverse.scm.variable import SpaceName, Variable
 class AgentDriven(Actor):
     """Maps numbers in [-1, 1], set with `choose`, onto the variables' spaces."""
 
+    may_idle: ClassVar[bool] = True  # the agent may choose what holds
     patterns: tuple[str, ...]
     space: SpaceName | None = None
     """The region to choose from; None takes the curriculum's, A by default."""

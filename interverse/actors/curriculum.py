@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Actor, Moment, apply, choose
+from interverse.actors.actor import Actor, Assignment, Moment, apply, choose
 from interverse.actors.goals import Goals
 from interverse.actors.uniform import Everything, Uniform
 from interverse.core.errors import (
     InvalidValueError,
+    RefusedStartsWarning,
     UnknownNameError,
     check_name,
     check_whole,
@@ -27,7 +29,7 @@ from interverse.worlds.world import Index
 
 FOREVER = 10**9
 Start = Literal["per_episode", "cumulative"]
-_SILENT = 16  # refused starts, from the first on, that are no accident
+_SILENT = 16  # starts, from the first on, whose refusal is no accident
 _ATTEMPTS = 6  # one draw and five further ones on refusal, as in CausalWorld
 
 
@@ -56,6 +58,17 @@ class Stage:
         """Returns in which worlds it acts now."""
         inside = (episodes >= self.first) & (episodes <= self.last)
         return inside & ((episodes - self.first) % self.period == 0) & (steps == self.step)
+
+
+@final
+@dataclass(slots=True)
+class Response:
+    """How some worlds took the interventions of one moment."""
+
+    refused: dict[int, str] = field(default_factory=dict)  # why, by world
+    taken: list[int] = field(default_factory=list)
+    idle: int = 0  # of those taken, how many asked for what held already without meaning to
+    changed: bool = False
 
 
 @final
@@ -112,26 +125,37 @@ class Curriculum:
                     )
 
     def intervene(self, driver: Driver, worlds: Index) -> Mapping[int, str]:
-        """Applies the active stages to some worlds; returns the worlds that refused, with why.
+        """Applies the active stages to some worlds; returns the worlds that refused, with why."""
+        return self.respond(driver, worlds).refused
+
+    def respond(self, driver: Driver, worlds: Index) -> Response:
+        """Applies the active stages to some worlds; returns how these took it.
 
         A refused world is drawn again, five times at most, with other noise each time.
         """
-        refused: dict[int, str] = {}
-        pending = worlds
+        out, pending = Response(), worlds
         for attempt in range(_ATTEMPTS):
-            groups = self._proposals(driver, pending, attempt)
-            refused = {}
-            for index, values in groups:
-                refused |= apply(driver, values, index)
-            pending = np.array(sorted(refused), dtype=np.int64)
+            out.refused = {}
+            for index, values, may_idle in self._proposals(driver, pending, attempt):
+                same = ~_asks_change(driver, values, index)
+                refused = apply(driver, values, index)
+                taken = np.array([world not in refused for world in index.tolist()])
+                out.refused |= refused
+                out.taken += index[taken].tolist()
+                out.idle += 0 if may_idle else int((taken & same).sum())
+                out.changed |= bool((taken & ~same).any())
+            pending = np.array(sorted(out.refused), dtype=np.int64)
             if not len(pending):
                 break
-        return refused
+        return out
 
     def _proposals(
         self, driver: Driver, worlds: Index, attempt: int
-    ) -> list[tuple[Index, dict[str, NDArray[Any]]]]:
-        """Returns the joint interventions, worlds with the same active stages together."""
+    ) -> list[tuple[Index, dict[str, NDArray[Any]], bool]]:
+        """Returns the joint interventions, worlds with the same active stages together.
+
+        With each, whether all of its actors may ask for what holds already.
+        """
         episodes, steps = driver.episodes[worlds], driver.steps[worlds]
         active = np.array([stage.active(episodes, steps) for stage in self.stages], dtype=bool)
         active = active.reshape(len(self.stages), len(worlds))
@@ -139,10 +163,12 @@ class Curriculum:
         for key in np.unique(active, axis=1).T:
             index = worlds[np.all(active == key[:, None], axis=0)]
             values: dict[str, NDArray[Any]] = {}
-            for number in np.flatnonzero(key).tolist():
+            numbers = np.flatnonzero(key).tolist()
+            for number in numbers:
                 values |= self._ask(driver, index, number, attempt, values)
             if values:
-                out.append((index, values))
+                may_idle = all(self.stages[number].actor.may_idle for number in numbers)
+                out.append((index, values, may_idle))
         return out
 
     def _ask(
@@ -157,7 +183,7 @@ class Curriculum:
         given = {n: np.where(np.ma.getmaskarray(v), now[n], v) for n, v in before.items()}
         noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
         tag = f"curriculum/{number}/{attempt}"
-        moment = Moment(driver, index, noise, self.region(driver), tag, given)
+        moment = Moment(driver, index, noise, self.region(driver), tag, given, attempt)
         return choose(self.stages[number].actor, moment)
 
     @property
@@ -170,6 +196,15 @@ class Curriculum:
         """Informs every actor how episodes ended."""
         for stage in self.stages:
             stage.actor.on_episode_end(success, worlds)
+
+
+def _asks_change(driver: Driver, values: Assignment, worlds: Index) -> NDArray[np.bool_]:
+    """Returns in which worlds a value that is asked for differs from the present one."""
+    out = np.zeros(len(worlds), dtype=bool)
+    for name, rows in values.items():
+        other = np.ma.filled(rows != driver.host_values[name][worlds], fill_value=False)
+        out |= other.reshape(len(worlds), -1).any(axis=1)
+    return out
 
 
 def _check_ranges(actor: Actor, driver: Driver) -> None:
@@ -185,15 +220,40 @@ def _check_ranges(actor: Actor, driver: Driver) -> None:
         )
 
 
-def check_refusals(refused: int, reason: str) -> None:
-    """Raises if so many starts were refused, and none taken, that another training would follow."""
-    if refused >= _SILENT:
+def check_refusals(refused: int, reason: str, idle: int = 0) -> None:
+    """Raises if so many starts, and all there were, changed nothing: no accident any more.
+
+    Args:
+        refused: how many were refused.
+        reason: of the latest refusal.
+        idle: how many were asked for what held already.
+    """
+    if refused + idle < _SILENT:
+        return
+    if not idle:
         raise InvalidValueError(
             explain(
                 f"each of the first {refused} starts under the curriculum was refused: {reason}",
                 fix="Choose another actor or curriculum, or leave it room (a greater max_blocks)",
             )
         )
+    raise InvalidValueError(
+        explain(
+            f"none of the first {refused + idle} starts under the curriculum changed anything: "
+            f"{idle} asked for what held already, {refused} were refused",
+            fix="Choose another actor, or set may_idle = True in one that begins so on purpose",
+        )
+    )
+
+
+def mostly_refused(refused: int, tried: int, reason: str) -> bool:
+    """Returns whether so many starts, and most of them, were refused; then it warns."""
+    if tried < _SILENT or 2 * refused <= tried:
+        return False
+    share = f"{refused} of {tried} interventions of the curriculum were refused"
+    fix = "these episodes start as without it; let the actor draw fewer variables"
+    warnings.warn(f"{share} ({reason}); {fix}", RefusedStartsWarning, stacklevel=2)
+    return True
 
 
 def paper_curriculum(number: int) -> Curriculum:

@@ -1,4 +1,4 @@
-"""Asks the task for a new goal, as the task's own sampler draws it."""
+"""Goal actor: sets a new goal in each world, drawn by the task's own sampler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Goals(Actor):
     def act(self, moment: Moment) -> Assignment:
         """Returns a new goal per world that fits the sizes an earlier stage gave."""
         world = moment.driver.world
-        goal = world.sample_goal(moment.worlds, moment.noise, self.space or moment.space)
+        noise = moment.noise.again(moment.attempt)
+        goal = world.sample_goal(moment.worlds, noise, self.space or moment.space)
         if not moment.given:
             return goal
         out: dict[str, NDArray[Any]] = {}

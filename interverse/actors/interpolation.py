@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ class Interpolation(Actor):
     A point of the line that lies outside the space is brought to the next one inside.
     """
 
+    may_idle: ClassVar[bool] = True  # the way begins at the defaults
     target: Mapping[str, Any]
-    """Where each variable ends, by name."""
+    """Where variables end, by name or pattern; where two match, the later one holds."""
     episodes: int = 100
     """After how many episodes the target is reached."""
     space: SpaceName | None = None
@@ -36,11 +37,11 @@ class Interpolation(Actor):
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a target names no variable or lies outside its domain or the space."""
         check_some(self.target, "target")
-        matching(variables, self.target)
-        for name, value in self.target.items():
+        target = self._target(variables)
+        for name, value in target.items():
             _check_target(name, value, variables[name].domain, "its domain", fix="")
-        values = {n: np.asarray(self.target.get(n, v.default)) for n, v in variables.items()}
-        for name, value in self.target.items():
+        values = {n: np.asarray(target.get(n, v.default)) for n, v in variables.items()}
+        for name, value in target.items():
             region = lookup(variables, name).resolve(values).region(self.space or space)
             where, fix = f"space {self.space or space}", "Give Interpolation(space='A_B')"
             if region is not None:
@@ -49,13 +50,20 @@ class Interpolation(Actor):
     def act(self, moment: Moment) -> Assignment:
         """Returns the point on the way that each world's episode stands at."""
         share = np.minimum(np.asarray(moment.noise.episodes) / self.episodes, 1.0)
+        target = self._target(moment.variables)
         out: dict[str, NDArray[Any]] = {}
         # Spaces that depend on values come last, so that they see what they depend on.
-        for name in sorted(self.target, key=lambda name: moment.variables[name].bounded):
+        for name in sorted(target, key=lambda name: moment.variables[name].bounded):
             variable = moment.variables[name]
             rows = share.reshape((-1,) + (1,) * len(variable.shape))
             space = moment.region(name, self.space, out) or variable.domain
-            out[name] = between(space, variable.default, np.asarray(self.target[name]), rows)
+            out[name] = between(space, variable.default, np.asarray(target[name]), rows)
+        return out
+
+    def _target(self, variables: Mapping[str, Variable]) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for pattern, value in self.target.items():
+            out |= dict.fromkeys(matching(variables, [pattern]), value)
         return out
 
 

@@ -7,10 +7,11 @@ from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
-from interverse.actors.curriculum import Curriculum, check_refusals
+from interverse.actors.curriculum import Curriculum, Response, check_refusals, mostly_refused
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.single import WorldEnv
@@ -21,17 +22,34 @@ from interverse.worlds.world import Index
 _SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds
 
 
+class _Counts:
+    """How often the curriculum has intervened, and in vain, by world."""
+
+    hook: CurriculumHook
+
+    @property
+    def tried(self) -> NDArray[np.int64]:
+        """Interventions so far: starts of episodes and moments within them."""
+        return self.hook.tried
+
+    @property
+    def refused(self) -> NDArray[np.int64]:
+        """How many of them were refused, also after further draws."""
+        return self.hook.refused
+
+
 @final
-class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
+class CurriculumEnv(_Counts, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """A single environment whose episodes start and go on under a curriculum."""
 
     def __init__(self, env: gym.Env[Any, Any], curriculum: Curriculum) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, curriculum=curriculum)
+        gym.Wrapper.__init__(self, env)
         self.hook = attach_curriculum(env.unwrapped, curriculum)
 
 
 @final
-class CurriculumVectorEnv(VectorWrapper):
+class CurriculumVectorEnv(_Counts, VectorWrapper):
     """A vector environment under a curriculum, each world with its own episodes and steps."""
 
     def __init__(self, env: Any, curriculum: Curriculum) -> None:
@@ -43,28 +61,29 @@ class CurriculumVectorEnv(VectorWrapper):
 class CurriculumHook:
     """Applies a curriculum where the driver resets and steps, so autoreset cannot pass it by.
 
-    `refused` counts, per world, the episodes or moments whose intervention was refused.
+    Attributes:
+        tried: interventions so far, by world: starts of episodes and moments within them.
+        refused: how many of them were refused, also after further draws.
     """
 
     def __init__(self, curriculum: Curriculum, num_worlds: int) -> None:
         self.curriculum = curriculum
+        self.tried = np.zeros(num_worlds, dtype=np.int64)
         self.refused = np.zeros(num_worlds, dtype=np.int64)
         self._ended = np.zeros(num_worlds, dtype=bool)
         self._carried: dict[str, NDArray[Any]] = {}
         self._has: dict[str, NDArray[np.bool_]] = {}
-        self._silent: int | None = 0  # starts refused so far while none changed anything; else None
+        self._idle: int | None = 0  # asked for what held, while nothing has changed; then None
+        self._warned = False
 
     def on_reset(self, driver: Driver, worlds: Index) -> None:
-        """Lays earlier episodes' values down again if they accumulate, then intervenes."""
+        """Restores earlier episodes' values if they accumulate, then intervenes."""
         self._ended[worlds] = False
         cumulative = self.curriculum.start == "cumulative"
         if cumulative:
-            self._lay_down(driver, worlds)
+            self._restore_carried(driver, worlds)
         before = len(driver.log(int(worlds[0]))) if len(worlds) else 0
-        held = {} if self._silent is None else dict(driver.host_values)
-        refusals = self.curriculum.intervene(driver, worlds)
-        self._count(refusals)
-        self._watch(driver, held, refusals)
+        self._intervene(driver, worlds)
         if cumulative and len(worlds):
             self._carry(driver, worlds, before)
 
@@ -85,12 +104,13 @@ class CurriculumHook:
                 )
             success = to_numpy(moment.info[key], np.float64)[fresh]
             self.curriculum.on_episode_end(success, fresh)
-        self._count(self.curriculum.intervene(driver, np.flatnonzero(~ended)))
+        self._intervene(driver, np.flatnonzero(~ended))
         return {"refused_interventions": self.refused.copy()}
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Returns the memory of past episodes, as arrays."""
-        out: dict[str, NDArray[Any]] = {"refused": self.refused.copy(), "ended": self._ended.copy()}
+        held = {"tried": self.tried, "refused": self.refused, "ended": self._ended}
+        out: dict[str, NDArray[Any]] = {name: rows.copy() for name, rows in held.items()}
         for name, rows in self._carried.items():
             out[f"carried:{name}"], out[f"has:{name}"] = rows.copy(), self._has[name].copy()
         for number, stage in enumerate(self.curriculum.stages):
@@ -100,6 +120,8 @@ class CurriculumHook:
     def load(self, held: Mapping[str, NDArray[Any]]) -> None:
         """Takes back what `save` returned."""
         self.refused, self._ended = held["refused"].copy(), held["ended"].copy()
+        self.tried = held.get("tried", self.refused).copy()  # older files have no such count
+        self._idle = None  # the run before has got past its first starts
         names = [name.removeprefix("carried:") for name in held if name.startswith("carried:")]
         self._carried = {name: held[f"carried:{name}"].copy() for name in names}
         self._has = {name: held[f"has:{name}"].copy() for name in names}
@@ -109,23 +131,30 @@ class CurriculumHook:
             if part:
                 stage.actor.set_memory(part)
 
+    def _intervene(self, driver: Driver, worlds: Index) -> None:
+        response = self.curriculum.respond(driver, worlds)
+        self._count(response.refused)
+        self.tried[response.taken] += 1
+        self._check_silent(response)
+        if response.refused and not self._warned:
+            reason = next(iter(response.refused.values()))
+            self._warned = mostly_refused(int(self.refused.sum()), int(self.tried.sum()), reason)
+
     def _count(self, refusals: Mapping[int, str]) -> None:
+        self.tried[list(refusals)] += 1
         self.refused[list(refusals)] += 1
 
-    def _watch(
-        self, driver: Driver, held: Mapping[str, NDArray[Any]], refusals: Mapping[int, str]
-    ) -> None:
-        """Raises once the first starts were all refused; a start that changed something ends it."""
-        if self._silent is None:
+    def _check_silent(self, response: Response) -> None:
+        """Raises once the first interventions changed nothing; one that did ends the check."""
+        if self._idle is None or response.changed:
+            self._idle = None
             return
-        now = driver.host_values
-        if not all(np.array_equal(now[n], rows, equal_nan=True) for n, rows in held.items()):
-            self._silent = None
-        elif refusals:
-            self._silent += len(refusals)
-            check_refusals(self._silent, next(iter(refusals.values())))
+        self._idle += response.idle
+        if response.refused or response.idle:
+            reason = next(iter(response.refused.values()), "")
+            check_refusals(int(self.refused.sum()), reason, self._idle)
 
-    def _lay_down(self, driver: Driver, worlds: Index) -> None:
+    def _restore_carried(self, driver: Driver, worlds: Index) -> None:
         for name, rows in self._carried.items():
             chosen = worlds[self._has[name][worlds]]
             if len(chosen):

@@ -20,6 +20,10 @@ class InterverseError(Exception):
     """Anything interverse refuses to do, with the reason."""
 
 
+class RefusedStartsWarning(UserWarning):
+    """Most starts under a curriculum were refused, and began as without it."""
+
+
 class InvalidValueError(InterverseError, ValueError):
     """A value of the wrong type, shape or range."""
 

@@ -26,6 +26,7 @@ _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 _LARGEST_SEED = 2**63 - 1
+_APART = 1_000_003  # steps between the addresses of two draws: longer than any episode
 
 
 def philox(counter: Sequence[Array], key: Sequence[Array]) -> tuple[Array, Array, Array, Array]:
@@ -103,6 +104,10 @@ class Noise:
     def at(self, step: int) -> Noise:
         """Returns the noise of the same worlds and episodes at another step."""
         return replace(self, steps=self.steps * 0 + step)
+
+    def again(self, number: int) -> Noise:
+        """Returns the noise of a further draw at the same moment; number 0 is this noise."""
+        return replace(self, steps=self.steps + _APART * number)
 
     def words(self, names: Sequence[str], count: int) -> Array:
         """Returns (N, len(names), count) words in [0, 2**32) held in int64."""

@@ -86,10 +86,10 @@ class InterventionRules:
         if not any((mask & allowed).any() for mask in wanted.values()):
             return {}
         before = self._world.save(index) if self._related(rows) else None
-        reasons = self._hand_over(rows, index, wanted, allowed)
+        reasons = self._apply_grouped(rows, index, wanted, allowed)
         if before is None:
             return reasons
-        lost = self._hold(rows, index, allowed & ~np.isin(index, list(reasons)))
+        lost = self._reapply(rows, index, allowed & ~np.isin(index, list(reasons)))
         back = np.isin(index, list(lost))
         if back.any():
             self._world.load({name: part[back] for name, part in before.items()}, index[back])
@@ -97,14 +97,14 @@ class InterventionRules:
 
     def hold(self, rows: Rows, index: Index, refused: Mapping[int, str]) -> dict[int, str]:
         """Sets again what other asked values have changed; returns where asked values disagree."""
-        return self._hold(rows, index, ~np.isin(index, list(refused)))
+        return self._reapply(rows, index, ~np.isin(index, list(refused)))
 
-    def _hold(self, rows: Rows, index: Index, asked: NDArray[np.bool_]) -> dict[int, str]:
-        lost = self._lost(rows, index, asked)
+    def _reapply(self, rows: Rows, index: Index, asked: NDArray[np.bool_]) -> dict[int, str]:
+        lost = self._not_holding(rows, index, asked)
         if not any(mask.any() for mask in lost.values()):
             return {}
-        reasons = self._hand_over(rows, index, lost, asked)
-        still = self._lost(rows, index, asked & ~np.isin(index, list(reasons)))
+        reasons = self._apply_grouped(rows, index, lost, asked)
+        still = self._not_holding(rows, index, asked & ~np.isin(index, list(reasons)))
         for row, world in enumerate(index.tolist()):
             names = [name for name, mask in still.items() if mask[row]]
             if names:
@@ -121,7 +121,7 @@ class InterventionRules:
             fix="Set one of them, or give values that agree",
         )
 
-    def _hand_over(
+    def _apply_grouped(
         self, rows: Rows, index: Index, wanted: Masks, allowed: NDArray[np.bool_]
     ) -> dict[int, str]:
         """Intervenes, worlds with the same set of changes together."""
@@ -145,7 +145,7 @@ class InterventionRules:
         """Returns whether one of the variables follows from another."""
         return len(rows) > 1 and any(self.effects(name) & rows.keys() - {name} for name in rows)
 
-    def _lost(self, rows: Rows, index: Index, asked: NDArray[np.bool_]) -> Masks:
+    def _not_holding(self, rows: Rows, index: Index, asked: NDArray[np.bool_]) -> Masks:
         """Returns, by variable, where an asked value does not hold now."""
         out = {}
         for name, values in rows.items():

@@ -44,7 +44,7 @@ class ModelEntry:
         """Returns the function that makes the transition."""
         return _loaded(self.build)
 
-    def seer(self) -> Callable[[Any], tuple[Any, Any]] | None:
+    def vision_builder(self) -> Callable[[Any], tuple[Any, Any]] | None:
         """Returns the function that makes the encoder and the decoder; None for the usual ones."""
         return None if self.vision is None else _loaded(self.vision)
 

@@ -175,7 +175,7 @@ class WorldModel(nn.Module):
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder, decoder = (config.entry.seer() or _usual_vision)(config)
+        self.encoder, decoder = (config.entry.vision_builder() or _usual_vision)(config)
         self.decoder = decoder if config.loss == "nll" else None
         self.transition = config.entry.builder()(config)
 

@@ -30,7 +30,13 @@ from interverse.core.type_checks import blames_types
 from interverse.envs import make
 from interverse.protocols import record
 from interverse.protocols.folder import add_to_index, check_indexed, claim, write_index
-from interverse.protocols.measures import Metric, MetricLike, select_metrics
+from interverse.protocols.measures import (
+    Metric,
+    MetricLike,
+    check_told,
+    is_registered,
+    select_metrics,
+)
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import Request
 from interverse.protocols.select import Selection, select_protocols
@@ -210,6 +216,8 @@ def _check_world(
                 protocol.check(env.driver)
             for metric in metrics:
                 _check_names(metric, env.driver.world.variables)
+                if is_registered(metric):
+                    check_told(metric.name, task, env.driver.world.score().info)
             about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
             ends.append(env.world.return_range)

@@ -116,8 +116,21 @@ def is_registered(metric: Metric) -> bool:
     return isinstance(metric.function, partial) and metric.function.func is _by_name
 
 
+def check_told(name: str, task: str, info: Mapping[str, Any]) -> None:
+    """Raises if a row of `METRICS` is one of success, which the world's `info` does not hold."""
+    by_success = not {"episode", "rewards"} & set(METRICS[name].tags)
+    if by_success and not {_FRACTION, "success"} & info.keys():
+        raise InvalidValueError(
+            explain(
+                f"{task} tells neither {_FRACTION} nor success, so it has no {name}",
+                fix="Leave this metric out, or use one of rewards, such as return",
+            )
+        )
+
+
 def _by_name(name: str, steps: Steps) -> float:
     """Returns the score of an episode by a row of `METRICS`."""
+    check_told(name, steps.task, steps.info)
     function = METRICS.load(name)
     if "episode" in METRICS[name].tags:
         return float(function(steps))
@@ -126,10 +139,5 @@ def _by_name(name: str, steps: Steps) -> float:
 
 
 def _fraction(steps: Steps) -> NDArray[np.float64]:
-    if _FRACTION in steps.info:
-        return np.asarray(steps.info[_FRACTION], dtype=np.float64)
-    if "success" in steps.info:
-        return np.asarray(steps.info["success"], dtype=np.float64)
-    raise InvalidValueError(
-        explain(f"{steps.task} tells neither {_FRACTION} nor success", fix="Use another metric")
-    )
+    key = _FRACTION if _FRACTION in steps.info else "success"
+    return np.asarray(steps.info[key], dtype=np.float64)

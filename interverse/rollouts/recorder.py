@@ -152,6 +152,7 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any]):
     """Records every episode of an environment, below any wrapper inside it, as it is played.
 
     An episode goes to the writer when it ends, or with the reset or the close that cuts it short.
+    `gym.make(env.spec)` cannot make another one: a folder has one writer.
 
     Args:
         env: an environment of interverse, wrapped or not.

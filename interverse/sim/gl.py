@@ -17,7 +17,7 @@ from typing import Any
 import mujoco
 from mujoco.rendering.classic import gl_context
 
-from interverse import _gl_wish
+from interverse import _gl_backend
 from interverse.core.errors import RenderError, explain
 
 _LOG = logging.getLogger(__name__)
@@ -41,10 +41,10 @@ def check_process() -> None:
 @functools.cache
 def backend() -> str:
     """Returns the name of the GL back end in use, or raises RenderError naming what to install."""
-    if _gl_wish.REFUSED is not None:
+    if _gl_backend.REFUSED is not None:
         raise RenderError(
             explain(
-                f"{_WISH} is {_gl_wish.REFUSED!r}, which is unknown or needs a display",
+                f"{_WISH} is {_gl_backend.REFUSED!r}, which is unknown or needs a display",
                 allowed=f"{_WISH} unset, egl or osmesa",
             )
         )

@@ -232,7 +232,10 @@ class World(ABC):
         return self.variables[name].domain.same(a, b)
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
-        """Returns a new goal per world, as values to intervene with; applies nothing."""
+        """Returns a new goal per world, as values to intervene with; applies nothing.
+
+        It draws from addresses other than the reset's, or it would return the present goal.
+        """
         raise InvalidValueError(
             explain(
                 f"{type(self).__name__} has no goal sampler",

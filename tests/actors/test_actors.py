@@ -111,6 +111,27 @@ def test_interpolation_ends_at_the_target():
     assert shares[4] == shares[5] == (2.0, 9)
 
 
+def test_interpolation_takes_patterns():
+    actor = Interpolation(target={"block_*/mass": 0.03, "block_1/mass": 0.02}, episodes=1)
+    env = iv.make("trifinger/stacking2-v1", space="A")
+    under = CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    for seed in (0, None):
+        under.reset(seed=seed)
+    assert [float(env.values[f"block_{i}/mass"]) for i in range(2)] == [0.03, 0.02]
+    with pytest.raises(InvalidValueError, match=r"target of block_0/mass is 9\.0"):
+        Interpolation(target={"block_*/mass": 9.0}).check(env.variables, "A")
+    with pytest.raises(UnknownNameError, match="pattern 'blok"):
+        Interpolation(target={"blok_*/mass": 0.03}).check(env.variables, "A")
+
+
+def test_the_coin_of_everything_is_fair():
+    drawn = Everything().act(trifinger_moment(n=400))
+    kept = ~np.ma.getmaskarray(drawn["block_0/size"]).any(axis=1)
+    placed = ~np.ma.getmaskarray(drawn["block_0/cylindrical_position"]).any(axis=1)
+    assert (kept ^ placed).all()
+    assert 0.4 < kept.mean() < 0.6
+
+
 def test_the_agent_chooses():
     now = moment(n=2)
     actor = AgentDriven(patterns=("gain",))

@@ -135,6 +135,7 @@ def starts_in_b(env, resets):
 
 @pytest.mark.parametrize(("worlds", "resets"), [(20, 2), pytest.param(250, 40, marks=SLOW)])
 @pytest.mark.parametrize("name", sorted(PLAIN.keys() - {"agent", "joints"}))
+@pytest.mark.filterwarnings("ignore::interverse.errors.RefusedStartsWarning")
 def test_no_start_of_a_training_is_in_the_test_space(name, worlds, resets):
     curriculum = Curriculum(stages=(Stage(actor=PLAIN[name]),), start="cumulative")
     venv = CurriculumVectorEnv(iv.make_vec(PUSHING, worlds, space="A"), curriculum)

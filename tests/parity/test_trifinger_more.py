@@ -303,7 +303,7 @@ def test_every_dense_term_the_reward_and_the_score(envs, sample):
     env = envs(task, skip_frame=10 if task == "towers" else 3)
     world = env.unwrapped.world
     before, now = (_instant(world, sample[key], task) for key in ("before", "after"))
-    terms = [term[0] for term in world.task.terms(before, now, mended=False)]
+    terms = [term[0] for term in world.task.terms(before, now, corrected_reward=False)]
     if task == "reaching":
         terms[2] = -0.0  # the original always reads torques of zero (defect 19)
     if sample["terms"]:

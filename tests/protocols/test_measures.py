@@ -122,6 +122,20 @@ def test_mistakes(metrics, error, match):
         iv.evaluate("random", metrics=metrics, task=SLIDER, episodes=1, max_steps=3)
 
 
+@pytest.mark.parametrize("metric", ["peak_success", "time_to_success", "last20_legacy"])
+def test_a_metric_that_the_world_cannot_have_is_refused_before_anything_is_played(
+    metric, monkeypatch, tmp_path
+):
+    def unreached(*_):
+        raise AssertionError("a unit was played")
+
+    monkeypatch.setattr("interverse.protocols.evaluate.run_unit", unreached)
+    task = "control/cartpole_balance-v1"
+    with pytest.raises(InvalidValueError, match=f"cartpole_balance-v1 tells .* has no {metric}"):
+        iv.evaluate("random", task, metrics=[metric], out=tmp_path / "e", observation="state")
+    assert not (tmp_path / "e").exists()
+
+
 def test_a_metric_that_cannot_be_sent_needs_one_worker():
     lock = threading.Lock()
     with pytest.raises(InvalidValueError, match="a metric cannot be sent"):

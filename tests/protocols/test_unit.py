@@ -55,8 +55,8 @@ def test_rows_that_have_ended_count_no_more_steps():
     assert (other["length"], other["return"], other["score:success"]) == (4, -4.0, 0.0)
 
 
-def test_one_diverged_episode_is_a_row_and_the_others_go_on(monkeypatch):
-    plain = units.run_unit(unit(), "random")
+def break_world_2(monkeypatch):
+    """Lets the physics of world 2 break down at its fourth step."""
     make_vec = units.make_vec
 
     def breaking(*args, **kwargs):
@@ -72,10 +72,36 @@ def test_one_diverged_episode_is_a_row_and_the_others_go_on(monkeypatch):
         return venv
 
     monkeypatch.setattr(units, "make_vec", breaking)
-    rows = units.run_unit(unit(), "random")
+
+
+# The later intervention must leave the world that broke down alone.
+@pytest.mark.parametrize("at", [(0,), (4,)])
+def test_one_diverged_episode_is_a_row_and_the_others_go_on(monkeypatch, at):
+    heavy = Protocol(name="heavy", variables={"box/mass": "B"}, at=at)
+    plain = units.run_unit(unit(protocol=heavy), "random")
+    break_world_2(monkeypatch)
+    rows = units.run_unit(unit(protocol=heavy), "random")
     assert [row["refused"] for row in rows] == [False, False, True, False]
     assert rows[2]["reason"].startswith("diverged: the physics of world 2 broke down")
     assert [rows[i] for i in (0, 1, 3)] == [plain[i] for i in (0, 1, 3)]
+
+
+def test_a_policy_sees_what_an_intervention_within_the_episode_changed():
+    seen = []
+
+    def policy(observations):
+        seen.append(np.array(observations[0]))
+        return np.zeros((len(observations), 2), dtype=np.float32)
+
+    late = Protocol(name="late", variables={"box/position": "B"}, at=(2,))
+    shown = []
+
+    def look(world, step):
+        shown.append(np.array(world.observe()[0]))
+
+    units.play(unit(protocol=late), policy, np.arange(1), look)
+    assert not np.allclose(seen[1], seen[2], atol=1e-3)
+    assert all(np.array_equal(a, b) for a, b in zip(seen, shown, strict=False))
 
 
 @pytest.mark.parametrize("number", [0, 2])

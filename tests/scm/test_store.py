@@ -40,3 +40,16 @@ def test_only_names_whose_values_differ_are_changed():
     rows["link/mass"][2, 0, 1] += 0.01
     assert store.changed_names(rows, store.rows, ["link/mass"]) == {"finger_0/middle/mass"}
     env.close()
+
+
+def test_what_was_worked_out_from_rows_is_worked_out_anew_after_a_restart():
+    world = iv.make("tutorial/slider-v1").world
+    store, worlds = world._store, np.arange(1)
+    store.commit({**store.take(worlds), "box/mass": np.array([0.7])}, worlds)
+
+    def mass():
+        return store.cached("mass", ("box/mass",), lambda: float(store.rows["box/mass"][0]))
+
+    assert mass() == 0.7
+    store.restart(worlds)
+    assert mass() == 0.5

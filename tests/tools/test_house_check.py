@@ -104,7 +104,25 @@ BAD = [
     ("names", "interverse/envs/gym.py", "class Env: ...\nclass Env: ...\n", "Env is also"),
     *(
         ("names", "interverse/envs/gym.py", f"class Env: ...\nA = {made}\n", "Push is also")
-        for made in ('namedtuple("Push", "a b")', 'typing.TypedDict("Push", {"a": int})')
+        for made in (
+            'namedtuple("Push", "a b")',
+            'typing.TypedDict("Push", {"a": int})',
+            'type("Push", (), {})',
+        )
+    ),
+    ("names", "interverse/envs/gym.py", "class Env:\n    class Push: ...\n", "Push is also"),
+    *(
+        ("rule 22", "interverse/scm/graph.py", f"Graph = {call}\n", "hides what is imported")
+        for call in (
+            "importlib.import_module(name)",
+            'import_module(f"interverse.{name}")',
+            'import_module("inter" + "verse.envs")',
+            "__import__(name)",
+        )
+    ),
+    *(
+        ("rule 22", "interverse/scm/graph.py", f"Graph = {text}\n", "scm may not import")
+        for text in ('import_module(f"interverse.envs.{name}")', 'modules["interverse.envs." + x]')
     ),
     ("rule 22", "interverse/scm/graph.py", 'Graph = load("interverse.envs.gym")\n', "gym"),
     ("cycle", "interverse/scm/graph.py", "import interverse.scm\nclass Graph: ...\n", "circle"),

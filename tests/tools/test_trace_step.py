@@ -1,4 +1,4 @@
-"""One step stays short: few files, few lines."""
+"""One step stays short under default options: few files, few lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRIFINGER = [name for name in WORLDS if name.startswith("trifinger/")]
 
 
 @pytest.mark.parametrize("world_id", [*TRIFINGER, "tutorial/slider-v1"])
-def test_a_step_executes_few_files_and_lines(world_id):
+def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
     files, lines = (12, 300) if world_id in TRIFINGER else (9, 155)
     trace = trace_step(world_id)
     assert len(trace.files) <= files, sorted(trace.files)

@@ -130,9 +130,6 @@ class GoalDictVector(VectorWrapper):
         return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))
 
 
-_APART = 1_000_003  # steps between the addresses of two draws: longer than any episode
-
-
 def sample_new_goal(
     env: Any, *, space: SpaceName | None = None, draw: int = 0
 ) -> dict[str, NDArray[Any]]:
@@ -155,10 +152,9 @@ def sample_new_goal(
     driver = env.unwrapped.driver
     if not np.all(driver.running):
         raise InvalidValueError(explain("there is no episode yet", fix="Call reset() first"))
-    steps = driver.steps + _APART * check_seed(draw, name="draw")
-    noise = Noise(driver.seeds, driver.episodes, steps)
+    noise = Noise(driver.seeds, driver.episodes, driver.steps).again(check_seed(draw, name="draw"))
     chosen = driver.world.options.space if space is None else space
-    goal = driver.world.sample_goal(np.arange(len(steps)), noise, chosen)
+    goal = driver.world.sample_goal(np.arange(len(noise)), noise, chosen)
     single = isinstance(env.unwrapped, WorldEnv)
     return {name: to_numpy(v)[0] if single else to_numpy(v) for name, v in goal.items()}
 

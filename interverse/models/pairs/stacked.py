@@ -135,11 +135,12 @@ class _HeadStack:
         tested = {name: self._accuracy(name).tolist() for name in SETS[1:]}
         seconds = time.perf_counter() - began
         return [
-            self._told(at, row, seconds) | {name: round(tested[name][at], 6) for name in tested}
+            self._progress_row(at, row, seconds)
+            | {name: round(tested[name][at], 6) for name in tested}
             for at, row in enumerate(means.tolist())
         ]
 
-    def _told(self, at: int, row: Sequence[float], seconds: float) -> dict[str, float]:
+    def _progress_row(self, at: int, row: Sequence[float], seconds: float) -> dict[str, float]:
         loss, right, told, changed = row
         out = {"loss": loss, "train": right, "seconds": seconds / len(self.works)}
         if self.works[at].config.independence > 0:

@@ -111,14 +111,14 @@ class Blocks(World):
         self._follow(rows)
         rows["position"] = place(noise.uniforms(self._names["position"])[:, :, 0])
         if not options.plain:
-            rows["target"] = self._random_play(rows["position"], rows["weight"], noise)
+            rows["target"] = self._random_play(rows["position"], rows["weight"], noise, "target")
         self._put(rows, given, ("target", "position"))
         rows["invalid_push"] = self._array(np.zeros(len(noise), dtype=bool))
         return rows
 
-    def _random_play(self, positions: Array, weights: Array, noise: Noise) -> Array:
+    def _random_play(self, positions: Array, weights: Array, noise: Noise, name: str) -> Array:
         count = len(dynamics.OFFSETS) * self.options.objects
-        actions = noise.integers("target", count, (self.options.target_steps,))
+        actions = noise.integers(name, count, (self.options.target_steps,))
         return dynamics.play(positions, weights, actions)
 
     def _draw_looks(self, noise: Noise) -> State:
@@ -170,9 +170,8 @@ class Blocks(World):
         if self.options.plain:
             return super().sample_goal(worlds, noise, space)
         here, state = self._array(worlds), self._state
-        goals = self._random_play(
-            state["position"][here], state["weight"][here], self._noise(noise)
-        )
+        positions, weights = state["position"][here], state["weight"][here]
+        goals = self._random_play(positions, weights, self._noise(noise), "sample_goal/target")
         return {name: goals[:, i] for i, name in enumerate(self._names["target"])}
 
     def scripted_policy(self) -> Callable[[Any], Any] | None:

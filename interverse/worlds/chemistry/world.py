@@ -155,12 +155,14 @@ class Chemistry(World):
                 _put_fade(rows, fade)  # fades begun in the target's making go on in the world
 
     def _draw_goal(
-        self, rows: State, mechanisms: cpt.Mechanisms, noise: Noise
+        self, rows: State, mechanisms: cpt.Mechanisms, noise: Noise, prefix: str = ""
     ) -> delayed.Fade | None:
         """Sets the goal that random interventions lead to; returns the fades they left."""
-        options = self.options
-        steps, goals = options.target_steps, [goal_of(i, options) for i in range(options.objects)]
-        actions = noise.integers("goal/actions", options.objects * options.colors, (steps,))
+        options, steps = self.options, self.options.target_steps
+        goals = [prefix + goal_of(i, options) for i in range(options.objects)]
+        actions = noise.integers(
+            f"{prefix}goal/actions", options.objects * options.colors, (steps,)
+        )
         uniforms = noise.uniforms(goals, steps) if steps else None
         rows["target_actions"] = actions
         if options.mode != "delayed":
@@ -307,7 +309,7 @@ class Chemistry(World):
         here = self._array(worlds)
         rows = {name: array[here] for name, array in self._state.items()}
         mechanisms = self._mechanisms(rows, self._weights, here)
-        self._draw_goal(rows, mechanisms, self._noise(noise))
+        self._draw_goal(rows, mechanisms, self._noise(noise), "sample_goal/")
         return {goal_of(i, self.options): rows["goal"][:, i] for i in range(self.options.objects)}
 
     # ------------------------------------------------------------- what it shows

@@ -24,7 +24,7 @@ GRADED = "graded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skin:
+class GeomMaterials:
     """The materials of one geom: by key of `Part.alternate`, '' for the part's own surface.
 
     One that is built for a state between others has that one material alone, under `GRADED`.
@@ -45,7 +45,7 @@ class Assembled:
     geoms: tuple[str, ...]
     joints: Mapping[str, float]
     """Joint name to travel: a joint's position is openness times travel."""
-    skins: tuple[Skin, ...]
+    skins: tuple[GeomMaterials, ...]
 
     def positions(self, state: Mapping[str, float]) -> dict[str, float]:
         """Returns each joint's position in a state."""
@@ -145,14 +145,14 @@ def item_spec(
 
 def _skin(
     palette: Palette, part: Part, name: str, body: MjsBody, grade: Mapping[str, float] | None
-) -> Skin:
+) -> GeomMaterials:
     add_mesh(palette.spec, name, part.mesh if grade is None else graded_mesh(part, grade))
     if grade is not None and (part.alternate or part.hidden_when):
         surface = graded_surface(part, grade)
         own = palette.material(surface, f"{name}/{GRADED}")
         add_sight(body, name, name, own)
         emissions = {GRADED: surface.emission}
-        return Skin(geom=name, part=part, materials={GRADED: own}, emissions=emissions)
+        return GeomMaterials(geom=name, part=part, materials={GRADED: own}, emissions=emissions)
     surfaces = {"": part.surface, **part.alternate}
     materials = {
         key: palette.material(surface, f"{name}/{key}" if "on" in key.split("+") else None)
@@ -160,10 +160,10 @@ def _skin(
     }
     add_sight(body, name, name, materials[""])
     emissions = {key: surface.emission for key, surface in surfaces.items()}
-    return Skin(geom=name, part=part, materials=materials, emissions=emissions)
+    return GeomMaterials(geom=name, part=part, materials=materials, emissions=emissions)
 
 
-def _look(skin: Skin, state: Mapping[str, float]) -> RoomLook:
+def _look(skin: GeomMaterials, state: Mapping[str, float]) -> RoomLook:
     key = GRADED if GRADED in skin.materials else surface_key(skin.part, state)
     emission = skin.emissions[key]
     if "on" in key.split("+"):

@@ -298,9 +298,9 @@ class TriFinger(World):
 
     def _dense_reward(self, before: Instant, now: Instant) -> Array:
         """Returns what a step earned, (N,), given its two ends."""
-        task, mended = self.task, self.options.mended_reward
-        terms = task.terms(before, now, mended=mended) if self._weights else ()
-        bonus = task.bonus(now, mended=mended)
+        task, corrected_reward = self.task, self.options.mended_reward
+        terms = task.terms(before, now, corrected_reward=corrected_reward) if self._weights else ()
+        bonus = task.bonus(now, corrected_reward=corrected_reward)
         return total(terms, self._weights, bonus, self._share, self._step_time)
 
     def _sparse_reward(self, before: Instant, now: Instant) -> Array:

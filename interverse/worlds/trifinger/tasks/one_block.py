@@ -333,11 +333,11 @@ class Reaching(Task):
         fraction, distance = reaching_score(achieved, desired)
         return fraction, distance < _NEAR
 
-    def bonus(self, now: Instant, *, mended: bool) -> Array:
+    def bonus(self, now: Instant, *, corrected_reward: bool) -> Array:
         """Returns the mean distance, as the original's code does, or the fraction it meant."""
-        return now.fraction if mended else _reached(now)[1]
+        return now.fraction if corrected_reward else _reached(now)[1]
 
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+    def terms(self, before: Instant, now: Instant, *, corrected_reward: bool) -> Sequence[Array]:
         """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""
         goals = now.goals.positions.reshape(-1, 9)
         return rewards.reaching(before, now, goals, now.torques())

@@ -227,7 +227,7 @@ class Task(ABC):
         """Returns whether the task is solved now, (N,)."""
         return now.fraction > SUCCESS
 
-    def bonus(self, now: Instant, *, mended: bool) -> Array:
+    def bonus(self, now: Instant, *, corrected_reward: bool) -> Array:
         """Returns what `fractional_reward_weight` multiplies, (N,)."""
         return now.fraction
 
@@ -242,13 +242,13 @@ class Task(ABC):
         fraction = aabb_score(*boxes)
         return fraction, fraction > SUCCESS
 
-    def terms(self, before: Instant, now: Instant, *, mended: bool) -> Sequence[Array]:
+    def terms(self, before: Instant, now: Instant, *, corrected_reward: bool) -> Sequence[Array]:
         """Returns the dense terms of a step, (N,) each, as many as there are weights.
 
         Args:
             before: the start of the step.
             now: its end.
-            mended: whether to follow the paper where the original's code slips.
+            corrected_reward: whether to follow the paper where the original's code slips.
         """
         return () if self.dense is None else self.dense(before, now)
 

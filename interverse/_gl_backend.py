@@ -1,4 +1,4 @@
-"""The user's wish for a GL back end, checked before MuJoCo sees it.
+"""The GL back end that the user names, checked before MuJoCo sees it.
 
 MuJoCo and dm_control raise on import for a value of MUJOCO_GL that they do not know, and GLFW ends
 the process where there is no display, so a world could not even be described. Such a value is taken
@@ -16,11 +16,11 @@ _HEADLESS = ("egl", "osmesa")
 _WINDOWED = ("glfw", "glx", "cgl", "wgl", "enable", "enabled", "on", "true", "1")
 
 
-def refused_wish() -> str | None:
-    """Takes a wish that cannot be granted out of the environment and returns it, else None."""
+def unsupported_gl_backend() -> str | None:
+    """Takes a back end that cannot be had out of the environment and returns it, else None."""
     given = os.environ.get(VARIABLE, "")
-    wish = given.strip().lower()
-    if wish in (*_OFF, *_HEADLESS) or (wish in _WINDOWED and _has_display()):
+    name = given.strip().lower()
+    if name in (*_OFF, *_HEADLESS) or (name in _WINDOWED and _has_display()):
         return None
     del os.environ[VARIABLE]
     return given
@@ -31,4 +31,4 @@ def _has_display() -> bool:
     return sys.platform != "linux" or bool(shown)
 
 
-REFUSED = refused_wish()
+REFUSED = unsupported_gl_backend()
