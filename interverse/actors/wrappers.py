@@ -120,7 +120,7 @@ class CurriculumHook:
     def load(self, held: Mapping[str, NDArray[Any]]) -> None:
         """Takes back what `save` returned."""
         self.refused, self._ended = held["refused"].copy(), held["ended"].copy()
-        self.tried = held.get("tried", self.refused).copy()  # older files have no such count
+        self.tried = held.get("tried", self.refused).copy()  # not in checkpoints of before
         self._idle = None  # the run before has got past its first starts
         names = [name.removeprefix("carried:") for name in held if name.startswith("carried:")]
         self._carried = {name: held[f"carried:{name}"].copy() for name in names}
