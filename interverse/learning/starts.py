@@ -24,8 +24,15 @@ from interverse.worlds import trifinger
 Rows = dict[str, NDArray[Any]]
 
 REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
+_ROOM = ("constraints", "contacts")  # options of an engine on a device alone
 _MODEL = "model/"  # prefix of model fields in a saved world
 _AT_A_TIME = 1024  # worlds in the batch that draws
+
+
+def on_cpu(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a run's options as the worlds on the CPU take them that draw its starts."""
+    given = {n: v for n, v in options.items() if v is not None and n not in _ROOM}
+    return {"contact": "convex", **given}
 
 
 @final
@@ -84,7 +91,7 @@ def curriculum_starts(
         options: of the world; its space is A unless it says otherwise.
         shares: which of them begin otherwise.
     """
-    settings = {"space": "A", "contact": "convex", **options}
+    settings = {"space": "A", **on_cpu(options)}
     parts = []
     for first, size in _pieces(count):
         venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
@@ -129,7 +136,7 @@ def protocol_starts(
         seed: of all of them.
         options: of the world.
     """
-    settings = {"contact": "convex", **options, **protocol.options}
+    settings = {**on_cpu(options), **protocol.options}
     parts = []
     for first, size in _pieces(len(numbers)):
         mine = numbers[first : first + size]
@@ -167,11 +174,16 @@ def make_arena(
             episode each plays.
         options: of the world, as for `make`.
     """
-    env: Any = make(task, **{"contact": "convex", **(options or {})})
+    options = options or {}
+    env: Any = make(task, **on_cpu(options))
     try:
-        world = env.unwrapped.world
         return trifinger.DeviceArena(
-            world, num_worlds=num_worlds, device=device, starts=starts.rows, groups=groups
+            env.unwrapped.world,
+            num_worlds=num_worlds,
+            device=device,
+            starts=starts.rows,
+            groups=groups,
+            room={name: options[name] for name in _ROOM if name in options},
         )
     finally:
         env.close()
@@ -198,7 +210,7 @@ def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Sta
         task: a world's id.
         options: of the world.
     """
-    env: Any = make(task, **{"contact": "convex", **options})
+    env: Any = make(task, **on_cpu(options))
     try:
         model = env.unwrapped.world._physics.model
         return Starts(_joined([part.rows for part in parts], model))

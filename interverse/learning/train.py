@@ -32,7 +32,8 @@ from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.sim.warp_device import find_device
-from interverse.worlds import trifinger
+from interverse.worlds import WORLDS, trifinger
+from interverse.worlds.world import check_device_name, parse_options
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
@@ -101,22 +102,24 @@ class DeviceTrain:
             check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
-        if "space" in self.options:
-            raise InvalidValueError(
-                explain(
-                    f"option space is {self.options['space']!r}",
-                    allowed="A, which training on a device draws from",
-                    fix="Leave it out, or train with --space on the CPU",
+        self._check_options()
+
+    def _check_options(self) -> None:
+        """Raises for options that the worlds on the device would not follow."""
+        check_device_name(self.device)
+        for name in ("device", "space"):
+            if name in self.options:
+                raise InvalidValueError(
+                    explain(f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself")
                 )
-            )
-        unused = sorted(name for name in self.options if "reward" in name)
-        if unused:
+        entry = WORLDS[self.task]
+        given = {**entry.options, **self.options, "device": self.device}
+        options = parse_options(entry.load().options_type, given)
+        if not isinstance(options, trifinger.TriFingerOptions):
             raise InvalidValueError(
-                explain(
-                    f"options has {', '.join(unused)}, and a device learns from its shaped reward",
-                    fix="Leave it out, or train with --algorithm ppo on the CPU",
-                )
+                explain(f"{self.task} has no device form", allowed="tasks of trifinger")
             )
+        trifinger.check_device_options(options, self.device)
 
 
 def train_on_device(

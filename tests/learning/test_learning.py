@@ -334,9 +334,3 @@ def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
 def test_a_space_that_a_device_does_not_train_in_is_refused(tmp_path):
     with pytest.raises(InvalidValueError, match="option space is 'B'"):
         DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, options={"space": "B"})
-
-
-@pytest.mark.parametrize("name", ["dense_reward_weights", "sparse_reward"])
-def test_a_reward_that_would_not_be_learned_from_is_refused(tmp_path, name):
-    with pytest.raises(InvalidValueError, match=f"options has {name}"):
-        DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, options={name: 1.0})
