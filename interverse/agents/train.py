@@ -19,6 +19,7 @@ from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum, paper_curriculum
 from interverse.actors.words import curriculum_from_words
 from interverse.agents import presets
+from interverse.agents.hyper_checks import check_hyper
 from interverse.agents.presets import Algorithm, Hyper, Preset, preset, tracked
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.code import claim_run
@@ -126,6 +127,7 @@ class Train:
             raise InvalidValueError(
                 explain("curriculum and actor are both given", fix="Leave one of them out")
             )
+        _hyper(self)
 
 
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
@@ -282,4 +284,5 @@ def _hyper(config: Train) -> Hyper:
         check_name("hyper-parameter", name, known)
     given = dict(config.hyper)
     made = {name: given.pop(name) for name in ("net", "tanh") if name in given}
+    check_hyper(ALGORITHMS[config.algorithm].__init__, given)
     return replace(hyper, settings={**hyper.settings, **given}, **made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 
@@ -27,6 +27,7 @@ from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import read_json
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
+from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
@@ -92,6 +93,7 @@ class DeviceTrain:
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
+        check_types(DeviceTrain, {item.name: getattr(self, item.name) for item in fields(self)})
         check_seed(self.seed)
         for name in ("steps", "checkpoint_every"):
             check_whole(getattr(self, name), name, 10**12)
@@ -102,6 +104,10 @@ class DeviceTrain:
             check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
+        if self.settings.horizon * self.num_worlds < 2:
+            raise InvalidValueError(
+                explain("an update has one step of one world", fix="Raise horizon or num_worlds")
+            )
         self._check_options()
 
     def _check_options(self) -> None:
@@ -139,6 +145,8 @@ def train_on_device(
     """
     if config.device.startswith("cuda"):
         find_device(config.device)  # drawing starts takes a while
+    if config.initial:
+        _initial_policy(config.initial)  # likewise
     if shown is None and (config.shown or config.settings.imitation):
         shown = demonstrations_of(config)
     starts = starts or drawn_starts(config)
