@@ -14,7 +14,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.curriculum import Curriculum, check_refusals
+from interverse.actors.actor import Actor
+from interverse.actors.curriculum import FOREVER, Curriculum, check_refusals
+from interverse.actors.interpolation import Interpolation
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec
 from interverse.protocols.protocol import Protocol
@@ -91,6 +94,7 @@ def curriculum_starts(
         options: of the world; its space is A unless it says otherwise.
         shares: which of them begin otherwise.
     """
+    check_drawn_at_start(curriculum)
     settings = {"space": "A", **on_cpu(options)}
     parts = []
     for first, size in _pieces(count):
@@ -110,6 +114,30 @@ def curriculum_starts(
         finally:
             venv.close()
     return _merged(parts, task, settings)
+
+
+def check_drawn_at_start(curriculum: Curriculum) -> None:
+    """Raises for a curriculum that starts drawn beforehand cannot follow."""
+    for stage in curriculum.stages:
+        name = type(stage.actor).__name__
+        always = (stage.first, stage.last, stage.period, stage.step) == (0, FOREVER, 1, 0)
+        if not always or isinstance(stage.actor, Interpolation):
+            raise InvalidValueError(
+                explain(
+                    f"{name} acts by the number of an episode or of a step, and on a device starts "
+                    "of episodes are drawn beforehand",
+                    allowed="actors that act at the start of every episode alike",
+                    fix="Leave out what stands after @, or train on the CPU",
+                )
+            )
+        if type(stage.actor).on_episode_end is not Actor.on_episode_end:
+            raise InvalidValueError(
+                explain(
+                    f"{name} waits for how episodes end, and on a device starts of episodes are "
+                    "drawn beforehand",
+                    fix="Choose another actor, or train on the CPU",
+                )
+            )
 
 
 def _place_first(venv: Any, worlds: NDArray[np.int64]) -> None:

@@ -11,14 +11,17 @@ from typing import Any, final
 
 import numpy as np
 import torch
+from rich.console import Console
 
 from interverse._version import __version__
-from interverse.actors.curriculum import paper_curriculum
+from interverse.actors.curriculum import Curriculum
+from interverse.actors.words import training_curriculum
 from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.code import claim_run
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
+    check_name,
     check_number,
     check_whole,
     explain,
@@ -30,8 +33,17 @@ from interverse.core.rng import check_seed
 from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
+from interverse.learning.starts import (
+    Starts,
+    StartShares,
+    check_drawn_at_start,
+    curriculum_starts,
+    make_arena,
+    merge,
+)
 from interverse.rollouts.exported import ExportedPolicy
+from interverse.rollouts.policy import space_note
+from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.sim.warp_device import find_device
 from interverse.worlds import WORLDS, trifinger
 from interverse.worlds.world import check_device_name, parse_options
@@ -55,7 +67,9 @@ class DeviceTrain:
 
     Attributes:
         task: a world's id. out: a folder. device: "cuda", "warp" or "torch".
-        curriculum: CausalWorld's 0, 1 or 2, drawn from space A.
+        curriculum: CausalWorld's 0, 1 or 2; by default 1, or 0 beside actors.
+        actor: actors that draw the starts instead, as words; see `interverse.actors.words`.
+        space: the space that they draw from.
         steps: in all. seconds: the most this call may take, 0 for no limit.
         num_worlds: side by side. starts: how many different episode starts are drawn.
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
@@ -74,7 +88,9 @@ class DeviceTrain:
     task: str
     out: Path
     device: str = "cuda"
-    curriculum: int = 1
+    curriculum: int | None = None
+    actor: tuple[str, ...] = ()
+    space: SpaceName = "A"
     steps: int = 100_000_000
     seconds: float = 0.0
     num_worlds: int = 8192
@@ -95,6 +111,10 @@ class DeviceTrain:
     def __post_init__(self) -> None:
         check_types(DeviceTrain, {item.name: getattr(self, item.name) for item in fields(self)})
         check_seed(self.seed)
+        check_name("space", self.space, SPACE_NAMES)
+        if self.curriculum is None:
+            object.__setattr__(self, "curriculum", 0 if self.actor else 1)
+        check_drawn_at_start(self.drawn())
         for name in ("steps", "checkpoint_every"):
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
@@ -109,6 +129,10 @@ class DeviceTrain:
                 explain("an update has one step of one world", fix="Raise horizon or num_worlds")
             )
         self._check_options()
+
+    def drawn(self) -> Curriculum:
+        """Returns what draws the starts."""
+        return training_curriculum(self.curriculum or 0, self.actor, self.space)
 
     def _check_options(self) -> None:
         """Raises for options that the worlds on the device would not follow."""
@@ -149,6 +173,8 @@ def train_on_device(
         _initial_policy(config.initial)  # likewise
     if shown is None and (config.shown or config.settings.imitation):
         shown = demonstrations_of(config)
+    if note := space_note(config.space):
+        Console(stderr=True).print(note, soft_wrap=True)
     starts = starts or drawn_starts(config)
     if shown is not None and config.shown:
         starts = mixed(starts, shown.starts, config)
@@ -170,13 +196,14 @@ def train_on_device(
 
 
 def drawn_starts(config: DeviceTrain) -> Starts:
-    """Returns the starts of a run's curriculum."""
+    """Returns the starts of a run; one where all would be the same."""
+    curriculum = config.drawn()
     return curriculum_starts(
         config.task,
-        paper_curriculum(config.curriculum),
-        1 if config.curriculum == 0 else config.starts,
+        curriculum,
+        config.starts if curriculum.stages or config.placed else 1,
         seed=config.seed << 32,
-        options=config.options,
+        options={**config.options, "space": config.space},
         shares=StartShares(placed=config.placed, plain=config.plain),
     )
 
@@ -185,10 +212,10 @@ def demonstrations_of(config: DeviceTrain) -> Demonstrations:
     """Returns the demonstrations of a run, which begin where none of its own starts does."""
     return demonstrate(
         config.task,
-        paper_curriculum(config.curriculum),
+        config.drawn(),
         config.demonstrations,
         seed=(config.seed << 32) + _SHOWN_SEED,
-        options=config.options,
+        options={**config.options, "space": config.space},
         plain=config.plain,
     )
 
@@ -275,7 +302,6 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
 def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, Any]:
     """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
     record = asdict(config) | {
-        "space": "A",
         "horizon": arena.max_steps,
         "engine": {"device": config.device, "contact": arena.options.contact},
     }
