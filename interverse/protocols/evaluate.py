@@ -87,6 +87,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     cluster: str | None = None,
     version: str | None = None,
     allow_other_code: bool = False,
+    device: str | None = None,
     **options: Any,
 ) -> Results:
     """Returns the scores of a policy under protocols.
@@ -117,8 +118,10 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         version: a name of your own for this state of the policy and of the metrics, where their
             content cannot be hashed; change it whenever what they do changes.
         allow_other_code: go on with a folder that other code or libraries began.
+        device: where the worlds run, such as cuda, in worlds that run there; the CPU by default.
         **options: options of the world, as for `make`.
     """
+    options |= {} if device is None else {"device": device}
     trained = policy_world(policy).in_task(task)
     policy, options = trained.policy, trained.with_options(options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
