@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -27,10 +27,11 @@ _ABOVE_ZERO = ("clip_range", "clip_range_vf", "learning_rate", "max_grad_norm", 
 _FROM_ZERO = ("ent_coef", "target_noise_clip", "target_policy_noise", "vf_coef")
 
 
-def check_hyper(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def check_hyper(kind: Any, given: Mapping[str, Any]) -> None:
     """Raises for a hyper-parameter of another type than an SB3 class declares, or out of range."""
+    declared = kind.__init__.__annotations__
     for name, value in given.items():
-        check_type(name, value, kind.__annotations__.get(name, Any))
+        check_type(name, value, declared.get(name, Any))
         if not isinstance(value, Real):  # a schedule, "auto", or nothing
             continue
         if name in _LEAST:

@@ -273,5 +273,5 @@ def _hyper(config: Train) -> Hyper:
         check_name("hyper-parameter", name, known)
     given = dict(config.hyper)
     made = {name: given.pop(name) for name in ("net", "tanh") if name in given}
-    check_hyper(ALGORITHMS[config.algorithm].__init__, given)
+    check_hyper(ALGORITHMS[config.algorithm], given)
     return replace(hyper, settings={**hyper.settings, **given}, **made)

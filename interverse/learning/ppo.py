@@ -2,7 +2,8 @@
 
 After Schulman et al. (2017) with generalised advantages, a learning rate that follows the KL
 divergence, running normalisation of features, and the value of the last state in place of what an
-episode cut by time would still have earned.
+episode cut by time would still have earned. It is our own and no library's: worlds, buffers and
+networks lie on one device, and episodes end by the host's clock, so no step waits for the host.
 """
 
 from __future__ import annotations
@@ -384,7 +385,7 @@ class DevicePpo:
 
         Args:
             steps: in all, those done before counted.
-            report: told of the progress after every few updates.
+            report: told of the progress after every few updates and after the last.
             updated: called after every update and its report.
             every: updates between reports.
             seconds: the most it may take; 0 for no limit.
@@ -398,7 +399,8 @@ class DevicePpo:
             seen = self.collect()
             kl = self.update(self.steps / steps)
             self._normalise(seen)
-            if self.steps % between == 0:  # a resumed run reports where the whole one would
+            # a resumed run reports where the whole one would
+            if self.steps % between == 0 or self.steps >= steps:
                 spent = time.perf_counter() - begun
                 report(
                     self._row(kl)

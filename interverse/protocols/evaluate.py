@@ -47,7 +47,7 @@ from interverse.rollouts.policy import (
     training_space,
 )
 from interverse.rollouts.policy_files import pack_policy
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy_world import policy_world, task_note
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 from interverse.worlds.world import engine_of
@@ -128,7 +128,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)
     about, engine = _check_world(task, options, chosen, policy, measured)
-    for note in (space_note(training_space(policy)), engine_note(training_engine(policy), engine)):
+    trained_on = engine_note(training_engine(policy), engine)
+    for note in (task_note(policy, task), space_note(training_space(policy)), trained_on):
         if note:
             Console(stderr=True).print(note, soft_wrap=True)
     request = Request(

@@ -88,6 +88,14 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
 
 
+def task_note(policy: PolicyLike, task: str) -> str:
+    """Returns the line that says that a policy plays another task; empty for its own."""
+    own = policy_world(policy).task
+    if own is None or own.rpartition(":")[2] == task.rpartition(":")[2]:
+        return ""
+    return f"Trained for {own}, plays {task}: scores are those of a task it was not trained for."
+
+
 def check_world(policy: PolicyLike, world: World) -> None:
     """Refuses a world whose actions or observations mean something else than in the training.
 

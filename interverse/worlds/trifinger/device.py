@@ -52,7 +52,7 @@ _MUST_BE = {  # what the arena does not do
     "robot/control_period": 1,
     "robot/observation_noise": 0,
 }
-_NO_ROOM: Mapping[str, int] = MappingProxyType({})
+_NO_ROOM: Mapping[str, Any] = MappingProxyType({})
 
 
 @final
@@ -93,7 +93,7 @@ class DeviceArena:
         device: str,
         starts: Mapping[str, NDArray[Any]],
         groups: int | Sequence[float] = 16,
-        room: Mapping[str, int] = _NO_ROOM,
+        room: Mapping[str, Any] = _NO_ROOM,
     ) -> None:
         """Builds the engine and loads the first starts.
 
