@@ -6,13 +6,13 @@ settings after a colon, when it acts after an at sign. Items of a list are joine
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import fields
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor
-from interverse.actors.curriculum import Curriculum, Stage, Start
+from interverse.actors.curriculum import Curriculum, Stage, Start, paper_curriculum
 from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
 from interverse.core.files.json_text import parse_json
 from interverse.scm.variable import SpaceName
@@ -29,6 +29,17 @@ def curriculum_from_words(
     10
     """
     return Curriculum(stages=tuple(map(_stage, words)), start=start, space=space)
+
+
+def training_curriculum(number: int, words: Sequence[str], space: SpaceName) -> Curriculum:
+    """Returns what a training draws, from one space: CausalWorld's 0, 1 or 2, or actors' stages."""
+    if number and words:
+        raise InvalidValueError(
+            explain("curriculum and actor are both given", fix="Leave one of them out")
+        )
+    if words:
+        return curriculum_from_words(words, space=space)
+    return replace(paper_curriculum(number), space=space)
 
 
 def actor_from_word(word: str) -> Actor:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
-from interverse.core.errors import UnknownNameError, check_name, missing_extra, unknown
+from interverse.core.errors import (
+    UnknownNameError,
+    check_name,
+    check_whole,
+    missing_extra,
+    unknown,
+)
+from interverse.core.type_checks import check_types
 
 Algorithm = Literal["ppo", "sac", "td3"]
 Preset = Literal["paper", "small"]
@@ -32,6 +39,11 @@ class Hyper:
     settings: Mapping[str, Any]
     tanh: bool = False
     net: tuple[int, ...] = (256, 256)
+
+    def __post_init__(self) -> None:
+        check_types(Hyper, {"net": self.net, "tanh": self.tanh})
+        for width in self.net:
+            check_whole(width, "a layer of net", 10**6)
 
 
 PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {

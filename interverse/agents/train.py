@@ -16,9 +16,9 @@ import tyro
 from rich.console import Console
 
 from interverse._version import __version__
-from interverse.actors.curriculum import Curriculum, paper_curriculum
-from interverse.actors.words import curriculum_from_words
+from interverse.actors.words import training_curriculum
 from interverse.agents import presets
+from interverse.agents.hyper_checks import check_hyper
 from interverse.agents.presets import Algorithm, Hyper, Preset, preset, tracked
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.code import claim_run
@@ -122,10 +122,8 @@ class Train:
             raise InvalidValueError(
                 explain(f"option space is {self.options['space']!r}", fix="Give space itself")
             )
-        if self.curriculum and self.actor:
-            raise InvalidValueError(
-                explain("curriculum and actor are both given", fix="Leave one of them out")
-            )
+        training_curriculum(self.curriculum, self.actor, self.space)
+        _hyper(self)
 
 
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
@@ -210,7 +208,8 @@ def make_env(config: Train) -> WorldVecEnv:
     """Returns the worlds of a run, seeded."""
     hyper = preset(config.algorithm, config.preset)
     count = hyper.num_envs if config.num_envs is None else config.num_envs
-    curriculum = _curriculum(config)
+    drawn = training_curriculum(config.curriculum, config.actor, config.space)
+    curriculum = drawn if drawn.stages else None
     options = {**world_options(config), "space": config.space}
     check_options(config.task, options)
     env = WorldVecEnv(config.task, count, curriculum, goals=config.her, **options)
@@ -233,14 +232,6 @@ def _states(task: str) -> str:
     """Returns how to have a world's states instead of its pictures; empty where it has none."""
     control = task.rpartition(":")[2].startswith("control/")
     return 'Pass --option observation=state (observation="state" in Python). ' * control
-
-
-def _curriculum(config: Train) -> Curriculum | None:
-    if config.actor:
-        return curriculum_from_words(config.actor, space=config.space)
-    if not config.curriculum:
-        return None
-    return replace(paper_curriculum(config.curriculum), space=config.space)
 
 
 def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
@@ -288,4 +279,5 @@ def _hyper(config: Train) -> Hyper:
         check_name("hyper-parameter", name, known)
     given = dict(config.hyper)
     made = {name: given.pop(name) for name in ("net", "tanh") if name in given}
+    check_hyper(ALGORITHMS[config.algorithm], given)
     return replace(hyper, settings={**hyper.settings, **given}, **made)

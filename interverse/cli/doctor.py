@@ -25,7 +25,7 @@ Status = Literal["ok", "missing", "broken"]
 EXTRAS: dict[str, tuple[str, ...]] = {
     "control": ("dm_control",),
     "discovery": ("causallearn",),
-    "gpu": ("warp", "mujoco_warp", "rsl_rl"),
+    "gpu": ("warp", "mujoco_warp"),
     "lance": ("lance",),
     "minari": ("minari",),
     "onnx": ("onnx",),

@@ -147,6 +147,8 @@ _DEVICE_FLAGS = (
     "out",
     "seed",
     "curriculum",
+    "actor",
+    "space",
     "num_envs",
     "device",
     "steps",

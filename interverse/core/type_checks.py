@@ -25,6 +25,7 @@ _WORDS: dict[Any, str] = {
     Literal: "a text",
     Path: "the path of a file",
     os.PathLike: "the path of a folder",
+    Callable: "a function",
     Mapping: "a dict",
     tuple: "a list",
     list: "a list",
@@ -50,10 +51,13 @@ def check_types(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
     except NameError:  # of somebody's own options, from a module that is read by type checkers only
         return
     for name, value in given.items():
-        if not _fits(value, declared.get(name, Any)):
-            raise InvalidValueError(
-                explain(f"{name} is {value!r}", allowed=_in_words(declared[name]))
-            )
+        check_type(name, value, declared.get(name, Any))
+
+
+def check_type(name: str, value: object, declared: Any) -> None:
+    """Raises if a value is of another type than is declared for its name."""
+    if not _fits(value, declared):
+        raise InvalidValueError(explain(f"{name} is {value!r}", allowed=_in_words(declared)))
 
 
 def blames_types(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:

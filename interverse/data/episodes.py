@@ -37,7 +37,7 @@ from interverse.envs import WorldEnv, make
 from interverse.envs.checks import check_values
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.episode import Episode, Refusal
-from interverse.rollouts.executors import run_units
+from interverse.rollouts.executors import gpus_of, run_units
 from interverse.rollouts.policy import PolicyLike, tell_engine
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
@@ -91,6 +91,11 @@ class CollectEpisodes:
             check_whole(getattr(self, name), name, MOST_EPISODES)
         check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs of a cluster it takes."""
+        return gpus_of(self.options.get("device"))
 
     def header(self) -> dict[str, Any]:
         """Returns what the files depend on, JSON-ready."""

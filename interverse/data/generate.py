@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, final
 
@@ -42,7 +43,7 @@ from interverse.data.store import (
     write_part,
 )
 from interverse.envs.build import build_world
-from interverse.rollouts.executors import run_units
+from interverse.rollouts.executors import gpus_of, run_units
 from interverse.worlds.world import World
 
 _UNIT_FRAMES = 60_000  # scenes of a unit take some megabytes, pixels 7.5 kB a frame:
@@ -85,6 +86,11 @@ class Collect:
         check_whole(self.episodes * self.steps, "episodes x steps", 100 * MOST_EPISODES)
         check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs of a cluster it takes."""
+        return gpus_of(self.options.get("device"))
 
 
 def collect(config: Collect) -> Path:
@@ -175,7 +181,7 @@ def _play_missing(
     """Plays the units whose files are not there; this process alone writes them."""
     missing = [unit for unit, file in files.items() if not is_whole_part(file)]
     advance(sum(map(len, files)) - sum(map(len, missing)))
-    work = (_play_part, missing, (config, header.images))
+    work = (partial(_play_part, images=header.images), missing, config)
     played = run_units(*work, workers=int(config.workers), cluster=config.cluster)
     with closing(played) as parts:
         for unit, part in parts:
@@ -183,9 +189,8 @@ def _play_missing(
             advance(len(unit))
 
 
-def _play_part(unit: range, shared: tuple[Collect, bool]) -> bytes:
+def _play_part(unit: range, config: Collect, *, images: bool) -> bytes:
     """Returns the file of some episodes of random play."""
-    config, images = shared
     return file_bytes("part.h5", lambda path: write_part(path, _play(config, unit, images=images)))
 
 

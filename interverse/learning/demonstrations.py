@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from interverse.actors.curriculum import Curriculum
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make_vec
-from interverse.learning.starts import Starts, merge
+from interverse.learning.starts import Starts, merge, on_cpu
 
 _SOLVED = 0.8  # fractional success at the end of an episode worth showing
 _APART = 40  # steps between two starts of an episode
@@ -58,7 +58,7 @@ def demonstrate(
         options: of the world; its space is A unless it says otherwise.
         plain: share of the episodes that the curriculum leaves as the task has them.
     """
-    settings = {"space": "A", "contact": "convex", **options}
+    settings = {"space": "A", **on_cpu(options)}
     venv: Any = make_vec(task, num_envs=episodes, autoreset_mode="disabled", **settings)
     try:
         world, everyone = venv.unwrapped.world, np.arange(episodes)

@@ -2,18 +2,22 @@
 
 After Schulman et al. (2017) with generalised advantages, a learning rate that follows the KL
 divergence, running normalisation of features, and the value of the last state in place of what an
-episode cut by time would still have earned.
+episode cut by time would still have earned. It is our own and no library's: worlds, buffers and
+networks lie on one device, and episodes end by the host's clock, so no step waits for the host.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, final
 
 import torch
 
+from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
+from interverse.core.type_checks import check_types
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
 from interverse.rollouts.exported import ExportedPolicy
@@ -64,6 +68,31 @@ class PpoSettings:
     hidden: tuple[int, ...] = (256, 256)
     privileged: bool = False
     imitation: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_types(PpoSettings, {item.name: getattr(self, item.name) for item in fields(self)})
+        for name, most in (("horizon", 10_000), ("epochs", 1000), ("minibatches", 10**6)):
+            check_whole(getattr(self, name), name, most)
+        for name in ("gamma", "lam"):
+            check_number(getattr(self, name), name, most=1.0)
+        for name in ("clip", "reward_scale", "rate"):
+            check_number(getattr(self, name), name, most=1e6, above=True)
+        for name in ("entropy", "imitation"):
+            check_number(getattr(self, name), name, most=1e6)
+        check_number(self.least_std, "least_std", least=-20.0, most=2.0)
+        for name in ("kl", "rates"):
+            _check_range(getattr(self, name), name)
+        check_whole(len(self.hidden), "the number of layers in hidden", 100)
+        for width in self.hidden:
+            check_whole(width, "a layer of hidden", 10**6)
+
+
+def _check_range(pair: tuple[float, ...], name: str) -> None:
+    """Raises unless these are two numbers above 0, the least and the greatest."""
+    if len(pair) != 2 or not 0.0 < pair[0] <= pair[1] < math.inf:
+        raise InvalidValueError(
+            explain(f"{name} is {pair!r}", allowed="the least and the greatest number, above 0")
+        )
 
 
 @final
@@ -356,7 +385,7 @@ class DevicePpo:
 
         Args:
             steps: in all, those done before counted.
-            report: told of the progress after every few updates.
+            report: told of the progress after every few updates and after the last.
             updated: called after every update and its report.
             every: updates between reports.
             seconds: the most it may take; 0 for no limit.
@@ -370,7 +399,8 @@ class DevicePpo:
             seen = self.collect()
             kl = self.update(self.steps / steps)
             self._normalise(seen)
-            if self.steps % between == 0:  # a resumed run reports where the whole one would
+            # a resumed run reports where the whole one would
+            if self.steps % between == 0 or self.steps >= steps:
                 spent = time.perf_counter() - begun
                 report(
                     self._row(kl)

@@ -14,7 +14,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.curriculum import Curriculum, check_refusals
+from interverse.actors.actor import Actor
+from interverse.actors.curriculum import FOREVER, Curriculum, check_refusals
+from interverse.actors.interpolation import Interpolation
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec
 from interverse.protocols.protocol import Protocol
@@ -24,8 +27,15 @@ from interverse.worlds import trifinger
 Rows = dict[str, NDArray[Any]]
 
 REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
+_ROOM = ("constraints", "contacts")  # options of an engine on a device alone
 _MODEL = "model/"  # prefix of model fields in a saved world
 _AT_A_TIME = 1024  # worlds in the batch that draws
+
+
+def on_cpu(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a run's options as the worlds on the CPU take them that draw its starts."""
+    given = {n: v for n, v in options.items() if v is not None and n not in _ROOM}
+    return {"contact": "convex", **given}
 
 
 @final
@@ -84,7 +94,8 @@ def curriculum_starts(
         options: of the world; its space is A unless it says otherwise.
         shares: which of them begin otherwise.
     """
-    settings = {"space": "A", "contact": "convex", **options}
+    check_drawn_at_start(curriculum)
+    settings = {"space": "A", **on_cpu(options)}
     parts = []
     for first, size in _pieces(count):
         venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
@@ -103,6 +114,30 @@ def curriculum_starts(
         finally:
             venv.close()
     return _merged(parts, task, settings)
+
+
+def check_drawn_at_start(curriculum: Curriculum) -> None:
+    """Raises for a curriculum that starts drawn beforehand cannot follow."""
+    for stage in curriculum.stages:
+        name = type(stage.actor).__name__
+        always = (stage.first, stage.last, stage.period, stage.step) == (0, FOREVER, 1, 0)
+        if not always or isinstance(stage.actor, Interpolation):
+            raise InvalidValueError(
+                explain(
+                    f"{name} acts by the number of an episode or of a step, and on a device starts "
+                    "of episodes are drawn beforehand",
+                    allowed="actors that act at the start of every episode alike",
+                    fix="Leave out what stands after @, or train on the CPU",
+                )
+            )
+        if type(stage.actor).on_episode_end is not Actor.on_episode_end:
+            raise InvalidValueError(
+                explain(
+                    f"{name} waits for how episodes end, and on a device starts of episodes are "
+                    "drawn beforehand",
+                    fix="Choose another actor, or train on the CPU",
+                )
+            )
 
 
 def _place_first(venv: Any, worlds: NDArray[np.int64]) -> None:
@@ -129,7 +164,7 @@ def protocol_starts(
         seed: of all of them.
         options: of the world.
     """
-    settings = {"contact": "convex", **options, **protocol.options}
+    settings = {**on_cpu(options), **protocol.options}
     parts = []
     for first, size in _pieces(len(numbers)):
         mine = numbers[first : first + size]
@@ -167,11 +202,16 @@ def make_arena(
             episode each plays.
         options: of the world, as for `make`.
     """
-    env: Any = make(task, **{"contact": "convex", **(options or {})})
+    options = options or {}
+    env: Any = make(task, **on_cpu(options))
     try:
-        world = env.unwrapped.world
         return trifinger.DeviceArena(
-            world, num_worlds=num_worlds, device=device, starts=starts.rows, groups=groups
+            env.unwrapped.world,
+            num_worlds=num_worlds,
+            device=device,
+            starts=starts.rows,
+            groups=groups,
+            room={name: options[name] for name in _ROOM if name in options},
         )
     finally:
         env.close()
@@ -198,7 +238,7 @@ def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Sta
         task: a world's id.
         options: of the world.
     """
-    env: Any = make(task, **{"contact": "convex", **options})
+    env: Any = make(task, **on_cpu(options))
     try:
         model = env.unwrapped.world._physics.model
         return Starts(_joined([part.rows for part in parts], model))

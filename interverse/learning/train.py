@@ -5,20 +5,23 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import torch
+from rich.console import Console
 
 from interverse._version import __version__
-from interverse.actors.curriculum import paper_curriculum
+from interverse.actors.curriculum import Curriculum
+from interverse.actors.words import training_curriculum
 from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.code import claim_run
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
+    check_name,
     check_number,
     check_whole,
     explain,
@@ -27,12 +30,23 @@ from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import read_json
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
+from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import Starts, StartShares, curriculum_starts, make_arena, merge
+from interverse.learning.starts import (
+    Starts,
+    StartShares,
+    check_drawn_at_start,
+    curriculum_starts,
+    make_arena,
+    merge,
+)
 from interverse.rollouts.exported import ExportedPolicy
+from interverse.rollouts.policy import space_note
+from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.sim.warp_device import find_device
-from interverse.worlds import trifinger
+from interverse.worlds import WORLDS, trifinger
+from interverse.worlds.world import check_device_name, parse_options
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
@@ -53,7 +67,9 @@ class DeviceTrain:
 
     Attributes:
         task: a world's id. out: a folder. device: "cuda", "warp" or "torch".
-        curriculum: CausalWorld's 0, 1 or 2, drawn from space A.
+        curriculum: CausalWorld's 0, 1 or 2; by default 1, or 0 beside actors.
+        actor: actors that draw the starts instead, as words; see `interverse.actors.words`.
+        space: the space that they draw from.
         steps: in all. seconds: the most this call may take, 0 for no limit.
         num_worlds: side by side. starts: how many different episode starts are drawn.
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
@@ -72,7 +88,9 @@ class DeviceTrain:
     task: str
     out: Path
     device: str = "cuda"
-    curriculum: int = 1
+    curriculum: int | None = None
+    actor: tuple[str, ...] = ()
+    space: SpaceName = "A"
     steps: int = 100_000_000
     seconds: float = 0.0
     num_worlds: int = 8192
@@ -91,7 +109,12 @@ class DeviceTrain:
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
+        check_types(DeviceTrain, {item.name: getattr(self, item.name) for item in fields(self)})
         check_seed(self.seed)
+        check_name("space", self.space, SPACE_NAMES)
+        if self.curriculum is None:
+            object.__setattr__(self, "curriculum", 0 if self.actor else 1)
+        check_drawn_at_start(self.drawn())
         for name in ("steps", "checkpoint_every"):
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
@@ -101,22 +124,32 @@ class DeviceTrain:
             check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
-        if "space" in self.options:
+        if self.settings.horizon * self.num_worlds < 2:
             raise InvalidValueError(
-                explain(
-                    f"option space is {self.options['space']!r}",
-                    allowed="A, which training on a device draws from",
-                    fix="Leave it out, or train with --space on the CPU",
-                )
+                explain("an update has one step of one world", fix="Raise horizon or num_worlds")
             )
-        unused = sorted(name for name in self.options if "reward" in name)
-        if unused:
+        self._check_options()
+
+    def drawn(self) -> Curriculum:
+        """Returns what draws the starts."""
+        return training_curriculum(self.curriculum or 0, self.actor, self.space)
+
+    def _check_options(self) -> None:
+        """Raises for options that the worlds on the device would not follow."""
+        check_device_name(self.device)
+        for name in ("device", "space"):
+            if name in self.options:
+                raise InvalidValueError(
+                    explain(f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself")
+                )
+        entry = WORLDS[self.task]
+        given = {**entry.options, **self.options, "device": self.device}
+        options = parse_options(entry.load().options_type, given)
+        if not isinstance(options, trifinger.TriFingerOptions):
             raise InvalidValueError(
-                explain(
-                    f"options has {', '.join(unused)}, and a device learns from its shaped reward",
-                    fix="Leave it out, or train with --algorithm ppo on the CPU",
-                )
+                explain(f"{self.task} has no device form", allowed="tasks of trifinger")
             )
+        trifinger.check_device_options(options, self.device)
 
 
 def train_on_device(
@@ -136,8 +169,12 @@ def train_on_device(
     """
     if config.device.startswith("cuda"):
         find_device(config.device)  # drawing starts takes a while
+    if config.initial:
+        _initial_policy(config.initial)  # likewise
     if shown is None and (config.shown or config.settings.imitation):
         shown = demonstrations_of(config)
+    if note := space_note(config.space):
+        Console(stderr=True).print(note, soft_wrap=True)
     starts = starts or drawn_starts(config)
     if shown is not None and config.shown:
         starts = mixed(starts, shown.starts, config)
@@ -159,13 +196,14 @@ def train_on_device(
 
 
 def drawn_starts(config: DeviceTrain) -> Starts:
-    """Returns the starts of a run's curriculum."""
+    """Returns the starts of a run; one where all would be the same."""
+    curriculum = config.drawn()
     return curriculum_starts(
         config.task,
-        paper_curriculum(config.curriculum),
-        1 if config.curriculum == 0 else config.starts,
+        curriculum,
+        config.starts if curriculum.stages or config.placed else 1,
         seed=config.seed << 32,
-        options=config.options,
+        options={**config.options, "space": config.space},
         shares=StartShares(placed=config.placed, plain=config.plain),
     )
 
@@ -174,10 +212,10 @@ def demonstrations_of(config: DeviceTrain) -> Demonstrations:
     """Returns the demonstrations of a run, which begin where none of its own starts does."""
     return demonstrate(
         config.task,
-        paper_curriculum(config.curriculum),
+        config.drawn(),
         config.demonstrations,
         seed=(config.seed << 32) + _SHOWN_SEED,
-        options=config.options,
+        options={**config.options, "space": config.space},
         plain=config.plain,
     )
 
@@ -264,7 +302,6 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
 def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, Any]:
     """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
     record = asdict(config) | {
-        "space": "A",
         "horizon": arena.max_steps,
         "engine": {"device": config.device, "contact": arena.options.contact},
     }

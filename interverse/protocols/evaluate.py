@@ -53,7 +53,7 @@ from interverse.rollouts.policy import (
     training_space,
 )
 from interverse.rollouts.policy_files import pack_policy
-from interverse.rollouts.policy_world import check_task, policy_world
+from interverse.rollouts.policy_world import check_task, policy_world, task_note
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 from interverse.worlds.world import engine_of
@@ -93,6 +93,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     cluster: str | None = None,
     version: str | None = None,
     allow_other_code: bool = False,
+    device: str | None = None,
     **options: Any,
 ) -> Results:
     """Returns the scores of a policy under protocols.
@@ -123,15 +124,18 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         version: a name of your own for this state of the policy and of the metrics, where their
             content cannot be hashed; change it whenever what they do changes.
         allow_other_code: go on with a folder that other code or libraries began.
+        device: where the worlds run, such as cuda, in worlds that run there; the CPU by default.
         **options: options of the world, as for `make`.
     """
+    options |= {} if device is None else {"device": device}
     trained = policy_world(policy).in_task(task)
     policy, options = trained.policy, trained.with_options(options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     first = check_seed(seed)
     about, engine = _check_world(task, options, chosen, policy, measured)
-    for note in (space_note(training_space(policy)), engine_note(training_engine(policy), engine)):
+    trained_on = engine_note(training_engine(policy), engine)
+    for note in (task_note(policy, task), space_note(training_space(policy)), trained_on):
         if note:
             Console(stderr=True).print(note, soft_wrap=True)
     request = Request(

@@ -20,6 +20,7 @@ from interverse.envs import make_vec
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.scorer import EpisodeScorer
+from interverse.rollouts.executors import gpus_of
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import unpacked_policy
@@ -46,6 +47,11 @@ class Unit:
     def name(self) -> str:
         """A file name for its results, also where the protocol is named like a variable."""
         return f"{quote(self.protocol.name, safe=_PLAIN)}-seed{self.seed}-unit{self.number:04d}"
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs of a cluster it takes."""
+        return gpus_of(self.options.get("device"))
 
 
 def run_unit(unit: Unit, policy: PolicyLike) -> list[dict[str, Any]]:

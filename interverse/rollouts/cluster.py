@@ -1,4 +1,4 @@
-"""A Ray cluster as a pool of workers: one CPU a unit, results sent back to the process that asked.
+"""A Ray cluster as a pool: a CPU a unit, a GPU where it needs one, results back to who asked.
 
 Nothing is read from or written to a shared file system. A node must have Ray, interverse and what
 else makes numbers in the versions of the process that asks; a node that differs says so.
@@ -58,7 +58,7 @@ class RayPool:
         self, function: Callable[..., Any], shared: Any, workers: int, cluster: str
     ) -> None:
         self.at_once = workers
-        self._function = function
+        self._function, self._gpus = function, getattr(shared, "gpus", 0)
         self._running: set[Any] = set()
         self._old_handler, environment = _sigterm(), set(os.environ)
         self._own = _connect(cluster, workers)
@@ -78,8 +78,12 @@ class RayPool:
         self._task: Any = ray.remote(num_cpus=1, max_retries=0)(_call)
 
     def start(self, unit: Any) -> Any:
-        """Starts a unit as soon as a CPU of the cluster is free."""
-        ticket = self._task.remote(self._function, unit, self._shared, versions())
+        """Starts a unit as soon as a CPU of the cluster is free, and the GPUs that it needs."""
+        gpus = max(self._gpus, getattr(unit, "gpus", 0))
+        if gpus:
+            _check_gpus(gpus)
+        task = self._task.options(num_gpus=gpus)
+        ticket = task.remote(self._function, unit, self._shared, versions())
         self._running.add(ticket)
         return ticket
 
@@ -118,6 +122,17 @@ class RayPool:
                 os.environ.pop(name, None)
             if self._old_handler is not None:
                 signal.signal(signal.SIGTERM, self._old_handler)
+
+
+def _check_gpus(wanted: float) -> None:
+    """Raises where the cluster has none, for Ray would wait for them without a word."""
+    if ray.cluster_resources().get("GPU", 0) < wanted:
+        raise InvalidValueError(
+            explain(
+                f"the work needs {wanted:g} GPU, and the Ray cluster has too few",
+                fix="Join a machine that has one, or choose device cpu",
+            )
+        )
 
 
 def _connect(cluster: str, workers: int) -> bool:

@@ -52,7 +52,8 @@ def run_units(
     Args:
         function: of a module, so that other processes find it.
         units: what to do.
-        shared: what all units need, such as a policy; sent once.
+        shared: what all units need, such as a policy; sent once. On a cluster a unit takes one CPU,
+            and as many GPUs (a fraction too) as its attribute `gpus` or that of `shared` says.
         workers: how many units run at a time.
         cluster: None for processes of this machine, or a Ray cluster; see `docs/cluster.md`.
         on_lost: gives the result of a unit whose workers died three times; None raises.
@@ -70,6 +71,20 @@ def run_units(
         return
     with closing(_pool(function, shared, workers, cluster)) as pool:
         yield from _share(pool, whole, on_lost)
+
+
+def gpus_of(device: object) -> int:
+    """Returns how many GPUs of a cluster work on a device takes.
+
+    >>> gpus_of("cuda"), gpus_of("torch")
+    (1, 0)
+    """
+    kind, colon, _ = str(device).partition(":")
+    if kind == "cuda" and colon:
+        raise InvalidValueError(
+            explain(f"device is {device!r}", allowed="cuda: a cluster hands out its GPUs itself")
+        )
+    return int(kind == "cuda")
 
 
 def _pool(function: Callable[..., Any], shared: Any, workers: int, cluster: str | None) -> Pool:

@@ -91,6 +91,14 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
 
 
+def task_note(policy: PolicyLike, task: str) -> str:
+    """Returns the line that says that a policy plays another task; empty for its own."""
+    own = _another_task(policy, task)
+    if own is None:
+        return ""
+    return f"Trained for {own}, plays {task}: scores are those of a task it was not trained for."
+
+
 def check_world(policy: PolicyLike, world: World) -> None:
     """Refuses a world whose actions or observations mean something else than in the training.
 
@@ -103,8 +111,8 @@ def check_world(policy: PolicyLike, world: World) -> None:
 
 def check_task(policy: PolicyLike, task: str, world: World) -> None:
     """Refuses another task than a policy's own if it cannot see or act there; tries one action."""
-    own = policy_world(policy).task
-    if own is None or own == task:
+    own = _another_task(policy, task)
+    if own is None:
         return
     wanted = (world.num_worlds, *(world.action_space.shape or ()))
     try:
@@ -119,6 +127,13 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
                 fix="Leave the task out, or pass a policy of that task",
             )
         )
+
+
+def _another_task(policy: PolicyLike, task: str) -> str | None:
+    """Returns the task that a policy was trained for; None if it is this one, or unknown."""
+    own = policy_world(policy).task
+    same = own is None or own.rpartition(":")[2] == task.rpartition(":")[2]
+    return None if same else own
 
 
 def _family(task: str) -> str:

@@ -46,7 +46,7 @@ Scenario = Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Iterator[
 
 NONE_REFUSED: Refusals = {}
 _MOST_STEPS, _MOST_THREADS = 10_000_000, 4096
-DEVICES = ("cpu", "torch", "cuda", "warp")
+_DEVICES = ("cpu", "torch", "cuda", "warp")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +67,17 @@ class WorldOptions:
 
     def __post_init__(self) -> None:
         check_name("space", self.space, SPACE_NAMES)
-        if str(self.device).partition(":")[0] not in DEVICES:
-            raise UnknownNameError(unknown("device", self.device, DEVICES))
+        check_device_name(self.device)
         if self.max_steps is not None:
             check_whole(self.max_steps, "max_steps", _MOST_STEPS)
         check_whole(self.threads, "threads", _MOST_THREADS, least=0)
+
+
+def check_device_name(device: str) -> None:
+    """Raises for what is no device's name; whether there is such a device is seen later."""
+    kind, colon, number = str(device).partition(":")
+    if kind not in _DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
+        raise UnknownNameError(unknown("device", device, (*_DEVICES, "cuda:N")))
 
 
 OptionsT = TypeVar("OptionsT", bound=WorldOptions)

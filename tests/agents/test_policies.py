@@ -64,3 +64,11 @@ def test_pick_and_place_scores_on_the_cpu_as_on_the_gpu_that_trained_it() -> Non
     here = play(policy, arena)["last_fractional_success"].mean()
     arena.close()
     assert here == pytest.approx(scores_of_its_gpu("pick_and_place_2")["P0"], abs=0.05)
+
+
+def test_another_task_than_it_was_trained_for_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    for task in ("trifinger/pushing-v1", "trifinger/picking-v1"):
+        iv.evaluate(trained_policy("picking_2"), task, "P0", episodes=1, max_steps=2)
+    said = capsys.readouterr().err
+    assert said.count("Trained for trifinger/picking-v1, plays trifinger/pushing-v1") == 1
+    assert "plays trifinger/picking-v1" not in said

@@ -327,3 +327,15 @@ def test_the_command_line_writes_what_the_api_does(tmp_path):
     name = "results.parquet"
     assert (tmp_path / "cli" / name).read_bytes() == (tmp_path / "api" / name).read_bytes()
     assert len(api) == 12
+
+
+def test_the_device_is_an_argument_and_a_flag(capsys):
+    from interverse.cli import main
+
+    results = iv.evaluate("random", SLIDER, "P0", episodes=1, max_steps=3, device="torch")
+    assert results.provenance["engine"]["device"] == "torch"
+    with pytest.raises(UnknownNameError, match="unknown device 'gpu'"):
+        iv.evaluate("random", SLIDER, "P0", episodes=1, device="gpu")
+    words = ["evaluate", "--task", SLIDER, "--protocols", "P0", "--episodes", "1"]
+    assert main([*words, "--device", "gpu"]) == 2
+    assert "unknown device 'gpu'" in capsys.readouterr().err

@@ -52,7 +52,7 @@ VERBS = (
     ("bench", "--only", "pixels", "--device", "cuda"),
     ("check", PUSHING, *CUDA),
     ("collect", PUSHING, "--policy", "random", "--out", "x", *CUDA),
-    ("evaluate", "--task", PUSHING, "--policy", "random", *CUDA),
+    ("evaluate", "--task", PUSHING, "--policy", "random", "--device", "cuda"),
     ("explain", "random", "--task", PUSHING, *CUDA),
     ("fit", "blocks/observed-3-v1", "--device", "cuda", "--out", "x"),
     ("reproduce", "--benchmark", "causalworld", "--device", "cuda", "--out", "x"),

@@ -23,6 +23,7 @@ from interverse.agents.pixel.presets import (
 )
 from interverse.core.errors import check_name, check_whole
 from interverse.core.rng import check_seed
+from interverse.core.type_checks import check_types
 from interverse.models.steps import Precision, check_device
 
 
@@ -120,6 +121,7 @@ def plan(config: PixelTrain) -> PixelPlan:
     own = {item.name for item in fields(kind.options_type)}
     for name in config.hyper:
         check_name("hyper-parameter", name, shared | own)
+    check_types(kind.options_type, {n: v for n, v in config.hyper.items() if n in own})
     hyper = preset(config.algorithm, config.preset, config.task)
     hyper = replace(hyper, **{n: v for n, v in config.hyper.items() if n in shared})
     length = schedule(config.task, config.preset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, final, get_args
 
 from interverse.core.errors import InvalidValueError, check_name, check_number, check_whole, explain
@@ -28,6 +28,9 @@ PixelAlgorithm = Literal[
 PixelPreset = Literal["authors", "paper", "small"]
 AUTHORED = ("sgqn", "soda", "svea")  # these have a preset of their authors' code
 CROPPED = ("curl", "rad", "soda")  # these see random crops of pictures 100/84 as large
+
+
+_PIXEL_SHARES = ("critic_tau", "discount", "encoder_tau")
 
 
 @final
@@ -68,11 +71,15 @@ class PixelHyper:
     """How far targets move at a step."""
 
     def __post_init__(self) -> None:
-        whole = ("image_size", "frame_stack", "filters", "layers", "features", "hidden", "batch")
-        for name in (*whole, "capacity", "warm_up", "actor_every"):
-            check_whole(getattr(self, name), name, 10**12)
-        for name in ("update_rate", "discount", "alpha", "alpha_rate", "critic_tau", "encoder_tau"):
-            check_number(getattr(self, name), name, above=True)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(item.default, int):
+                check_whole(value, item.name, 10**12)
+            elif item.name == "alpha_momentum":
+                check_number(value, item.name, most=1.0, below=True)
+            else:
+                share = item.name in _PIXEL_SHARES
+                check_number(value, item.name, most=1.0 if share else 1e12, above=True)
         if self.render_size < self.image_size:
             raise InvalidValueError(
                 explain(f"render_size is {self.render_size}", allowed=f"from {self.image_size}")

@@ -17,12 +17,13 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.yaml_text import check_keys, read_yaml
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.select import select_protocols
+from interverse.rollouts.executors import gpus_of
 from interverse.worlds import WORLDS
 
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
 _MADE_HERE = {"actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "task"}
 _TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - _MADE_HERE))
-_EVALUATE = ("episodes", "metrics", "option", "protocols")
+_EVALUATE = ("device", "episodes", "metrics", "option", "protocols")
 _MOST = 10_000
 _NAME = re.compile(r"[\w.+-]{1,60}")
 
@@ -59,10 +60,18 @@ class SweepCell:
         config: TrainCommand = parse_flags(TrainCommand, "train", words)
         return config
 
+    @property
+    def gpus(self) -> int:
+        """How many GPUs of a cluster it takes."""
+        devices = self.command(Path()).device, self.evaluation().get("device")
+        return max(map(gpus_of, devices))
+
     def evaluation(self) -> dict[str, Any]:
         """Returns the arguments of `evaluate` that the file gives."""
         config = parse_flags(Evaluate, "evaluate", list(self.evaluate))
         given = {name: getattr(config, name) for name in _EVALUATE}
+        if config.device is None:
+            del given["device"]
         return given | parse_pairs(given.pop("option"), flag_names(config))
 
 

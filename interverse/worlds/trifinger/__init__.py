@@ -9,16 +9,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interverse.worlds.trifinger.device import DEVICE_TASKS, ArenaView, DeviceArena
+    from interverse.worlds.trifinger.device import ArenaView, DeviceArena
+    from interverse.worlds.trifinger.device_options import DEVICE_TASKS, check_device_options
+    from interverse.worlds.trifinger.options import TriFingerOptions
     from interverse.worlds.trifinger.robot import inverse_kinematics
     from interverse.worlds.trifinger.store import ARENA
 
-__all__ = ["ARENA", "DEVICE_TASKS", "ArenaView", "DeviceArena", "inverse_kinematics"]
+__all__ = [
+    "ARENA",
+    "DEVICE_TASKS",
+    "ArenaView",
+    "DeviceArena",
+    "TriFingerOptions",
+    "check_device_options",
+    "inverse_kinematics",
+]
 _LATER = {
     "ARENA": "store",
     "ArenaView": "device",
-    "DEVICE_TASKS": "device",
+    "DEVICE_TASKS": "device_options",
     "DeviceArena": "device",
+    "TriFingerOptions": "options",
+    "check_device_options": "device_options",
     "inverse_kinematics": "robot",
 }
 

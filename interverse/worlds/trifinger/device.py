@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -21,8 +22,9 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
+from interverse.worlds.trifinger.device_options import check_device_options
 from interverse.worlds.trifinger.drag import RecordedDrag, drag_law
-from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
+from interverse.worlds.trifinger.rewards import aabb_score, bounds, oriented_score, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
 from interverse.worlds.trifinger.tasks.task import SUCCESS
@@ -31,7 +33,6 @@ from interverse.worlds.trifinger.world import TriFinger
 
 Tensor = torch.Tensor
 
-DEVICE_TASKS = ("reaching", "pushing", "picking", "pick_and_place", "stacking2")
 _HIDDEN = ("block/friction", "block/mass", "floor/friction", "gravity", "link/mass")
 _HELD = (  # what a start sets and no step changes, by its name in the store
     *_HIDDEN,
@@ -45,7 +46,13 @@ _HELD = (  # what a start sets and no step changes, by its name in the store
     "robot/height",
 )
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, lie evenly
-_MUST_BE_ZERO = ("robot/action_delay", "robot/observation_noise")
+_MUST_BE = {  # what the arena does not do
+    "robot/action_delay": 0,
+    "robot/command_wait": 0,
+    "robot/control_period": 1,
+    "robot/observation_noise": 0,
+}
+_NO_ROOM: Mapping[str, Any] = MappingProxyType({})
 
 
 @final
@@ -86,6 +93,7 @@ class DeviceArena:
         device: str,
         starts: Mapping[str, NDArray[Any]],
         groups: int | Sequence[float] = 16,
+        room: Mapping[str, Any] = _NO_ROOM,
     ) -> None:
         """Builds the engine and loads the first starts.
 
@@ -96,21 +104,18 @@ class DeviceArena:
             starts: rows of saved worlds, where episodes begin; used in order, again and again.
             groups: how many groups of worlds start one after the other; or what share of a whole
                 episode each group plays, from some moment of its time on.
+            room: for `contacts` and `constraints` a world, where the default is too little.
         """
-        if world.task.name not in DEVICE_TASKS or world.options.action_mode != "joint_positions":
-            raise InvalidValueError(
-                explain(
-                    f"{world.task.name} with action_mode={world.options.action_mode!r} has no "
-                    "device form",
-                    allowed=f"{', '.join(DEVICE_TASKS)} with joint_positions",
-                )
-            )
+        check_device_options(world.options, device)
         self.task, self.num_worlds, self.max_steps = world.task.name, num_worlds, world.max_steps
         self.options, self._seconds = world.options, world._seconds
         self.layout = world._observer.layout
         self._exact_drag = world.options.drag == "exact"
         self.engine: Any = make_engine(
-            EngineScene(model=world._physics.model), num_worlds=num_worlds, device=device
+            EngineScene(model=world._physics.model, **room),
+            num_worlds=num_worlds,
+            device=device,
+            threads=world.options.threads,
         )
         self._qpos, self._qvel, self._force = (
             self.engine.live(name) for name in ("qpos", "qvel", "qfrc_applied")
@@ -146,21 +151,25 @@ class DeviceArena:
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
         self._drag = RecordedDrag(self._qpos, self._qvel, self._force)
-        self._look = Recorded(self._see, self.device)
+        self._oriented = world.options.score == "oriented"
+        # which boxes meet is asked of the device, so that score cannot be recorded
+        self._look = self._see if self._oriented else Recorded(self._see, self.device)
         self._begin({k: k * int(self._lengths[k]) // count for k in range(count)})
 
     def _set_starts(self, starts: Mapping[str, NDArray[Any]]) -> None:
-        for name in _MUST_BE_ZERO:
-            if np.any(starts.get(f"store/{name}", 0)):
-                raise InvalidValueError(explain(f"starts set {name}", allowed="0 on a device"))
+        for name, wanted in _MUST_BE.items():
+            if np.any(starts.get(f"store/{name}", wanted) != wanted):
+                raise InvalidValueError(
+                    explain(f"starts set {name}", allowed=f"{wanted} on a device")
+                )
         kind = self._qpos.dtype
-        wanted = {f"store/{name}" for name in _HELD}
+        held = {f"store/{name}" for name in _HELD}
         self._count = len(starts["physics"])
         self._physical = [name for name in starts if not name.startswith("store/")]
         self._starts = {
             name: torch.as_tensor(rows, device=self.device, dtype=kind)
             for name, rows in starts.items()
-            if name in wanted or name in self._physical
+            if name in held or name in self._physical
         }
 
     # ------------------------------------------------------------------ episodes
@@ -281,14 +290,21 @@ class DeviceArena:
         turns, size = from_mujoco(pose[..., 3:]), held["block/size"]
         places = pose[..., :3] - self._floor
         tips = tip_positions(self._qpos[:, :9], held["robot/height"])
-        goals = bounds(held["goal/position"], held["goal/orientation"], held["goal/size"])
-        if self.task == "reaching":
-            fraction = reaching_score(tips, held["goal/position"].reshape(-1, 9))[0]
-        else:
-            fraction = aabb_score(bounds(places, turns, size), goals)
+        fraction = self._fraction(tips, (places, turns, size))
         seen = self._observation(tips, places, turns)
         tips = tips.reshape(-1, 3, 3)
         return tips, places, turns, held["goal/position"], size, fraction, seen, self._unseen()
+
+    def _fraction(self, tips: Tensor, blocks: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Returns the fractional success of fingertips and poses of blocks, (N,)."""
+        place, turn, size = (
+            self._held[f"goal/{key}"] for key in ("position", "orientation", "size")
+        )
+        if self.task == "reaching":
+            return reaching_score(tips, place.reshape(-1, 9))[0]
+        if self._oriented:
+            return oriented_score(blocks, (place, turn, size))
+        return aabb_score(bounds(*blocks), bounds(place, turn, size))
 
     def _unseen(self) -> Tensor:
         """Returns what no observation shows, (N, k)."""
