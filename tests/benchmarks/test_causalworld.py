@@ -66,8 +66,10 @@ def test_smoke_writes_tables_and_figures_once(tmp_path: Path) -> None:
     assert scores.stat().st_mtime_ns == before
     assert (tmp_path / "summary.md").read_text() == text
     kept = json.loads(scores.read_text())
-    assert (kept["device"], kept["engine"], kept["diverged"]) == ("CPU", "mujoco", 0)
-    assert kept["command"]
+    assert (kept["engine"], kept["diverged"]) == ("mujoco", 0)
+    (made,) = kept["runs"]
+    assert (made["commit"], made["device"]) == (commit(), "CPU")
+    assert made["command"]
     rows = Results.from_rows(kept["rows"], {})
     assert set(rows.column("experiment")) == {"pushing_c1_s0"}
     with pytest.raises(InvalidValueError, match=r"other settings: worlds was 8.*hidden"):

@@ -91,20 +91,26 @@ def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> di
     asked = {"task": run.task, "curriculum": run.curriculum, "seed": run.seed, **_made_with(config)}
     tests = {"protocols": "P0-P11", "episodes": sizes.episodes, "seed": _DRAWS}
     record = Record(config.out / "scores.json", {**asked, "tests": tests})
-    if record.path.exists():
-        return record.content
+    if not record.path.exists():
+        _make(record, run, settings, clock)
+    made: dict[str, Any] = record.content["runs"][-1]
+    return {**record.content, **made}
+
+
+def _make(record: Record, run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> None:
+    """Trains and tests, and writes the record."""
+    config = run.training(settings)
     clock.say(f"training {run.name}")
     policy = train_on_device(config)
     clock.say(f"testing {run.name}")
+    record.made_by_run(run_stamp(command(), settings.device if settings.on_gpu else "cpu"))
     record.content |= {
-        **run_stamp(command(), settings.device if settings.on_gpu else "cpu"),
         "engine": "mujoco" if settings.engine_device == "torch" else "mujoco_warp",
         "steps": trained_steps(config.out),
         "curve": read_json(config.out / "curve.json"),
         **_tested(run, settings, policy),
     }
     record.write()  # whole or not at all: it stands for a finished run
-    return record.content
 
 
 def _made_with(config: DeviceTrain) -> dict[str, Any]:
