@@ -15,7 +15,7 @@ from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNa
 
 pytest.importorskip("torch")
 
-from interverse.agents.policies import trained_policy
+from interverse.agents.policies import TRAINED, trained_policy
 from interverse.benchmarks.causalworld import run
 from interverse.benchmarks.causalworld.answer import (
     ONE_START,
@@ -42,6 +42,11 @@ from interverse.benchmarks.driver import commit
 from interverse.learning.train import DeviceTrain
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
+from interverse.rollouts.exported import ExportedPolicy
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "results" / "causalworld"
+_SCORE = "last_fractional_success"
 
 
 def test_smoke_writes_tables_and_figures_once(tmp_path: Path) -> None:
@@ -161,15 +166,56 @@ def test_the_papers_budget_is_the_papers_preset(tmp_path: Path) -> None:
 
 
 def test_results_that_are_kept_name_their_contacts() -> None:
-    folder = Path(__file__).parents[2] / "results" / "causalworld"
-    assert all(run["contact"] for run in json.loads((folder / "h200.json").read_text())["runs"])
-    assert json.loads((folder / "h200_parity.json").read_text())["contact"] == "convex"
+    runs = json.loads((KEPT / "h200.json").read_text())["runs"]
+    assert all(kept["contact"] for kept in runs)
+    assert all(kept["cpu_engine"]["contact"] for kept in runs if "cpu_engine" in kept)
+    assert json.loads((KEPT / "h200_parity.json").read_text())["contact"] == "convex"
+
+
+def test_kept_runs_name_what_was_planned() -> None:
+    """Entropy and step size go down by the share of the planned steps."""
+    for kept in json.loads((KEPT / "h200.json").read_text())["runs"]:
+        if kept["engine"] != "mujoco_warp":
+            continue
+        assert f"--steps {kept['planned_steps']} " in kept["command"]
+        assert kept["steps"] < 1.02 * kept["planned_steps"]
+        shipped = kept.get("variant", "").removeprefix("shipped as ")
+        if shipped in TRAINED:
+            card = ExportedPolicy.load(trained_policy(shipped)).card
+            assert card.trained["config"]["steps"] == kept["planned_steps"]
+
+
+def test_scores_on_the_cpu_engine_stand_in_the_docs_beside_those_of_the_gpu() -> None:
+    """Measured with the GPU's contacts they are within .03; the page says so and lists them."""
+    page = (ROOT / "docs" / "gpu.md").read_text()
+    kept = json.loads((KEPT / "cpu.json").read_text())
+    for row in (row for row in kept["policies"] if row["contact"] == "convex"):
+        card = ExportedPolicy.load(trained_policy(row["policy"])).card
+        there, here = card.trained["scores"]["last_fractional_success"], row[_SCORE]
+        if drawn := [name for name in here if name != ONE_START]:
+            assert all(abs(here[name] - there[name]) < 0.03 for name in drawn)
+            listed = [p for p in drawn if p in ("P1", "P4", "P5", "P6", "P7", "P10")]
+            cells = [f"{_short(here[p])}, {_short(there[p])}" for p in listed]
+            assert f"| `{row['policy']}` | {' | '.join(cells)} |" in page
+    for row in kept["paired"]:
+        gap = f"{row['exact_minus_convex']:+.3f} ± {row['standard_error']:.3f}"
+        assert f"| `{row['policy']}` | {row['protocol']} |" in page
+        assert gap in page
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")
+
+
+def test_ours_are_told_from_the_released_policies_by_both_errors() -> None:
+    scores = {"P6": [0.0, 1.0] * 128, "P8": [0.4] * 256, "P10": [0.2, 0.3] * 128}
+    text = summary([_run(1, 0, {ONE_START: [0.0] * 256, **scores})])
+    assert "Told from the released policy: 1 is above in P6; 1 is below in P10.\n" in text
 
 
 def test_the_page_is_printed_from_the_kept_runs() -> None:
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "causalworld_results.md").read_text()
-    assert page == summary(stored_records([root / "results" / "causalworld" / "h200.json"]))
+    page = (ROOT / "docs" / "causalworld_results.md").read_text()
+    assert page == summary(stored_records([KEPT / "h200.json"]))
 
 
 def test_runs_that_disagree_widen_the_interval() -> None:
@@ -255,7 +301,7 @@ def test_a_device_without_an_arena_is_refused(tmp_path: Path, device: str) -> No
 
 
 def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
-    file = Path(__file__).parents[2] / "results" / "bench_h200.json"
+    file = ROOT / "results" / "bench_h200.json"
     with pytest.raises(FileFormatError, match="no result file of CausalWorld runs"):
         reproduce(CausalWorldSettings(out=tmp_path, stored=(file,)))
 

@@ -16,14 +16,15 @@ from interverse.core.files.json_text import read_json_object
 
 Record = Mapping[str, Any]
 SCORE = "last_fractional_success"
+RELEASED_EPISODES = 20
 _NEEDED = {"task", "curriculum", "seed", "curve"}
 
 
 def released_scores() -> dict[tuple[str, int], dict[str, float]]:
     """Returns the scores of the original's released policies, by task and curriculum.
 
-    They were measured with the original's own code, 20 episodes a protocol, seed 0; the paper
-    prints bars without numbers.
+    They were measured with the original's own code, `RELEASED_EPISODES` a protocol, seed 0; the
+    paper prints bars without numbers.
     """
     text = files("interverse.benchmarks.causalworld").joinpath("released.csv").read_text()
     out: dict[tuple[str, int], dict[str, float]] = {}
