@@ -1,7 +1,8 @@
 """Protocols on a device: all episodes of all protocols side by side, with the CPU's own starts.
 
 Episode k of a protocol has the same address and the same draws as in `iv.evaluate`; only the
-physics runs elsewhere, in float32. Every row names the engine.
+physics runs elsewhere, in float32. Rows have the columns of results, which name no engine: what
+keeps them has to.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Row = dict[str, Any]
 Policy = Callable[[Tensor], Tensor]
 
 _LAST = 20  # steps of the third score
+_BROKE = "diverged"
+DIVERGED = "diverged: the physics of this world broke down and was put back"
 
 
 def starts_of(
@@ -52,6 +55,9 @@ def starts_of(
 def play(policy: Policy, arena: trifinger.DeviceArena) -> dict[str, np.ndarray]:
     """Returns the three fractional scores of one episode in every world of an arena, (N,) each.
 
+    A fourth array, `diverged`, says in which worlds the physics broke down, where the engine goes
+    on after that.
+
     Args:
         policy: gives actions for observations.
         arena: it is started anew, with its first starts in order.
@@ -71,7 +77,9 @@ def play(policy: Policy, arena: trifinger.DeviceArena) -> dict[str, np.ndarray]:
         "mean_fractional_success": total / arena.max_steps,
         "last20_fractional_success": late / min(_LAST, arena.max_steps),
     }
-    return {name: values.double().cpu().numpy() for name, values in scores.items()}
+    found = {name: values.double().cpu().numpy() for name, values in scores.items()}
+    broke = getattr(arena.engine, _BROKE, torch.zeros(arena.num_worlds))  # MuJoCo raises instead
+    return found | {_BROKE: broke.bool().cpu().numpy()}
 
 
 def episode_rows(
@@ -87,16 +95,19 @@ def episode_rows(
     Args:
         scores: what `play` returned for the starts of `starts_of`.
         protocols: the same, in the same order.
-        starts: the same; refused episodes have no scores.
+        starts: the same; refused episodes have no scores, nor have those that diverged, which are
+            refused with their reason, as in `iv.evaluate`.
         task: a world's id.
         seed: of all.
     """
     rows, episodes = [], len(starts) // len(protocols)
-    refused = starts.rows[REFUSED]
+    broke = scores.get(_BROKE, np.zeros(len(starts), dtype=bool))
+    refused = starts.rows[REFUSED] | broke
     for k, protocol in enumerate(protocols):
         for number in range(episodes):
             row: Row = {"task": task, "protocol": protocol.name, "seed": seed, "episode": number}
             at = k * episodes + number
-            found = {name: float(values[at]) for name, values in scores.items()}
+            found = {name: float(values[at]) for name, values in scores.items() if name != _BROKE}
+            row |= {"reason": DIVERGED} if broke[at] else {}
             rows.append(row | {"refused": bool(refused[at])} | ({} if refused[at] else found))
     return rows

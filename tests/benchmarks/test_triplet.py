@@ -21,7 +21,7 @@ from interverse.benchmarks.causaltriplet.published import (
     printed,
     sweep,
 )
-from interverse.benchmarks.causaltriplet.run import reproduce
+from interverse.benchmarks.causaltriplet.run import _TripletWork, reproduce
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import (
     row_file,
@@ -29,6 +29,7 @@ from interverse.benchmarks.causaltriplet.variants import (
     table_variant,
     wanted,
 )
+from interverse.benchmarks.driver import Clock
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.models.checkpoint import write_json
@@ -180,6 +181,9 @@ def test_baselines_and_the_weight_chosen_on_validation_stand_beside_the_table(tm
     assert {cell["weights"][0] for cell in told["cells"]} == {"lite0: random"}, "tiny encoders"
     assert "oracle mask" in (tmp_path / "summary.md").read_text()
     assert len(list((tmp_path / "work" / "features").iterdir())) == 3, "whole, cut, masked"
+    other = _TripletWork(replace(settings, split="reference"), Clock(None))
+    with pytest.raises(InvalidValueError, match="other settings: split was mended"):
+        other._answer(*settings.answers()[0], 1)
 
 
 def test_a_row_holds_what_made_it(tmp_path, data):

@@ -83,10 +83,10 @@ class _TripletWork:
     def _answer(self, crop: str, shift: str, seed: int) -> None:
         """Writes what answers without looking give under a shift."""
         path = answers_file(self.settings.out, crop, shift, seed)
+        record = Record(path, {"seed": seed, **self._data_key()})
         if path.exists():
             return
         pairs, split = self.materials.pairs(crop), self.materials.split(crop, shift, seed)
-        record = Record(path, {"seed": seed, "split": self.settings.split})
         record.made_by_run(self.stamp)
         record.content |= {
             "constant answer": constant_answer(pairs, split),
@@ -137,6 +137,15 @@ class _TripletWork:
             record = Record(row_file(settings.out, variant, seed), self._row_key(variant, seed))
             self._keep(record, variant, run, split)
 
+    def _data_key(self) -> dict[str, Any]:
+        """Returns what decides which pictures are trained and tested on."""
+        houses = self.settings.test_houses
+        return {
+            "split": self.settings.split,
+            **({"test_houses": houses} if houses else {}),
+            "budget": self.settings.sizes().record(),
+        }
+
     def _row_key(self, variant: TripletVariant, seed: int) -> dict[str, Any]:
         """Returns what decides a row's numbers, but for the data."""
         settings = self.settings
@@ -144,9 +153,7 @@ class _TripletWork:
             "variant": variant.name,
             "seed": seed,
             "source": settings.source,
-            "split": settings.split,
-            **({"test_houses": settings.test_houses} if settings.test_houses else {}),
-            "budget": settings.sizes().record(),
+            **self._data_key(),
             "model": _plain(settings.model(variant).record()),
             "fit": settings.fit(variant).decides(),
         }

@@ -9,28 +9,79 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy import stats
 
+from interverse.metrics.comparison import holm
+
+ONE_START = "P0"  # nothing is drawn: all of a run's episodes are one, but for rounding
+_LEVEL = 0.05
+_SAME = 0.005  # runs nearer to each other than this print alike, and say nothing of their spread
+
 
 @final
 class Mean(NamedTuple):
-    """A mean of scores, its standard error, the episodes, and the error's degrees of freedom."""
+    """A mean of scores, its standard error (NaN: none can be told), episodes and runs.
+
+    `freedom` are the degrees of freedom of the error.
+    """
 
     value: float
     error: float
     episodes: int
     freedom: float
+    runs: int = 1
+
+
+@final
+class Difference(NamedTuple):
+    """What a curriculum has more than another: a mean, half of its 95% interval (NaN: none).
+
+    `told`: whether it is told from 0 by Holm's rule over all differences of the task.
+    """
+
+    gap: float
+    half: float
+    told: bool
 
 
 Scores = Mapping[int, Mapping[str, Mean]]  # by curriculum and protocol
+Differences = Mapping[tuple[int, int, str], Difference]  # curricula, the lower first; protocol
 Unlike = Mapping[tuple[int, int], str]  # by two curricula, the lower one first
+
+HOW_TO_READ = (
+    "Intervals are of 95%, each for itself (Student's t), over episodes, or over runs where these "
+    "are wider. Of n episodes none is narrower than ± (1 - .025^(1/n)), 0.01 for 256: so common "
+    "could a kind of episode be that was never met. P0 is one start, so a run has one value there,"
+    " and an interval stands only over runs that differ. Two curricula are told apart at 5% after "
+    "Holm's rule over all protocols and pairs of curricula of the task. A star says so of "
+    "curricula with two runs or more each; one run cannot tell a curriculum from a run, and its "
+    "intervals are those of its episodes: another run may differ by more."
+)
 
 
 def half_width(mean: Mean) -> float:
-    """Returns half the width of the 95% interval of a mean, by Student's t."""
+    """Returns half the width of the 95% interval of a mean, by Student's t; NaN where none is."""
     return _half(mean.error, mean.freedom)
 
 
 def _half(error: float, freedom: float) -> float:
-    return float(stats.t.ppf(0.975, max(freedom, 1.0)) * error) if error else 0.0
+    return float(stats.t.ppf(1 - _LEVEL / 2, max(freedom, 1.0)) * error)
+
+
+def sampled(value: float, error: float, episodes: int) -> Mean:
+    """Returns the mean of one run over drawn episodes.
+
+    Where all of n are alike, so are not all there could be: a kind of episode of the share
+    1 - .025^(1/n) is missed by n of them once in forty. No interval is narrower than that.
+    """
+    if episodes < 2:
+        return Mean(value, np.nan, episodes, 0.0)
+    unseen = 1.0 - (_LEVEL / 2) ** (1 / episodes)
+    least = unseen / _half(1.0, episodes - 1)
+    return Mean(value, max(error, float(least)), episodes, episodes - 1.0)
+
+
+def one_start(value: float) -> Mean:
+    """Returns the mean of one run over paths from a single start, which are one episode."""
+    return Mean(value, np.nan, 1, 0.0)
 
 
 def joined(means: Sequence[Mean]) -> Mean:
@@ -38,49 +89,78 @@ def joined(means: Sequence[Mean]) -> Mean:
 
     Its error is that of the episodes, or that of the runs' own means where its interval is wider.
     """
-    values, errors, counts, _ = (np.array(part, dtype=float) for part in zip(*means, strict=True))
-    total = counts.sum()
+    values, errors, counts = (np.array(p, dtype=float) for p in list(zip(*means, strict=True))[:3])
+    total, runs = counts.sum(), len(values)
     value, error = float((counts * values).sum() / total), ((counts * errors) ** 2).sum() ** 0.5
-    found = [Mean(value, float(error / total), int(total), float(total - len(values)))]
-    if len(values) > 1:
-        error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
-        found.append(Mean(value, error, int(total), len(values) - 1.0))
-    return max(found, key=half_width)
+    found = [Mean(value, float(error / total), int(total), float(total - runs), runs)]
+    if np.ptp(values) >= _SAME:
+        error = float(np.std(values, ddof=1) / np.sqrt(runs))
+        found.append(Mean(value, error, int(total), runs - 1.0, runs))
+    return max(found, key=lambda mean: np.nan_to_num(half_width(mean)))
 
 
-def gain(before: Mean, after: Mean) -> tuple[float, float]:
-    """Returns a difference of means and half the width of its 95% interval, by Welch."""
+def gain(before: Mean, after: Mean) -> tuple[float, float, float]:
+    """Returns a difference of means, half of its 95% interval and its p-value, by Welch."""
+    gap = after.value - before.value
     squares = [(mean.error**2, max(mean.freedom, 1.0)) for mean in (before, after)]
     total = sum(square for square, _ in squares)
-    freedom = total**2 / sum(square**2 / own for square, own in squares) if total else 1.0
-    return after.value - before.value, _half(total**0.5, freedom)
+    if not total > 0:  # NaN: no interval
+        return gap, np.nan, np.nan
+    freedom = total**2 / sum(square**2 / own for square, own in squares)
+    p_value = 2 * stats.t.sf(abs(gap) / total**0.5, freedom)
+    return gap, _half(total**0.5, freedom), float(p_value)
+
+
+def differences(scores: Scores) -> dict[tuple[int, int, str], Difference]:
+    """Returns what every curriculum has more than every lower one, by protocol."""
+    keys = [
+        (one, other, protocol)
+        for one, other in itertools.combinations(sorted(scores), 2)
+        for protocol in scores[other]
+        if protocol in scores[one]
+    ]
+    found = [gain(scores[one][p], scores[other][p]) for one, other, p in keys]
+    told = holm([p_value for *_, p_value in found]) < _LEVEL  # NaN is not below
+    return {
+        key: Difference(gap, half, bool(apart))
+        for key, (gap, half, _), apart in zip(keys, found, told, strict=True)
+    }
 
 
 def verdicts(scores: Scores, unlike: Unlike) -> list[str]:
-    """Returns what each wider curriculum gains and loses by protocol; a star excludes 0.
+    """Returns what each wider curriculum gains and loses by protocol.
 
     Args:
         scores: of one task.
         unlike: in what runs of two curricula differ beside the curriculum, if in anything.
     """
-    lines = []
-    for one, other in itertools.pairwise(sorted(scores)):
-        before, after = scores[one], scores[other]
-        told = [f"{p} {_interval(before[p], after[p])}" for p in after if p in before]
-        differ = f" (unlike runs: {unlike[one, other]})" if unlike.get((one, other)) else ""
-        lines += [f"Curriculum {other} minus {one}{differ}: {', '.join(told)}.", ""]
+    lines, found = [], differences(scores)
+    for pair in itertools.pairwise(sorted(scores)):
+        single = [str(number) for number in pair if _runs(scores[number]) < 2]
+        notes = [f"one run under {' and '.join(single)}, so no stars"] if single else []
+        notes += [f"unlike runs: {unlike[pair]}"] if unlike.get(pair) else []
+        told = [
+            f"{key[2]} {_interval(difference, starred=not single)}"
+            for key, difference in found.items()
+            if key[:2] == pair
+        ]
+        note = f" ({'; '.join(notes)})" if notes else ""
+        lines += [f"Curriculum {pair[1]} minus {pair[0]}{note}: {', '.join(told)}.", ""]
     return lines
 
 
-def _interval(before: Mean, after: Mean) -> str:
-    gap, half = gain(before, after)
-    return f"{gap:+.2f} [{gap - half:+.2f}, {gap + half:+.2f}]" + (r"\*" if abs(gap) > half else "")
+def _runs(table: Mapping[str, Mean]) -> int:
+    return max((mean.runs for mean in table.values()), default=0)
+
+
+def _interval(difference: Difference, *, starred: bool) -> str:
+    gap, half, told = difference
+    shown = "" if np.isnan(half) else f" [{gap - half:+.2f}, {gap + half:+.2f}]"
+    return f"{gap:+.2f}{shown}" + (r"\*" if told and starred else "")
 
 
 def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[str]:
     """Returns the lines of a table: for every task and protocol, the curricula that do best.
-
-    Several are named where the 95% interval of their difference to the best has 0 in it.
 
     Args:
         tasks: their scores.
@@ -94,26 +174,32 @@ def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[st
     lines = [
         "## Which curriculum generalises to which protocol",
         "",
-        "The curricula that do best, with the best one's score; several where the 95% interval of "
-        "their difference has 0 in it. In tasks with a dagger some runs also differ in length or "
-        "settings, as their tables of runs say: there more than the curriculum is compared.",
+        "The curricula that do best, with the best one's score; several where they are not told "
+        "apart from it. ‡: a curriculum has one run, so what is told apart are runs. †: "
+        "some runs also differ in length, planned length or settings, as their tables of runs say, "
+        "so more than the curriculum is compared.",
         "",
         "| task | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",
     ]
     for task, scores in several.items():
-        dagger = " †" if any(unlike.get(task, {}).values()) else ""
-        lines.append(
-            f"| {task}{dagger} | " + " | ".join(_best(scores, name) for name in names) + " |"
-        )
+        marks = " ‡" if min(map(_runs, scores.values())) < 2 else ""
+        marks += " †" if any(unlike.get(task, {}).values()) else ""
+        apart = differences(scores)
+        cells = " | ".join(_best(scores, apart, name) for name in names)
+        lines.append(f"| {task}{marks} | {cells} |")
     return [*lines, ""]
 
 
-def _best(scores: Scores, protocol: str) -> str:
-    """Returns the curricula that do best in a protocol, and the best score."""
+def _best(scores: Scores, apart: Differences, protocol: str) -> str:
+    """Returns the curricula that no other one is told to be above, and the best score."""
     found = {number: table[protocol] for number, table in scores.items() if protocol in table}
     if not found:
         return ""
-    top = max(found.values(), key=lambda mean: mean.value)
-    near = [str(n) for n, mean in sorted(found.items()) if np.less_equal(*gain(mean, top))]
-    return f"{', '.join(near)} ({top.value:.2f})"
+    top = max(found, key=lambda number: found[number].value)
+    near = [
+        str(number)
+        for number in sorted(found)
+        if number == top or not apart[min(number, top), max(number, top), protocol].told
+    ]
+    return f"{', '.join(near)} ({found[top].value:.2f})"

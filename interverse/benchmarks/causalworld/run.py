@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
-from interverse.benchmarks.causalworld.pages import stored_records, write_pages
+from interverse.benchmarks.causalworld.pages import write_pages
+from interverse.benchmarks.causalworld.records import stored_records
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
-from interverse.benchmarks.driver import Clock
-from interverse.core.files.atomic import write_text
-from interverse.core.files.json_text import read_json, read_json_object
-from interverse.learning.evaluation import episode_rows, play, starts_of
+from interverse.benchmarks.driver import Clock, Record, run_stamp
+from interverse.core.files.json_text import read_json
+from interverse.learning.evaluation import DIVERGED, episode_rows, play, starts_of
+from interverse.learning.ppo import PpoSettings
 from interverse.learning.starts import make_arena
 from interverse.learning.train import DeviceTrain, train_on_device, trained_steps
 from interverse.protocols.select import select_protocols
+from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.sim.warp_device import find_device
+
+_DRAWS = 0  # the seed of the tests' draws: runs of all seeds are tested on the same episodes
 
 
 @final
@@ -39,6 +43,22 @@ class CausalWorldRun:
         """The world's id."""
         return f"trifinger/{self.task}-v1"
 
+    def training(self, settings: CausalWorldSettings) -> DeviceTrain:
+        """Returns the run of PPO."""
+        sizes = settings.sizes()
+        return DeviceTrain(
+            task=self.world,
+            out=settings.out / "runs" / self.name,
+            device=settings.engine_device,
+            curriculum=self.curriculum,
+            steps=sizes.steps,
+            num_worlds=sizes.num_worlds,
+            starts=sizes.starts,
+            seed=self.seed,
+            options=sizes.options,
+            settings=sizes.ppo,
+        )
+
 
 def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
     """Returns our scores beside those of the released policies, and writes them to `out`.
@@ -48,7 +68,7 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
     """
     clock = Clock(settings.time_limit)
     records: list[dict[str, Any]] = stored_records(settings.stored)
-    if not settings.stored and settings.device.startswith("cuda"):
+    if not settings.stored and settings.on_gpu:
         find_device(settings.device)
 
     def run_all() -> None:
@@ -66,52 +86,62 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
 
 
 def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> dict[str, Any]:
-    """Returns the record of a run, made now or found in the folder."""
-    folder, sizes = settings.out / "runs" / run.name, settings.sizes()
-    file = folder / "scores.json"
-    if file.exists():
-        held: dict[str, Any] = read_json_object(file)
-        return held
+    """Returns the record of a run, made now or found in the folder; another run's is refused."""
+    config, sizes = run.training(settings), settings.sizes()
+    asked = {"task": run.task, "curriculum": run.curriculum, "seed": run.seed, **_made_with(config)}
+    tests = {"protocols": "P0-P11", "episodes": sizes.episodes, "seed": _DRAWS}
+    record = Record(config.out / "scores.json", {**asked, "tests": tests})
+    if not record.path.exists():
+        _make(record, run, settings, clock)
+    made: dict[str, Any] = record.content["runs"][-1]
+    return {**record.content, **made}
+
+
+def _make(record: Record, run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> None:
+    """Trains and tests, and writes the record."""
+    config = run.training(settings)
     clock.say(f"training {run.name}")
-    policy = train_on_device(
-        DeviceTrain(
-            task=run.world,
-            out=folder,
-            device=settings.device,
-            curriculum=run.curriculum,
-            steps=sizes.steps,
-            num_worlds=sizes.num_worlds,
-            starts=sizes.starts,
-            seed=run.seed,
-            options=sizes.options,
-            settings=sizes.ppo,
-            **(sizes.more.get(run.task, {}) if run.curriculum else {}),  # type: ignore[arg-type]
-        )
-    )
+    policy = train_on_device(config)
     clock.say(f"testing {run.name}")
-    record = {
-        "task": run.task,
-        "curriculum": run.curriculum,
-        "seed": run.seed,
-        "engine": "mujoco" if settings.device in ("cpu", "torch") else "mujoco_warp",
-        "steps": trained_steps(folder),
-        "curve": read_json(folder / "curve.json"),
+    record.made_by_run(run_stamp(command(), settings.device if settings.on_gpu else "cpu"))
+    record.content |= {
+        "engine": "mujoco" if settings.engine_device == "torch" else "mujoco_warp",
+        "steps": trained_steps(config.out),
+        "curve": read_json(config.out / "curve.json"),
         **_tested(run, settings, policy),
     }
-    write_text(file, json.dumps(record))  # whole or not at all: it stands for a finished run
-    return record
+    record.write()  # whole or not at all: it stands for a finished run
+
+
+def _made_with(config: DeviceTrain) -> dict[str, Any]:
+    """Returns what decides a training's numbers; of PPO's settings those that are not usual."""
+    named = ("starts", "brief", "plain", "placed", "shown", "initial", "shaping")
+    usual = asdict(PpoSettings())
+    ppo = {n: value for n, value in asdict(config.settings).items() if value != usual[n]}
+    found = {
+        "worlds": config.num_worlds,
+        "planned_steps": config.steps,
+        "trained_on": config.device,
+        **{name: getattr(config, name) for name in named},
+        **config.options,
+        "ppo": ppo,
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return plain
 
 
 def _tested(run: CausalWorldRun, settings: CausalWorldSettings, policy: Path) -> dict[str, Any]:
     """Returns the contacts, and one row per episode of the twelve protocols, played together."""
     sizes = settings.sizes()
     protocols = select_protocols(run.world, "P0-P11")
-    starts = starts_of(run.world, protocols, episodes=sizes.episodes, options=sizes.options)
+    starts = starts_of(
+        run.world, protocols, episodes=sizes.episodes, seed=_DRAWS, options=sizes.options
+    )
     arena = make_arena(
         run.world,
         starts,
         num_worlds=len(starts),
-        device=settings.device,
+        device=settings.engine_device,
         groups=1,
         options=sizes.options,
     )
@@ -119,5 +149,7 @@ def _tested(run: CausalWorldRun, settings: CausalWorldSettings, policy: Path) ->
         scores = play(ExportedPolicy.load(policy).on(arena.device), arena)
     finally:
         arena.close()
-    rows = episode_rows(scores, protocols, starts, task=run.world, seed=run.seed)
-    return {"contact": arena.options.contact, "rows": rows}
+    rows = episode_rows(scores, protocols, starts, task=run.world, seed=_DRAWS)
+    rows = [{"experiment": run.name, **row} for row in rows]
+    diverged = sum(row.get("reason") == DIVERGED for row in rows)
+    return {"contact": arena.options.contact, "diverged": diverged, "rows": rows}

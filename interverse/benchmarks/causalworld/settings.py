@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -12,16 +13,14 @@ from interverse.learning.ppo import PpoSettings
 
 CURRICULA = (0, 1, 2)
 FIGURE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
+_DEVICES = ("cpu", "torch", "warp")
 _WORLDS = 8000  # side by side; 15 steps of them are the paper's batch of 120,000
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CausalWorldSizes:
-    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO.
-
-    `more` is what runs of a task have besides, under the curricula that intervene.
-    """
+    """How much work: steps of learning, worlds, starts, episodes a protocol, options, PPO."""
 
     steps: int
     num_worlds: int
@@ -29,7 +28,6 @@ class CausalWorldSizes:
     episodes: int
     options: dict[str, Any]
     ppo: PpoSettings
-    more: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def paper_sizes() -> CausalWorldSizes:
@@ -73,11 +71,10 @@ BUDGETS = {
     "gpu": CausalWorldSizes(
         steps=100_000_000,
         num_worlds=8192,
-        starts=8192,
+        starts=16384,
         episodes=256,
         options={"skip_frame": 3},
         ppo=PpoSettings(),
-        more={"stacking2": {"shown": 0.5, "placed": 0.2}},
     ),
 }
 
@@ -101,9 +98,10 @@ class CausalWorldSettings:
     seeds: int = 1
     """How many runs of each."""
     device: str = "torch"
-    """cuda, or torch for MuJoCo on the CPU."""
+    """cuda or cuda:1; or cpu (torch says the same) for MuJoCo on the CPU, warp for MuJoCo Warp."""
     stored: tuple[Path, ...] = ()
-    """Result files, such as results/causalworld/h200.json, to draw instead of training."""
+    """Result files, such as results/causalworld/h200.json, to draw as they are, instead of
+    training."""
     time_limit: float | None = None
     """Seconds after which no new run begins."""
 
@@ -114,6 +112,27 @@ class CausalWorldSettings:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
         check_whole(self.seeds, "seeds", 1000)
+        if self.device not in _DEVICES and not re.fullmatch(r"cuda(:\d+)?", self.device):
+            allowed = ", ".join((*_DEVICES, "cuda", "cuda:1 and so on"))
+            raise InvalidValueError(explain(f"device is {self.device!r}", allowed=allowed))
+        chosen = (self.task, self.curriculum, self.seeds)
+        if self.stored and chosen != (FIGURE_TASKS, CURRICULA, 1):
+            raise InvalidValueError(
+                explain(
+                    "stored draws all runs of its files, and task, curriculum or seeds are given",
+                    fix="Leave these out, or give a file with fewer runs",
+                )
+            )
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU is asked for."""
+        return self.device.startswith("cuda")
+
+    @property
+    def engine_device(self) -> str:
+        """The device of the arena's engine; MuJoCo on the CPU is torch there."""
+        return "torch" if self.device == "cpu" else self.device
 
     def sizes(self) -> CausalWorldSizes:
         """Returns how much work the budget means."""

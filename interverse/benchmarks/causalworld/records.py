@@ -1,0 +1,138 @@
+"""Records of CausalWorld runs, those just made and those kept in files, and their mean scores."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interverse.benchmarks.causalworld.answer import ONE_START, Mean, joined, one_start, sampled
+from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.json_text import read_json_object
+
+Record = Mapping[str, Any]
+SCORE = "last_fractional_success"
+RELEASED_EPISODES = 20
+_NEEDED = {"task", "curriculum", "seed", "curve"}
+
+
+def released_scores() -> dict[tuple[str, int], dict[str, float]]:
+    """Returns the scores of the original's released policies, by task and curriculum.
+
+    They were measured with the original's own code, `RELEASED_EPISODES` a protocol, seed 0; the
+    paper prints bars without numbers.
+    """
+    text = files("interverse.benchmarks.causalworld").joinpath("released.csv").read_text()
+    out: dict[tuple[str, int], dict[str, float]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        key = row["task"], int(row["curriculum"])
+        out.setdefault(key, {})[row["protocol"]] = float(row["value"])
+    return out
+
+
+def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
+    """Returns the runs of result files, such as results/causalworld/h200.json, by task.
+
+    Runs that kept the scores of their episodes have rows; all were tested on the draws of seed 0.
+    One with a `variant`, another learner or another way to learn, is a row of its own in tables.
+    """
+    found = []
+    for file in files:
+        for run in _kept_runs(file):
+            task = run["task"].removeprefix("trifinger/").removesuffix("-v1")
+            rows = [
+                {"protocol": protocol, "episode": number, "refused": False, SCORE: score}
+                for protocol, scores in run.get("scores", {}).items()
+                for number, score in enumerate(scores)
+            ]
+            found.append({**run, "task": task, "rows": rows})
+    return sorted(found, key=lambda run: (run["task"], run["curriculum"], run["seed"]))
+
+
+def _kept_runs(file: Path) -> list[dict[str, Any]]:
+    """Returns the runs of a result file, or raises if it is none of CausalWorld's."""
+    runs = read_json_object(file).get("runs")
+    if not isinstance(runs, list) or not all(
+        isinstance(run, dict) and run.keys() >= _NEEDED for run in runs
+    ):
+        raise FileFormatError(
+            explain(
+                f"{file} is no result file of CausalWorld runs",
+                allowed=f"an object with runs, each with {', '.join(sorted(_NEEDED))}",
+                fix="Give a file such as results/causalworld/h200.json",
+            )
+        )
+    return runs
+
+
+def by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Returns the records of each task."""
+    tasks: dict[str, list[Record]] = {}
+    for record in records:
+        tasks.setdefault(record["task"], []).append(record)
+    return tasks
+
+
+def by_curriculum(records: Sequence[Record]) -> dict[int, dict[str, Mean]]:
+    """Returns the mean scores of the runs of each curriculum, by protocol; no variants."""
+    records = [record for record in records if "variant" not in record]
+    numbers = sorted({record["curriculum"] for record in records})
+    return {n: scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in numbers}
+
+
+def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:
+    """Returns the mean last fractional success of all episodes of all runs, by protocol."""
+    parts: dict[str, list[Mean]] = {}
+    for record in records:
+        for protocol, mean in run_means(record).items():
+            parts.setdefault(protocol, []).append(mean)
+    return {protocol: joined(means) for protocol, means in parts.items()}
+
+
+def run_means(record: Record) -> dict[str, Mean]:
+    """Returns a run's means: of its rows, or those that its file keeps instead."""
+    scores: dict[str, list[float]] = {}
+    for row in (row for row in record["rows"] if not row["refused"]):
+        scores.setdefault(row["protocol"], []).append(row[SCORE])
+    if scores:
+        return {
+            name: _mean(name, float(np.mean(values)), _spread(values), len(values))
+            for name, values in scores.items()
+        }
+    return {
+        name: kept_mean(name, kept[SCORE], kept.get(f"{SCORE}_error"), kept["episodes"])
+        for name, kept in record.get("protocols", {}).items()
+    }
+
+
+def cpu_means(record: Record) -> dict[str, Mean]:
+    """Returns what a run's policy scored on the CPU engine, by protocol."""
+    played = record["cpu_engine"]
+    errors, counts = played.get("standard_error", {}), played["episodes"]
+    return {
+        name: kept_mean(
+            name, value, errors.get(name), counts if isinstance(counts, int) else counts[name]
+        )
+        for name, value in played[SCORE].items()
+    }
+
+
+def kept_mean(protocol: str, value: float, error: float | None, episodes: int) -> Mean:
+    """Returns a mean that a file keeps; without an error it has the most that shares can have."""
+    most = (value * (1 - value)) ** 0.5
+    spread = most if error is None else error * episodes**0.5
+    return _mean(protocol, value, spread, episodes)
+
+
+def _spread(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def _mean(protocol: str, value: float, spread: float, episodes: int) -> Mean:
+    if protocol == ONE_START:
+        return one_start(value)
+    return sampled(value, spread / episodes**0.5, episodes)
