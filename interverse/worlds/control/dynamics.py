@@ -191,7 +191,7 @@ class Dynamics:
         self._stock = {name: np.array(template(self._model, name)) for name in names}
         self._defaults = {v.name: float(v.default) for v in variables}
         self._scratch = scratch_data(self._model)
-        unlike = {name for name, *place in self._bound if not self._is_stock(name, *place)}
+        unlike = {name for name, b, slot in self._bound if not self._is_stock(name, b, slot)}
         # Of the others a default leaves every bit as compiled.
         self._stock_values = {n: v for n, v in self._defaults.items() if n not in unlike}
         self._written: dict[str, float] = {} if unlike else dict(self._defaults)
