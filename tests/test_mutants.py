@@ -134,6 +134,13 @@ MUTANTS = [
         "if True:",
         "tests/conformance/test_witnesses.py::test_an_edge_that_acts_only_through_another_variable_is_found",
     ),
+    Mutant(
+        "a parent credited that was never set",
+        "rollouts/evidence.py",
+        "if not self._was_set(graph, parent):",
+        "if False:",
+        "tests/conformance/test_witnesses.py::test_what_merely_moves_together_with_a_cause_is_no_cause",
+    ),
 ]
 
 

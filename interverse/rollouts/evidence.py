@@ -1,7 +1,9 @@
 """Trials of a causal graph and what they show: edges that act, and moves that none explains.
 
 Each variable follows from its parents alone. So whatever moves has a parent that moved; and where
-one of its parents moved and no other, that edge acts: without it the move had no explanation.
+one of its parents was set and no other moved, that edge acts: without it the move had no
+explanation. A parent that moved by itself shows nothing, for its cause may have moved the child.
+Only parents that nobody can set are judged by their moves.
 """
 
 from __future__ import annotations
@@ -104,11 +106,12 @@ class WitnessMoment:
         what: was changed, in words.
         moved: variables that differ by more than rounding.
         clearly: of them, those that no rounding grown in a step can explain.
-        held: variables that were set, at the intervention.
+        held: variables that the intervention set.
         before: what differed before the step; None at the intervention.
         at_reset: whether an episode began under the intervention.
         acted: the variables that another action of this step set; None where it may have moved
             anything, so that nothing is told.
+        settable: variables that an intervention can set.
     """
 
     what: str
@@ -118,21 +121,25 @@ class WitnessMoment:
     before: frozenset[str] | None = None
     at_reset: bool = False
     acted: frozenset[str] | None = frozenset()
+    settable: frozenset[str] = frozenset()
 
     def edges(self, graph: CausalGraph) -> set[Edge]:
-        """Returns the edges without which something that moved would have no cause that did."""
+        """Returns the edges from what was set without which what moved would have no cause."""
         out = set[Edge]()
         if self.acted is None:
             return out
         sources = self._sources(graph)
         moved = self._changed(graph) | sources
-        for child in self._nodes(graph, self.clearly - self.held - self.acted):
+        kept = self.held if self.before is None else self.acted
+        for child in self._nodes(graph, self.clearly - kept):
             if self.before is not None and not child.endswith(NEXT):
                 continue  # it stayed as it was set
             acting = self._parents(graph, child) & moved
             twins = set() if graph.twins(child) & sources else graph.twins(child)
             around = twins | {child}
             for parent in graph.parents(child) & acting:
+                if not self._was_set(graph, parent):
+                    continue  # it may have moved beside the child, by a cause of both
                 if self.at_reset and graph.has_edge(parent + NEXT, child + NEXT):
                     continue  # it is the later moments' edge that made the start
                 # Another description of the child is the child itself: where it was not set, and
@@ -152,6 +159,20 @@ class WitnessMoment:
             reached |= fresh
             left -= fresh
         return {now(node) for node in left if now(node) in self.clearly}
+
+    def _was_set(self, graph: CausalGraph, parent: str) -> bool:
+        """Returns whether a parent was set, and differs for no other reason; or cannot be set.
+
+        A variable of the next moment counts as set by an action, or where it was set just before.
+        """
+        name = now(parent)
+        if name not in self.settable:
+            return True
+        names = {name} | graph.twins(name)  # descriptions of one thing
+        if parent.endswith(NEXT) and not names.isdisjoint(self.acted or ()):
+            return True
+        rest = (self.before or frozenset()) - names
+        return not names.isdisjoint(self.held) and rest <= graph.effects_now(name)
 
     def _changed(self, graph: CausalGraph) -> set[str]:
         """Returns what may have moved: what a start draws may be drawn from before it is set."""

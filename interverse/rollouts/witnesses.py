@@ -67,6 +67,7 @@ class WitnessBench:
         if self.world.render_size == World.render_size:
             self.world.render_size = _PICTURE  # type: ignore[misc]
         self.evidence = Evidence() if evidence is None else evidence
+        self.settable = frozenset(n for n, v in self.world.variables.items() if not v.read_only)
         self._everyone = np.arange(worlds)
         self.driver.reset(self._everyone, seeds=[0] * worlds)
         self._situation: tuple[str, Snapshot] | None = None
@@ -210,10 +211,11 @@ class _Rows:
                     what=f"do({change.name})" if change.name else "another action",
                     moved=moved[i],
                     clearly=clearly[i],
-                    held=frozenset(change.do if first else ()),
+                    held=frozenset(change.do),
                     before=None if before is None else before[i],
                     at_reset=first and self.trial.at_reset,
                     acted=self._acted(change),
+                    settable=self.bench.settable,
                 ),
             )
         return moved

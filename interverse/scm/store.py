@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.variable import KINDS, Binding, Kind, Variable
+from interverse.scm.places import Bound, refuse_shared_places
+from interverse.scm.variable import KINDS, Binding, Variable
 
 Index = NDArray[np.int64]
 Rows = dict[str, Array]  # values of some worlds by key, (n, ...) each
@@ -45,16 +46,6 @@ class _Cached:
     value: Any
     stamps: tuple[int, ...]
     edits: int  # of the whole store when it was last looked at
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Bound:
-    """A binding with the names it is made from."""
-
-    binding: Binding
-    of: tuple[str, ...]
-    kind: Kind
 
 
 @final
@@ -121,7 +112,7 @@ class Store:
         self._cache: dict[str, _Cached] = {}
         self._writers: list[_Writer] = []
         self._bound = [
-            _Bound(binding, binding.of or (name,), variable.kind)
+            Bound(name, binding, binding.of or (name,), variable.kind)
             for name, variable in variables.items()
             for binding in variable.bindings
         ]
@@ -129,6 +120,7 @@ class Store:
         for name, slot in self.slots.items():
             self._names.setdefault(slot.key, []).append(name)
         self._check_names()
+        refuse_shared_places(self._bound, factors=False)
 
     def _check_names(self) -> None:
         for bound in self._bound:
@@ -143,6 +135,7 @@ class Store:
 
     def follow(self, write: Write, kinds: Collection[str] = KINDS) -> None:
         """Sends every later change of variables of some kinds to a simulator."""
+        refuse_shared_places(self._bound, factors=True)
         self._writers.append(_Writer(write, kinds))
 
     # -------------------------------------------------------------------- reading
@@ -244,7 +237,7 @@ class Store:
         """Returns the names that some bindings are made from."""
         return {name for bound in self._bound if wanted(bound.binding) for name in bound.of}
 
-    def _bound_values(self, bound: _Bound, rows: Mapping[str, Array]) -> Array:
+    def _bound_values(self, bound: Bound, rows: Mapping[str, Array]) -> Array:
         values = [self.part(rows, name) for name in bound.of]
         function = bound.binding.function
         return values[0] if function is None else function(*values)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, as_rows, to_numpy
 from interverse.core.errors import InterverseError
 from interverse.core.registry import Entry, Registry
 from interverse.scm.variable import Binding, Variable
@@ -92,6 +92,29 @@ class Engine(ABC):
                 if binding.field in STATE_FIELDS:
                     self._put_state(binding, values, worlds)
             self.wrote(worlds)
+
+    def put_missing(self, edits: Sequence[Edit], worlds: Index) -> None:
+        """Writes state, and what fields of some worlds do not hold already, up to rounding.
+
+        So a world starts with its variables' defaults, whatever its scene was compiled with, and
+        fields that agree stay as compiled.
+        """
+        from interverse.sim.elements import STATE_FIELDS
+
+        self.put(
+            [e for e in edits if e[0].field in STATE_FIELDS or not self.holds(*e, worlds)], worlds
+        )
+
+    def holds(self, binding: Binding, values: Array, worlds: Index) -> bool:
+        """Returns whether a model field of some worlds has these values, up to rounding."""
+        from interverse.sim.elements import find_slot, template
+
+        held = to_numpy(self.field(binding))[worlds]
+        rows = as_rows(to_numpy(values), len(worlds), held.shape[1], binding.field) * binding.scale
+        if binding.relative:
+            columns = find_slot(self.model, binding).columns
+            rows = rows * template(self.model, binding.field).reshape(-1)[columns]
+        return np.allclose(held, rows, rtol=1e-6, atol=1e-9)
 
     def _put_state(self, binding: Binding, values: Array, worlds: Index) -> None:
         if binding not in self._found:

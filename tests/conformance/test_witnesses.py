@@ -43,26 +43,27 @@ TOO_MANY = 5000  # edges of the two worlds of stacked blocks: a second for each 
 def test_every_edge_and_variable_acts_and_nothing_else_does(world_id):
     """Where this fails after a change: `python tools/witnesses.py --write ID`.
 
-    Of the same trials, some edges taken out and some false ones put in are each found.
+    Of the same trials, some edges taken out, some false ones put in and some parents swapped are
+    each found.
     """
     assert stored(world_id), "no witnesses are stored"
     evidence = Evidence()
     assert replay(world_id, evidence) == []
     wrong = WrongGraphs(evidence)
     if wrong.graph.number_of_edges() < TOO_MANY:
-        assert wrong.unnoticed(removed=5, added=20) == []
+        assert wrong.unnoticed(removed=5, added=20, swapped=20) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world_id", [n for n in BUILT_IN if "stacked_blocks" not in n])
-def test_every_edge_taken_out_and_400_false_ones_put_in_are_found(world_id):
+def test_every_edge_taken_out_and_400_false_and_swapped_ones_are_found(world_id):
     evidence = Evidence()
     replay(world_id, evidence)
-    assert WrongGraphs(evidence).unnoticed(removed=400, added=400) == []
+    assert WrongGraphs(evidence).unnoticed(removed=400, added=400, swapped=400) == []
 
 
 class WrongGraphs:
-    """The trials of an id judged by graphs with an edge too few or too many."""
+    """The trials of an id judged by graphs with an edge too few, too many, or from elsewhere."""
 
     def __init__(self, evidence):
         self.evidence = evidence
@@ -70,14 +71,17 @@ class WrongGraphs:
         self.kinds = {edge_kind(edge) for edge in self.graph.edges}
         self.many = self.graph.number_of_edges() > MANY_EDGES
 
-    def unnoticed(self, *, removed, added):
-        """Returns the edges, of so many taken out and put in, that no law misses or finds idle."""
+    def unnoticed(self, *, removed, added, swapped):
+        """Returns the edges, of so many wrong in each way, that no law misses or finds idle."""
         rng = np.random.default_rng(0)
         true = [edge for edge in self.graph.edges if self.stands_alone(edge)]
         true = [true[i] for i in rng.permutation(len(true))[:removed]]
         false = list(itertools.islice(self.false_edges(rng), added))
         out = [f"without {a} -> {b}" for a, b in true if not self.strays((a, b))]
-        return out + [f"with {a} -> {b}" for a, b in false if self.acts((a, b))]
+        out += [f"with {a} -> {b}" for a, b in false if self.acts((a, b))]
+        swaps = list(self.swaps())
+        swaps = [swaps[i] for i in rng.permutation(len(swaps))[:swapped]]
+        return out + [f"{q} for {p} -> {c}" for p, q, c in swaps if self.acts((q, c), (p, c))]
 
     def stands_alone(self, edge):
         """Whether a trial shows it: not inert, not one of a kind that another edge stands for.
@@ -94,10 +98,32 @@ class WrongGraphs:
         while True:
             child = nodes[rng.integers(len(nodes))]
             parent = (nodes if child.endswith("'") else names)[rng.integers(len(names))]
-            ends = itertools.product(self.names_of(parent), self.names_of(child))
-            known = self.many and edge_kind((parent, child)) in self.kinds
-            if parent != child and not known and not any(e in self.graph.edges for e in ends):
+            if self.is_false(parent, child):
                 yield parent, child
+
+    def is_false(self, parent, child):
+        ends = itertools.product(self.names_of(parent), self.names_of(child))
+        known = self.many and edge_kind((parent, child)) in self.kinds
+        return parent != child and not known and not any(e in self.graph.edges for e in ends)
+
+    def swaps(self):
+        """Yields true parents, others that move together with them, and the children.
+
+        The others are effects of the parent, effects of its causes, and these causes. Only what can
+        be set is swapped: of the rest nothing but its moves is known. The parent a moment later is
+        the same thing.
+        """
+        settable = self.evidence.moments[0][1].settable
+        for parent, child in filter(self.stands_alone, self.graph.edges):
+            if parent.removesuffix("'") not in settable:
+                continue
+            causes = self.graph.parents(parent)
+            alike = set().union(*map(self.graph.children, {parent, *causes})) | causes
+            for other in sorted(alike - self.names_of(parent) - self.names_of(child)):
+                later = other.endswith("'") and not child.endswith("'")
+                known = other.removesuffix("'") in settable and other != parent + "'"
+                if known and not later and self.is_false(other, child):
+                    yield parent, other, child
 
     def names_of(self, node):
         mark = "'" if node.endswith("'") else ""
@@ -118,9 +144,14 @@ class WrongGraphs:
     def strays(self, edge):
         return self.judged(edge, lambda graph: graph.remove_edges_from([edge])).stray
 
-    def acts(self, edge):
-        """Whether the false edge is credited and nothing else is missed for it."""
-        found = self.judged(edge, lambda graph: graph.add_edge(*edge))
+    def acts(self, edge, instead_of=None):
+        """Whether the false edge is credited and nothing is missed, such as the one it replaces."""
+
+        def change(graph):
+            graph.remove_edges_from([instead_of] if instead_of else ())
+            graph.add_edge(*edge)
+
+        found = self.judged(edge, change)
         return edge in found.edges and not found.stray
 
 
@@ -156,6 +187,33 @@ def test_an_edge_that_acts_only_through_another_variable_is_found():
     edge = ("block_0/palette_index", "block_1/position'")
     found = broken("blocks/unobserved-3-v1", lambda graph: graph.add_edge(*edge))
     assert found[EDGES] == ["edge block_0/palette_index -> block_1/position' has no witness"]
+
+
+@pytest.mark.parametrize(
+    ("world_id", "parent", "other", "child"),
+    [
+        ("blocks/observed-3-v1", "block_1/weight", "block_1/color", "block_0/position'"),
+        ("control/reacher_easy-v1", "visual_seed", "camera/position", "light/diffuse"),
+        ("control/reacher_easy-v1", "dynamics/mass_scale", "qpos'", "qvel'"),
+        (
+            "trifinger/pushing-v1",
+            "finger_0/upper/mass",
+            "joint_velocities'",
+            "block_0/linear_velocity'",
+        ),
+    ],
+)
+def test_what_merely_moves_together_with_a_cause_is_no_cause(world_id, parent, other, child):
+    """Something else moved both: the other was never set, or moved nothing when it was."""
+
+    def swap(graph):
+        graph.remove_edge(parent, child)
+        graph.add_edge(other, child)
+
+    found = broken(world_id, swap)
+    assert f"edge {other} -> {child} has no witness" in found[EDGES] or any(
+        child.removesuffix("'") in line for line in found[DECLARED]
+    )
 
 
 def test_an_effect_that_is_not_declared_is_found():

@@ -61,7 +61,7 @@ def _scale(name: str, doc: str, *fields: str) -> Variable:
 
 def _air(wind: NDArray[Any]) -> NDArray[Any]:
     """Returns the density of the air that blows: the suite has none, so nothing would push."""
-    return np.full(np.shape(wind), _AIR_DENSITY)
+    return np.where(wind == 0.0, 0.0, _AIR_DENSITY)
 
 
 SCALES = (
@@ -191,7 +191,16 @@ class Dynamics:
         self._stock = {name: np.array(template(self._model, name)) for name in names}
         self._defaults = {v.name: float(v.default) for v in variables}
         self._scratch = scratch_data(self._model)
-        self._written = dict(self._defaults)
+        unlike = {name for name, b, slot in self._bound if not self._is_stock(name, b, slot)}
+        # Of the others a default leaves every bit as compiled.
+        self._stock_values = {n: v for n, v in self._defaults.items() if n not in unlike}
+        self._written: dict[str, float] = {} if unlike else dict(self._defaults)
+
+    def _is_stock(self, name: str, binding: Binding, slot: Slot) -> bool:
+        """Returns whether the model has a variable's default already, up to rounding."""
+        field = np.array(self._stock[binding.field])
+        _put(field, binding, slot, self._defaults[name])
+        return np.allclose(field, self._stock[binding.field], rtol=1e-9, atol=1e-12)
 
     def write(self, values: Mapping[str, float]) -> bool:
         """Makes the model so; returns whether anything changed."""
@@ -200,8 +209,8 @@ class Dynamics:
         fields = {name: np.array(stock) for name, stock in self._stock.items()}
         sized: dict[int, None] = {}
         for name, binding, slot in self._bound:
-            if values[name] == self._defaults[name]:
-                continue  # every bit as compiled
+            if values[name] == self._stock_values.get(name):
+                continue
             if binding.relative and sized:
                 self._resize(fields, sized)
                 sized = {}
@@ -219,7 +228,8 @@ class Dynamics:
         """Puts the damping back that a task overwrote with its own at the start of an episode."""
         damping = np.array(self._stock["dof_damping"])
         for name, binding, slot in self._bound:
-            if binding.field == "dof_damping" and self._written[name] != self._defaults[name]:
+            stock = self._stock_values.get(name)
+            if binding.field == "dof_damping" and self._written.get(name, stock) != stock:
                 _put(damping, binding, slot, self._written[name])
         np.copyto(self._model.dof_damping, damping)
 

@@ -6,8 +6,8 @@ made when something is drawn; `shown` says whether that picture is seen in place
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -114,17 +114,25 @@ class _Surface:
             self._content = content
 
 
+def _place(binding: Binding) -> tuple[Any, ...]:
+    return binding.field, binding.element, binding.index
+
+
+def without_covered(looks: Iterable[Variable], covers: Iterable[Variable]) -> Iterator[Variable]:
+    """Yields looks without the bindings to places that others take over: a video's surface."""
+    taken = {_place(binding) for cover in covers for binding in cover.bindings}
+    for look in looks:
+        left = tuple(binding for binding in look.bindings if _place(binding) not in taken)
+        yield look if len(left) == len(look.bindings) else replace(look, bindings=left)
+
+
 @final
 class Paint:
     """Writes looks into one model, always from its compiled values."""
 
     def __init__(self, model: Any, variables: Iterable[Variable]) -> None:
-        """Finds where the variables' bindings lead; of two to the same place the later counts."""
-        found = {
-            (b.field, b.element, b.index): _Source(b, b.of or (v.name,))
-            for v in variables
-            for b in v.bindings
-        }
+        """Finds where the variables' bindings lead."""
+        found = {_place(b): _Source(b, b.of or (v.name,)) for v in variables for b in v.bindings}
         drawn = {key for key in found if key[0] in (PIXELS, SHOWN)}
         self._fields = [_Field(model, source) for key, source in found.items() if key not in drawn]
         self._surfaces = [

@@ -29,6 +29,7 @@ from interverse.worlds.control.gallery import NO_PICTURE, open_gallery
 from interverse.worlds.control.looks import draw_look, drawn_names, factors, with_switches
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
+from interverse.worlds.control.paint import without_covered
 from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.stage import ControlStage
 from interverse.worlds.control.tasks import domain_model
@@ -78,7 +79,7 @@ class ControlWorld(World):
         moving = () if self._distraction is None else self._distraction.variables(model)
         hidden = options.task in DOMAINS[options.domain].hide_target
         shown = [_hidden(v) if hidden else v for v in declared.values()]
-        declared = table(*shown, *moving)
+        declared = table(*without_covered(shown, moving), *moving)
         elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
         refuse_bindings(v for name, v in declared.items() if name in elsewhere)
         looks = [v for name, v in declared.items() if name not in options.dynamics_names]

@@ -159,9 +159,8 @@ class TriFinger(World):
         )
         self._store.follow(physics.engine.put, PHYSICAL)
         self._editor = Editor(self.task, self.scene, self._store, declared, self._hold)
-        # the model has the rest already
-        state = self._store.edits(self._store.rows, set(self._store.slots), ("state",))
-        physics.engine.put(state, self._everyone)
+        edits = self._store.edits(self._store.rows, set(self._store.slots), PHYSICAL)
+        physics.engine.put_missing(edits, self._everyone)
         self.variables = variables
         self._each_time: Rows = {}  # defaults to apply again after the draws of each reset
         self._latched: Rows = {}  # what `set_starting_state` was given

@@ -55,6 +55,8 @@ class Slider(World):
         self._engine.reset(worlds)
         self._store.restart(worlds)
         rows = self._store.take(worlds)
+        # The engine starts from the scene; a default that the scene does not have is sent.
+        self._engine.put_missing(self._store.edits(rows, self.variables), worlds)
         causes = {n: v for n, v in given.items() if self.variables[n].kind != "state"}
         self._set(rows, causes)
         uniform = self._engine.asarray(noise.uniform("box/position", (2,)))

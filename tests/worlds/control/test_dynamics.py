@@ -160,19 +160,19 @@ def test_wind_alone_pushes_and_thick_air_carries():
 
 
 def test_a_new_variable_with_a_binding_acts_by_its_declaration_alone(monkeypatch):
-    density = Variable(
-        name="dynamics/density",
+    dry = Variable(
+        name="dynamics/dry_friction",
         kind="latent",
         default=np.array(0.0),
         domain=Box(0.0, 1000.0),
-        bindings=(Binding("opt.density"),),
+        bindings=(Binding("dof_frictionloss"),),
     )
-    monkeypatch.setattr(dynamics_module, "AIR", (*dynamics_module.AIR, density))
+    monkeypatch.setattr(dynamics_module, "AIR", (*dynamics_module.AIR, dry))
     control_variables.cache_clear()
     ends = []
-    for value in (0.0, 900.0):
+    for value in (0.0, 9.0):
         env = iv.make("control/walker_walk-v1", observation="state", dynamics_seed=0)
-        env.reset(seed=0, options={"do": {"dynamics/density": value}})
+        env.reset(seed=0, options={"do": {"dynamics/dry_friction": value}})
         for _ in range(10):
             env.step(np.ones(6))
         ends.append(env.values["qpos"])

@@ -155,3 +155,19 @@ def test_what_was_as_bad_before_is_no_reason(env):
     assert bool(outcome.applied)
     with pytest.raises(iv.InterventionError, match="finger_0/tip"):
         env.unwrapped.do({"block_0/size": (0.09, 0.09, 0.09), "joint_positions": joints})
+
+
+@pytest.mark.parametrize(("share", "fits"), [(0.48, False), (0.52, True)])
+def test_half_of_a_goal_must_lie_in_the_arena(share, fits):
+    env = iv.make("trifinger/pushing-v1")
+    env.reset(seed=0)
+    edge = float(env.values["goal_0/size"][0])
+    there = np.array([0.15 + edge * (0.5 - share), 0.0, edge / 2])
+    level = np.array([0.0, 0.0, 0.0, 1.0])
+    values = {"goal_0/cartesian_position": there, "goal_0/orientation": level}
+    if fits:
+        env.do(values)
+    else:
+        with pytest.raises(iv.InterventionError, match="inside the arena"):
+            env.do(values)
+    env.close()

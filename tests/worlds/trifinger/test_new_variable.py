@@ -21,6 +21,15 @@ DECLARED = """        declare(
             bindings=(Binding("opt.density"),),
         ),
         declare(
+            "joint/armature",
+            "latent",
+            0.01,
+            Box(0.0, 1.0),
+            unit="kg m2",
+            doc="The scene has none.",
+            bindings=(Binding("dof_armature", JOINTS),),
+        ),
+        declare(
             "hub/color",
             "appearance",
             (0.16, 0.16, 0.18),
@@ -62,6 +71,14 @@ thick.restore(saved)
 assert thick.values["air/density"] == 900.0
 assert np.array_equal(rolled(thick), moved), "not saved and restored"
 assert np.array_equal(rolled(started(defaults={"air/density": 900.0})), moved), "not as rebuilt"
+stiff, light = started(), started()
+light.do({"joint/armature": 0.0})
+assert np.abs(rolled(stiff) - rolled(light)).max() > 1e-4, "the default is not what runs"
+again = started()
+again.do({"joint/armature": 0.5})
+again.do({"joint/armature": 0.01})
+assert np.array_equal(rolled(again), rolled(started())), "not as it was"
+assert np.array_equal(rolled(started()), rolled(started(defaults={"joint/armature": 0.01})))
 before = hub(plain)
 plain.do({"hub/color": (1.0, 0.5, 0.25)})
 assert np.allclose(hub(plain)[:3], (1.0, 0.5, 0.25)) and not np.allclose(before, hub(plain))
@@ -79,7 +96,10 @@ def edited(tmp_path_factory):
     text = file.read_text()
     for line, more in (
         ('        friction("floor/friction",', DECLARED),
-        ('"floor/friction", "stage/friction")\n"""Variables of the arena', '"air/density", '),
+        (
+            '"floor/friction", "stage/friction")\n"""Variables of the arena',
+            '"air/density", "joint/armature", ',
+        ),
     ):
         assert text.count(line) == 1
         text = text.replace(line, more + line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import interverse as iv
 from interverse.core.arrays import from_yaw
 from interverse.worlds.trifinger import rewards
 
@@ -129,3 +130,16 @@ def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
     tensors = rewards.pushing(*(to_torch(m, goals=to_torch(goal)) for m in (before, now)))
     for a, b in zip(tensors, batch, strict=True):
         assert a.numpy() == pytest.approx(b, abs=1e-12)
+
+
+def test_the_rates_that_rewards_start_from_are_those_of_the_start():
+    """Set before the first step they are the start's; set later they are not."""
+    env = iv.make("trifinger/pick_and_place-v1")
+    env.reset(seed=0)
+    rows = env.unwrapped.world._store.rows
+    env.do({"joint_velocities": np.full(9, 0.25)})
+    assert np.all(rows["start_rates"] == 0.25)
+    env.step(env.action_space.low)
+    env.do({"joint_velocities": np.full(9, 0.5)})
+    assert np.all(rows["start_rates"] == 0.25)
+    env.close()
