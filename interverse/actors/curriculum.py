@@ -60,11 +60,15 @@ class Stage:
         return inside & ((episodes - self.first) % self.period == 0) & (steps == self.step)
 
 
+StageSet = tuple[int, ...]  # numbers of the stages that act together
+
+
 @final
 @dataclass(slots=True)
 class Response:
-    """How some worlds took the interventions of one moment."""
+    """How some worlds took the joint intervention of some stages at one moment."""
 
+    stages: StageSet
     refused: dict[int, str] = field(default_factory=dict)  # why, by world
     taken: list[int] = field(default_factory=list)
     idle: int = 0  # of those taken, how many asked for what held already without meaning to
@@ -126,36 +130,37 @@ class Curriculum:
 
     def intervene(self, driver: Driver, worlds: Index) -> Mapping[int, str]:
         """Applies the active stages to some worlds; returns the worlds that refused, with why."""
-        return self.respond(driver, worlds).refused
+        return {w: why for r in self.respond(driver, worlds) for w, why in r.refused.items()}
 
-    def respond(self, driver: Driver, worlds: Index) -> Response:
-        """Applies the active stages to some worlds; returns how these took it.
+    def respond(self, driver: Driver, worlds: Index) -> list[Response]:
+        """Applies the active stages to some worlds; returns how these took it, by stages.
 
         A refused world is drawn again, five times at most, with other noise each time.
         """
-        out, pending = Response(), worlds
+        out: dict[StageSet, Response] = {}
+        pending = worlds
         for attempt in range(_ATTEMPTS):
-            out.refused = {}
-            for index, values, may_idle in self._proposals(driver, pending, attempt):
+            for response in out.values():
+                response.refused = {}
+            for index, values, stages in self._proposals(driver, pending, attempt):
+                response = out.setdefault(stages, Response(stages))
                 same = ~_asks_change(driver, values, index)
-                refused = apply(driver, values, index)
-                taken = np.array([world not in refused for world in index.tolist()])
-                out.refused |= refused
-                out.taken += index[taken].tolist()
-                out.idle += 0 if may_idle else int((taken & same).sum())
-                out.changed |= bool((taken & ~same).any())
-            pending = np.array(sorted(out.refused), dtype=np.int64)
+                response.refused = apply(driver, values, index)
+                taken = np.array([world not in response.refused for world in index.tolist()])
+                response.taken += index[taken].tolist()
+                if not all(self.stages[number].actor.may_idle for number in stages):
+                    response.idle += int((taken & same).sum())
+                response.changed |= bool((taken & ~same).any())
+            refused = [world for response in out.values() for world in response.refused]
+            pending = np.array(sorted(refused), dtype=np.int64)
             if not len(pending):
                 break
-        return out
+        return list(out.values())
 
     def _proposals(
         self, driver: Driver, worlds: Index, attempt: int
-    ) -> list[tuple[Index, dict[str, NDArray[Any]], bool]]:
-        """Returns the joint interventions, worlds with the same active stages together.
-
-        With each, whether all of its actors may ask for what holds already.
-        """
+    ) -> list[tuple[Index, dict[str, NDArray[Any]], StageSet]]:
+        """Returns the joint interventions, worlds with the same active stages together."""
         episodes, steps = driver.episodes[worlds], driver.steps[worlds]
         active = np.array([stage.active(episodes, steps) for stage in self.stages], dtype=bool)
         active = active.reshape(len(self.stages), len(worlds))
@@ -163,12 +168,11 @@ class Curriculum:
         for key in np.unique(active, axis=1).T:
             index = worlds[np.all(active == key[:, None], axis=0)]
             values: dict[str, NDArray[Any]] = {}
-            numbers = np.flatnonzero(key).tolist()
+            numbers = tuple(np.flatnonzero(key).tolist())
             for number in numbers:
                 values |= self._ask(driver, index, number, attempt, values)
             if values:
-                may_idle = all(self.stages[number].actor.may_idle for number in numbers)
-                out.append((index, values, may_idle))
+                out.append((index, values, numbers))
         return out
 
     def _ask(
@@ -246,14 +250,32 @@ def check_refusals(refused: int, reason: str, idle: int = 0) -> None:
     )
 
 
-def mostly_refused(refused: int, tried: int, reason: str) -> bool:
-    """Returns whether so many starts, and most of them, were refused; then it warns."""
-    if tried < _SILENT or 2 * refused <= tried:
-        return False
-    share = f"{refused} of {tried} interventions of the curriculum were refused"
-    fix = "these episodes start as without it; let the actor draw fewer variables"
-    warnings.warn(f"{share} ({reason}); {fix}", RefusedStartsWarning, stacklevel=2)
-    return True
+@final
+@dataclass(slots=True)
+class StageRecord:
+    """What became of all interventions of some stages, to notice those that act on nothing."""
+
+    tried: int = 0
+    refused: int = 0
+    idle: int = 0
+    changed: bool = False
+    warned: bool = False
+
+    def add(self, response: Response) -> None:
+        """Raises once the first interventions all changed nothing; warns if most are refused."""
+        self.tried += len(response.taken) + len(response.refused)
+        self.refused += len(response.refused)
+        self.idle += response.idle
+        self.changed |= response.changed
+        reason = next(iter(response.refused.values()), "")
+        if not self.changed and (response.refused or response.idle):
+            check_refusals(self.refused, reason, self.idle)
+        most = self.tried >= _SILENT and 2 * self.refused > self.tried
+        if most and response.refused and not self.warned:
+            self.warned = True
+            share = f"{self.refused} of {self.tried} interventions of the curriculum were refused"
+            fix = "these episodes start as without it; let the actor draw fewer variables"
+            warnings.warn(f"{share} ({reason}); {fix}", RefusedStartsWarning, stacklevel=2)
 
 
 def paper_curriculum(number: int) -> Curriculum:

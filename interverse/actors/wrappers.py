@@ -11,7 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
-from interverse.actors.curriculum import Curriculum, Response, check_refusals, mostly_refused
+from interverse.actors.curriculum import Curriculum, StageRecord, StageSet
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.single import WorldEnv
@@ -71,10 +71,10 @@ class CurriculumHook:
         self.tried = np.zeros(num_worlds, dtype=np.int64)
         self.refused = np.zeros(num_worlds, dtype=np.int64)
         self._ended = np.zeros(num_worlds, dtype=bool)
-        self._carried: dict[str, NDArray[Any]] = {}
-        self._has: dict[str, NDArray[np.bool_]] = {}
-        self._idle: int | None = 0  # asked for what held, while nothing has changed; then None
-        self._warned = False
+        # By world, what earlier episodes set, the latest last; in "cumulative" it holds on.
+        self._carried: list[dict[str, NDArray[Any]]] = [{} for _ in range(num_worlds)]
+        self._records: dict[StageSet, StageRecord] = {}
+        self._resumed = False  # then the run before has got past its first starts
 
     def on_reset(self, driver: Driver, worlds: Index) -> None:
         """Restores earlier episodes' values if they accumulate, then intervenes."""
@@ -82,10 +82,10 @@ class CurriculumHook:
         cumulative = self.curriculum.start == "cumulative"
         if cumulative:
             self._restore_carried(driver, worlds)
-        before = len(driver.log(int(worlds[0]))) if len(worlds) else 0
+        before = {world: len(driver.log(world)) for world in worlds.tolist() if cumulative}
         self._intervene(driver, worlds)
-        if cumulative and len(worlds):
-            self._carry(driver, worlds, before)
+        for world, count in before.items():
+            self._carry(driver, world, count)
 
     def on_step(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
         """Intervenes within episodes; informs the actors of episodes that have just ended."""
@@ -111,8 +111,15 @@ class CurriculumHook:
         """Returns the memory of past episodes, as arrays."""
         held = {"tried": self.tried, "refused": self.refused, "ended": self._ended}
         out: dict[str, NDArray[Any]] = {name: rows.copy() for name, rows in held.items()}
-        for name, rows in self._carried.items():
-            out[f"carried:{name}"], out[f"has:{name}"] = rows.copy(), self._has[name].copy()
+        names = dict.fromkeys(name for carried in self._carried for name in carried)
+        for name in names:
+            some = next(carried[name] for carried in self._carried if name in carried)
+            rows = np.zeros((len(self._carried), *some.shape), some.dtype)
+            order = np.full(len(self._carried), -1)
+            for world, carried in enumerate(self._carried):
+                if name in carried:
+                    rows[world], order[world] = carried[name], list(carried).index(name)
+            out[f"carried:{name}"], out[f"order:{name}"] = rows, order
         for number, stage in enumerate(self.curriculum.stages):
             out |= {f"actor:{number}:{k}": v for k, v in stage.actor.memory().items()}
         return out
@@ -121,10 +128,13 @@ class CurriculumHook:
         """Takes back what `save` returned."""
         self.refused, self._ended = held["refused"].copy(), held["ended"].copy()
         self.tried = held.get("tried", self.refused).copy()  # not in checkpoints of before
-        self._idle = None  # the run before has got past its first starts
+        self._resumed = True
         names = [name.removeprefix("carried:") for name in held if name.startswith("carried:")]
-        self._carried = {name: held[f"carried:{name}"].copy() for name in names}
-        self._has = {name: held[f"has:{name}"].copy() for name in names}
+        self._carried = []
+        for world in range(len(self.refused)):
+            places = {name: int(_order(held, name)[world]) for name in names}
+            known = sorted((place, name) for name, place in places.items() if place >= 0)
+            self._carried.append({name: held[f"carried:{name}"][world] for _, name in known})
         for number, stage in enumerate(self.curriculum.stages):
             mine = f"actor:{number}:"
             part = {k.removeprefix(mine): v for k, v in held.items() if k.startswith(mine)}
@@ -132,46 +142,45 @@ class CurriculumHook:
                 stage.actor.set_memory(part)
 
     def _intervene(self, driver: Driver, worlds: Index) -> None:
-        response = self.curriculum.respond(driver, worlds)
-        self._count(response.refused)
-        self.tried[response.taken] += 1
-        self._check_silent(response)
-        if response.refused and not self._warned:
-            reason = next(iter(response.refused.values()))
-            self._warned = mostly_refused(int(self.refused.sum()), int(self.tried.sum()), reason)
+        for response in self.curriculum.respond(driver, worlds):
+            self._count(response.refused)
+            self.tried[response.taken] += 1
+            fresh = StageRecord(changed=self._resumed)
+            self._records.setdefault(response.stages, fresh).add(response)
 
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.tried[list(refusals)] += 1
         self.refused[list(refusals)] += 1
 
-    def _check_silent(self, response: Response) -> None:
-        """Raises once the first interventions changed nothing; one that did ends the check."""
-        if self._idle is None or response.changed:
-            self._idle = None
-            return
-        self._idle += response.idle
-        if response.refused or response.idle:
-            reason = next(iter(response.refused.values()), "")
-            check_refusals(int(self.refused.sum()), reason, self._idle)
-
     def _restore_carried(self, driver: Driver, worlds: Index) -> None:
-        for name, rows in self._carried.items():
-            chosen = worlds[self._has[name][worlds]]
-            if len(chosen):
-                self._count(driver.do({name: rows}, worlds=chosen, check=False).reasons)
-
-    def _carry(self, driver: Driver, worlds: Index, before: int) -> None:
+        """Sets again what earlier episodes set, worlds with the same names in one go."""
+        groups: dict[tuple[str, ...], list[int]] = {}
         for world in worlds.tolist():
-            for entry in driver.log(world)[before:]:
-                row = int(np.flatnonzero(entry.worlds == world)[0])
-                if world in entry.reasons:
-                    continue
-                for name, rows in entry.values.items():
-                    if name not in self._carried:
-                        self._carried[name] = driver.host_values[name]
-                        self._has[name] = np.zeros(len(self.refused), dtype=bool)
-                    self._carried[name][world] = rows[row]
-                    self._has[name][world] = True
+            groups.setdefault(tuple(self._carried[world]), []).append(world)
+        for names, members in groups.items():
+            for name in names:
+                rows = driver.host_values[name]
+                rows[members] = [self._carried[world][name] for world in members]
+                self._count(driver.do({name: rows}, worlds=members, check=False).reasons)
+
+    def _carry(self, driver: Driver, world: int, before: int) -> None:
+        """Notes what was set since; of two descriptions of one thing the later one stands."""
+        carried = self._carried[world]
+        for entry in driver.log(world)[before:]:
+            if world in entry.reasons:
+                continue
+            row = int(np.flatnonzero(entry.worlds == world)[0])
+            values = {name: np.array(rows[row]) for name, rows in entry.values.items()}
+            earlier = {name: value for name, value in carried.items() if name not in values}
+            carried = driver.world.graph.updated(earlier, values)
+        self._carried[world] = carried
+
+
+def _order(held: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    """Returns the place of a carried variable in each world's order; -1 where it has none."""
+    if f"order:{name}" in held:
+        return held[f"order:{name}"]
+    return held[f"has:{name}"].astype(np.int64) - 1  # checkpoints of before have no order
 
 
 def attach_curriculum(env: Any, curriculum: Curriculum) -> CurriculumHook:

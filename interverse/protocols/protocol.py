@@ -96,7 +96,7 @@ class Protocol:
             self.actor.check(variables, self.everything)
         draws, length = self.everything is not None or self.variables, driver.world.max_steps
         cut = driver.world.options.max_steps is not None  # short episodes are somebody's wish
-        if draws and not cut and min(self.at, default=length) >= length:
+        if draws and (not self.at or (not cut and min(self.at) >= length)):
             raise InvalidValueError(
                 explain(
                     f"protocol {self.name} never acts: at is {self.at}",

@@ -39,8 +39,9 @@ def counterfactual(
     """Returns the episode that would have been, had `do` been done before action `at`.
 
     The seed, hence all noise, and the actions are the fact's. The fact's own interventions replay,
-    except on the variables of `do` from `at` on: there `do` wins. Its refused interventions stay
-    refused. With an empty `do` the result is the fact, bit for bit.
+    except on the variables of `do`, and other descriptions of the same things, from `at` on: there
+    `do` wins. Its refused interventions stay refused. With an empty `do` the result is the fact,
+    bit for bit.
 
     Args:
         episode: the fact; or a before/after pair of rooms, whose counterfactual is a pair.
@@ -70,7 +71,10 @@ def counterfactual(
 
 
 def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bool) -> Episode:
-    facts = [_without(item, change, at) for item in episode.interventions]
+    graph = env.unwrapped.graph
+    described = {twin for name in change.variables if name in graph for twin in graph.twins(name)}
+    taken = set(change.variables) | described  # what `do` decides
+    facts = [_without(item, taken, at) for item in episode.interventions]
     start = Snapshot.from_bytes(episode.start) if episode.start else None
     at_start = {} if at or start is not None else _absolute(change)
     reset_do = {k: v for item in facts if item.at_reset for k, v in item.values.items()}
@@ -92,15 +96,13 @@ def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bo
             if step == len(episode) or recorder.ended:
                 break
             env.step(episode.actions[step])
-        return replace(recorder.episode(), refusals=_refusals(episode, change, at))
+        return replace(recorder.episode(), refusals=_refusals(episode, taken, at))
 
 
-def _refusals(episode: Episode, change: Intervention, at: int) -> tuple[Refusal, ...]:
-    """Returns the fact's refusals, but for those that `change` stands in for."""
+def _refusals(episode: Episode, taken: set[str], at: int) -> tuple[Refusal, ...]:
+    """Returns the fact's refusals, but for those that the change stands in for."""
     return tuple(
-        item
-        for item in episode.refusals
-        if item.step < at or not set(item.variables) & set(change.variables)
+        item for item in episode.refusals if item.step < at or not taken & set(item.variables)
     )
 
 
@@ -109,10 +111,10 @@ def _absolute(change: Intervention) -> dict[str, Any]:
     return dict(change.values) if isinstance(change, Do) else {}
 
 
-def _without(item: AppliedDo, change: Intervention, at: int) -> AppliedDo:
+def _without(item: AppliedDo, taken: set[str], at: int) -> AppliedDo:
     if item.step < at:
         return item
-    kept = {name: v for name, v in item.values.items() if name not in change.variables}
+    kept = {name: v for name, v in item.values.items() if name not in taken}
     return AppliedDo(item.step, kept, item.at_reset)
 
 

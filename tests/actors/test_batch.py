@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import interverse as iv
-from interverse.actors.curriculum import Curriculum, Stage
+from interverse.actors.actor import Actor
+from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
 from interverse.actors.uniform import Uniform
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.core.rng import generator
@@ -111,3 +112,80 @@ def test_worlds_that_go_on_keep_their_own_step_when_another_is_reset(mode):
         assert ended or info["_refused_interventions"][1]
         if ended:
             break
+
+
+def positions(names):
+    """Sets positions in one episode and sizes in the next, so that worlds set them in turns."""
+    first, second = (Uniform(patterns=(name,), space="A_B") for name in names)
+    stages = (Stage(actor=first, period=2), Stage(actor=second, first=1, period=2))
+    return Curriculum(stages=stages, start="cumulative")
+
+
+def test_what_is_carried_keeps_the_order_of_its_own_world():
+    stages = positions(("box/position", "box/size"))
+    venv = CurriculumVectorEnv(iv.make_vec(SLIDER, 2), stages)
+    venv.reset(seed=9, options={"episode": [0, 1]})
+    alone = [CurriculumEnv(iv.make(SLIDER), stages) for _ in range(2)]
+    for i, env in enumerate(alone):
+        env.reset(seed=9 + i, options={"episode": i})
+    for _ in range(4):
+        venv.reset()
+        for i, env in enumerate(alone):
+            env.reset()
+            for name, value in env.unwrapped.values.items():
+                np.testing.assert_array_equal(venv.unwrapped.values[name][i], value, name)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_batch_under_the_paper_s_curricula_is_its_singles(number):
+    """Worlds whose coins fall differently set other names, and so have logs of other lengths."""
+    task, count = "trifinger/pushing-v1", 6
+    venv = CurriculumVectorEnv(iv.make_vec(task, count), paper_curriculum(number))
+    alone = [CurriculumEnv(iv.make(task), paper_curriculum(number)) for _ in range(count)]
+    venv.reset(seed=11)
+    for i, env in enumerate(alone):
+        env.reset(seed=11 + i)
+    for _ in range(4):
+        venv.reset()
+        for i, env in enumerate(alone):
+            env.reset()
+            for name, value in env.unwrapped.values.items():
+                np.testing.assert_array_equal(venv.unwrapped.values[name][i], value, name)
+
+
+def test_what_is_carried_comes_back_from_a_checkpoint_in_its_order():
+    stages = positions(("box/position", "box/size"))
+    one, other = (CurriculumVectorEnv(iv.make_vec(SLIDER, 2), stages) for _ in range(2))
+    one.reset(seed=9, options={"episode": [0, 1]})
+    for _ in range(3):
+        one.reset()
+    other.reset(seed=9, options={"episode": [3, 4]})
+    other.hook.load(one.hook.save())
+    one.reset()
+    other.reset()
+    for name, rows in one.unwrapped.values.items():
+        np.testing.assert_array_equal(other.unwrapped.values[name], rows, name)
+
+
+class Listener(Actor):
+    """Counts the episodes that it is told about."""
+
+    def __init__(self):
+        self.heard = np.zeros(2, dtype=np.int64)
+
+    def act(self, moment):
+        return {"box/mass": moment.values("box/mass") * 0 + 0.3}
+
+    def on_episode_end(self, success, worlds):
+        self.heard[worlds] += 1
+
+
+def test_actors_hear_of_every_episode_that_ends():
+    actor = Listener()
+    venv = CurriculumVectorEnv(
+        iv.make_vec(SLIDER, 2, max_steps=2), Curriculum(stages=(Stage(actor=actor),))
+    )
+    venv.reset(seed=0)
+    for t in range(8):  # two steps and a reset, again and again
+        venv.step(np.stack([action(i, t) for i in range(2)]))
+    assert actor.heard.tolist() == [3, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import ClassVar
 
 import numpy as np
@@ -154,3 +155,19 @@ def test_a_refused_value_is_not_carried_into_later_episodes():
     assert venv.tried.tolist() == [3] * 4
     assert venv.refused.tolist() == [0, 3, 3, 3]
     assert venv.unwrapped.values["gain"].tolist() == [1.3, 1.0, 1.0, 1.0]
+
+
+class OutOfReach(Actor):
+    """Asks for what every world refuses."""
+
+    def act(self, moment):
+        return {"gain": np.full(len(moment.worlds), 1e9)}
+
+
+def test_a_stage_that_is_always_refused_is_noticed_beside_one_that_acts():
+    stages = (Stage(actor=Uniform(patterns=("gain",))), Stage(actor=OutOfReach(), step=1))
+    venv = CurriculumVectorEnv(iv.make_vec(ID, 8), Curriculum(stages=stages))
+    venv.reset(seed=0)
+    actions = itertools.repeat(venv.action_space.sample(), 40)
+    with pytest.raises(InvalidValueError, match="was refused"):
+        [venv.step(action) for action in actions]

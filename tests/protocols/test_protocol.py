@@ -224,3 +224,9 @@ def test_a_resized_block_of_picking_keeps_its_centre_in_legacy():
     assert np.array_equal(values["block_0/size"], values["goal_0/size"])
     assert np.allclose(values["block_0/cartesian_position"], (0.0, 0.0, 0.0325), atol=1e-12)
     venv.close()
+
+
+def test_a_protocol_without_a_moment_is_refused_also_in_short_episodes():
+    never = Protocol(name="never", variables={"box/mass": "B"}, at=())
+    with pytest.raises(InvalidValueError, match="never acts"):
+        iv.evaluate("random", task="tutorial/slider-v1", protocols=[never], episodes=2, max_steps=3)

@@ -67,3 +67,46 @@ def test_a_start_from_a_snapshot_has_the_same_fingerprint_at_any_time(monkeypatc
     monkeypatch.setattr(time, "time", lambda: later)
     monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(later))
     assert env.snapshot().to_bytes() == first
+
+
+PUSHING = "trifinger/pushing-v1"
+HERE, THERE = [0.05, -0.05, 0.0325], [0.1, 0.5, 0.0325]
+
+
+def placed_block(step, values, *, space="A_B"):
+    """Returns an episode of pushing in which a block is put somewhere before one action."""
+    env = iv.make(PUSHING, space=space)
+
+    def act(observations):
+        if int(env.unwrapped.driver.steps[0]) == step:
+            env.unwrapped.do(values, check=False)
+        return np.zeros((1, 9), dtype=np.float32)
+
+    return iv.rollout(env, act, seed=0, max_steps=4)
+
+
+@pytest.mark.parametrize(("step", "at"), [(0, 0), (1, 1), (2, 1)])
+def test_another_description_of_what_is_changed_does_not_win(step, at):
+    fact = placed_block(step, {"block_0/cylindrical_position": THERE})
+    changed = iv.counterfactual(fact, {"block_0/cartesian_position": HERE}, at=at)
+    assert changed.fingerprint != fact.fingerprint
+    end = changed.values["block_0/cartesian_position"][-1]
+    np.testing.assert_allclose(end[:2], HERE[:2], atol=0.03)
+
+
+def test_a_twin_set_at_the_reset_is_no_contradiction():
+    fact = iv.rollout(PUSHING, "random", do={"goal_0/size": [0.06] * 3}, max_steps=2)
+    changed = iv.counterfactual(fact, {"block_0/size": [0.07] * 3})
+    np.testing.assert_allclose(changed.values["goal_0/size"][-1], 0.07)
+
+
+def test_facts_outside_the_active_space_replay():
+    fact = placed_block(1, {"block_0/mass": 0.09}, space="A")
+    assert fact.values["block_0/mass"][-1] == 0.09
+    assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
+
+
+def test_a_change_wins_over_what_the_fact_did_at_the_same_moment():
+    fact = placed_block(1, {"block_0/mass": 0.05})
+    changed = iv.counterfactual(fact, {"block_0/mass": 0.03}, at=1)
+    assert changed.values["block_0/mass"][-1] == 0.03
