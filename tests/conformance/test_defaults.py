@@ -6,6 +6,8 @@ or values say one thing and the simulator runs with another.
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,22 @@ def test_after_a_reset_the_model_has_what_the_values_mean(case):
     env = case.make()
     env.reset(seed=0)
     assert not_held(env.unwrapped.world) == []
+    env.close()
+
+
+@pytest.mark.parametrize("case", SIMULATED, ids=str)
+def test_after_a_do_the_model_has_what_the_values_mean(case):
+    """A field made from several values follows each of them: friction of two things, say."""
+    env = case.make()
+    env.reset(seed=0)
+    world, rng = env.unwrapped.world, np.random.default_rng(0)
+    env.step(env.action_space.sample() * 0)
+    kinds = {name.rpartition("/")[2]: name for name, v in world.variables.items() if v.bindings}
+    for name in kinds.values():
+        space = env.unwrapped.variables[name].space_a or env.unwrapped.variables[name].domain
+        with contextlib.suppress(iv.InterventionError):
+            env.unwrapped.do({name: space.sample(rng)}, check=False)
+        assert not_held(world) == [], name
     env.close()
 
 
