@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import gymnasium as gym
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum, StageRecord, StageSet
 from interverse.core.errors import InvalidValueError, explain
-from interverse.envs.driver import Driver, Transition
+from interverse.envs.driver import Driver, LogEntry, Transition
 from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
 from interverse.envs.vector import WorldVectorEnv
+from interverse.scm.graph import CausalGraph
 from interverse.worlds.world import Index
 
 _SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds
@@ -82,10 +83,10 @@ class CurriculumHook:
         cumulative = self.curriculum.start == "cumulative"
         if cumulative:
             self._restore_carried(driver, worlds)
-        before = {world: len(driver.log(world)) for world in worlds.tolist() if cumulative}
+        before = len(driver.entries)
         self._intervene(driver, worlds)
-        for world, count in before.items():
-            self._carry(driver, world, count)
+        if cumulative:
+            self._carry(driver.entries[before:], driver.world.graph)
 
     def on_step(self, driver: Driver, moment: Transition) -> dict[str, NDArray[Any]]:
         """Intervenes within episodes; informs the actors of episodes that have just ended."""
@@ -163,17 +164,16 @@ class CurriculumHook:
                 rows[members] = [self._carried[world][name] for world in members]
                 self._count(driver.do({name: rows}, worlds=members, check=False).reasons)
 
-    def _carry(self, driver: Driver, world: int, before: int) -> None:
-        """Notes what was set since; of two descriptions of one thing the later one stands."""
-        carried = self._carried[world]
-        for entry in driver.log(world)[before:]:
-            if world in entry.reasons:
-                continue
-            row = int(np.flatnonzero(entry.worlds == world)[0])
-            values = {name: np.array(rows[row]) for name, rows in entry.values.items()}
-            earlier = {name: value for name, value in carried.items() if name not in values}
-            carried = driver.world.graph.updated(earlier, values)
-        self._carried[world] = carried
+    def _carry(self, entries: Sequence[LogEntry], graph: CausalGraph) -> None:
+        """Notes what worlds took; of two descriptions of one thing the later one stands."""
+        for entry in entries:
+            for row, world in enumerate(entry.worlds.tolist()):
+                if world in entry.reasons:
+                    continue
+                values = {name: np.array(rows[row]) for name, rows in entry.values.items()}
+                carried = self._carried[world]
+                earlier = {name: value for name, value in carried.items() if name not in values}
+                self._carried[world] = graph.updated(earlier, values)
 
 
 def _order(held: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:

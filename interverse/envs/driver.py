@@ -334,6 +334,11 @@ class Driver:
 
     # ------------------------------------------------------------------- log
 
+    @property
+    def entries(self) -> list[LogEntry]:
+        """The interventions of all worlds' present episodes, in order."""
+        return self._log
+
     def log(self, world: int) -> list[LogEntry]:
         """Returns the interventions of a world's present episode, in order."""
         return [e for e in self._log[self._log_start[world] :] if world in e.worlds]
