@@ -162,6 +162,15 @@ def test_what_a_protocol_draws_is_what_holds(name):
             assert same.all(), variable
 
 
+def test_a_refused_rotation_is_told_that_its_norm_must_be_one():
+    env = started(PUSHING)
+    asked = {"block_0/orientation": np.ones(4)}
+    with pytest.raises(iv.InterventionError, match="with a norm of 1"):
+        env.do(asked)
+    with pytest.raises(InvalidValueError, match="with a norm of 1"):
+        iv.make(PUSHING, defaults=asked)
+
+
 # ------------------------------------------------------------ errors change nothing
 
 
