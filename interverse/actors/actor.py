@@ -218,7 +218,7 @@ def drawable(
     Args:
         variables: of the world, as declared.
         patterns: names such as `block_*/mass`.
-        region: the space that they must have; B is drawn from A where a variable has no B.
+        region: the space that they must have; for A_B, an A is enough.
         kinds: only variables of these kinds; empty takes all.
     """
     out: list[str] = []

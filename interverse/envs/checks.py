@@ -235,6 +235,7 @@ def _text(rows: NDArray[Any], row: int, variable: Variable, space: Space, label:
     low, high = (np.asarray(bound) for bound in (space.low, space.high))
     if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
         low, high = low[row], high[row]
-    bounds = f"{label or 'its domain'}, {low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
+    bounds = f"{low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
     problem = f"{variable.name} is {np.round(rows[row], 9).tolist()}"
-    return explain(problem, allowed=bounds, fix=UNCHECKED if label else "")
+    allowed = f"{label or 'its domain'}, {bounds} {space.rule}".rstrip()
+    return explain(problem, allowed=allowed, fix=UNCHECKED if label else "")

@@ -77,6 +77,7 @@ def _message(earlier: Bound, later: Bound) -> str:
     return explain(
         f"{earlier.variable} and {later.variable} both write {place}",
         allowed="one variable for each place, so that values say what the world is",
-        fix=f"Bind one of them elsewhere, or declare one binding with a function of both "
-        f"(function=..., of=({earlier.variable!r}, {later.variable!r}))",
+        fix="Bind one of them elsewhere, or leave it out; a world that takes bindings of several "
+        f"variables also takes one of both (function=..., of=({earlier.variable!r}, "
+        f"{later.variable!r}))",
     )

@@ -48,6 +48,11 @@ class Space(ABC):
         """Returns values for (..., draws) numbers in [0, 1), as (..., *shape)."""
 
     @property
+    def rule(self) -> str:
+        """What a value must be beyond lying between low and high, for messages; mostly nothing."""
+        return ""
+
+    @property
     def draws(self) -> int:
         """How many uniform numbers one value needs."""
         return math.prod(self.shape)
@@ -262,6 +267,11 @@ class UnitQuaternion(Space):
     def high(self) -> FloatArray:
         """The greatest value of each component."""
         return np.array([0.0, 0.0, 1.0, 1.0]) if self.yaw_only else np.ones(4)
+
+    @property
+    def rule(self) -> str:
+        """That a rotation has length one."""
+        return "with a norm of 1 (x, y, z, w)"
 
     @property
     def draws(self) -> int:

@@ -186,11 +186,13 @@ def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mappin
             array = np.asarray(value, dtype=variable.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidValueError(explain(f"default of {name}: {error}")) from error
-        if not variable.domain.contains(array):
+        domain = variable.domain
+        if not domain.contains(array):
+            bounds = f"{domain.low.tolist()} to {domain.high.tolist()} {domain.rule}"
             raise InvalidValueError(
                 explain(
                     f"default of {name} is {np.asarray(value).tolist()}",
-                    allowed=f"{variable.domain.low.tolist()} to {variable.domain.high.tolist()}",
+                    allowed=bounds.rstrip(),
                 )
             )
         out[name] = replace(variable, default=array)

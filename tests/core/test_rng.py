@@ -136,6 +136,14 @@ def test_noise_at_another_step_is_that_of_the_step_alone():
     assert later.at(2).uniform("goal") == asked.uniform("goal")
 
 
+def test_further_draws_of_a_moment_are_no_later_steps_draws():
+    steps = np.arange(1000)
+    moments = Noise(steps * 0, steps * 0, steps)
+    draws = np.stack([moments.again(number).uniform("goal") for number in range(4)])
+    assert np.array_equal(draws[0], moments.uniform("goal"))
+    assert len(np.unique(draws)) == draws.size
+
+
 def test_normals_are_box_and_mullers_of_the_uniforms_at_their_address():
     noise = Noise(np.array([0, 1, 2]), np.array([0, 1, 0]), np.array([3, 0, 5]))
     u = noise.uniform("wind", (4, 2))

@@ -162,6 +162,15 @@ def test_what_a_protocol_draws_is_what_holds(name):
             assert same.all(), variable
 
 
+def test_a_refused_rotation_is_told_that_its_norm_must_be_one():
+    env = started(PUSHING)
+    asked = {"block_0/orientation": np.ones(4)}
+    with pytest.raises(iv.InterventionError, match="with a norm of 1"):
+        env.do(asked)
+    with pytest.raises(InvalidValueError, match="with a norm of 1"):
+        iv.make(PUSHING, defaults=asked)
+
+
 # ------------------------------------------------------------ errors change nothing
 
 
@@ -200,6 +209,8 @@ def bad_snapshots(good):
     yield "counter", arrays | {"driver/steps": np.array([-3])}
     yield "no counter", {n: v for n, v in arrays.items() if n != "driver/seeds"}
     yield "empty", {}
+    for own in (n for n in arrays if not n.startswith("driver/")):
+        yield f"text in {own}", arrays | {own: np.full(arrays[own].shape, "no")}  # a load half done
 
 
 def test_a_bad_snapshot_changes_nothing():
@@ -315,14 +326,15 @@ def test_tensors_of_actions_are_checked_where_they_are():
 
 def test_a_refused_reset_does_not_count_as_an_episode():
     env = iv.make("tutorial/slider-v1")
-    env.reset(seed=3)
+    env.reset(seed=3, options={"episode": 4})
     for wrong in ({"box/mass": -1.0}, {"box/mas": 1.0}, {"box/position": [9.0, 9.0, 9.0]}):
-        with pytest.raises(iv.InterventionError):
-            env.reset(seed=8, options={"do": wrong})
-        assert env.unwrapped.driver.seeds.tolist() == [3]
-        assert env.unwrapped.driver.episodes.tolist() == [0]
+        for seed in (8, None):  # the count would begin anew, or rise
+            with pytest.raises(iv.InterventionError):
+                env.reset(seed=seed, options={"do": wrong})
+            assert env.unwrapped.driver.seeds.tolist() == [3]
+            assert env.unwrapped.driver.episodes.tolist() == [4]
     env.reset()
-    assert env.unwrapped.driver.episodes.tolist() == [1]
+    assert env.unwrapped.driver.episodes.tolist() == [5]
 
 
 def test_views_can_be_shown_copied_and_sent():

@@ -148,6 +148,7 @@ class ChemistryOptions(WorldOptions):
             object.__setattr__(self, "graph", tuple(map(tuple, np.asarray(matrix).tolist())))
         elif self.graph is not None:
             graphs.parse(self.graph, self.objects)
+        self._check_graph_seed()
 
     def _check_numbers(self) -> None:
         for name in ("gain", "bias"):
@@ -196,6 +197,16 @@ class ChemistryOptions(WorldOptions):
                     f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
                     f" {self.least_effect} (chain, full, collider and random set them)",
                     fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
+                )
+            )
+
+    def _check_graph_seed(self) -> None:
+        has_delays = self.mode == "delayed" and self.delay is None
+        if self.graph_seed and not has_delays and not self.graph_is_random:
+            raise InvalidValueError(
+                explain(
+                    f"graph_seed is {self.graph_seed}, but the graph is not drawn",
+                    allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
                 )
             )
 

@@ -24,6 +24,7 @@ CONTROL_STEPS = 1000  # of every episode
 OBSERVATIONS = ("pixels", "state", "depth", "segmentation")
 RENDERERS = ("mujoco", "warp", "cuda")
 _LARGEST_IMAGE = 2048
+_PICTURE_OPTIONS = ("image_size", "frame_stack", "channels_first", "quality")  # of observations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,7 @@ class ControlOptions(WorldOptions):
         self._check_numbers()
         self._check_device()
         self._check_renderer()
+        self._check_pictures()
 
     def _unify(self) -> None:
         """Gives options that can be written in several ways one form: snapshots compare them."""
@@ -141,6 +143,19 @@ class ControlOptions(WorldOptions):
                     fix='Leave renderer out: renderer="mujoco" draws the others',
                 )
             )
+
+    def _check_pictures(self) -> None:
+        """Raises for an option that would shape pictures where an observation has none."""
+        for name in _PICTURE_OPTIONS if not self.is_drawn else ():
+            value, default = getattr(self, name), getattr(ControlOptions, name)
+            if value != default:
+                raise InvalidValueError(
+                    explain(
+                        f"{name} is {value!r} with observation={self.observation!r}",
+                        allowed=f"{default!r}: there is no picture",
+                        fix=f"Leave {name} out, or observe pixels",
+                    )
+                )
 
     @property
     def size(self) -> tuple[int, int]:

@@ -433,12 +433,11 @@ def _hidden(variable: Variable) -> Variable:
 
 def _distraction(options: ControlOptions) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
+    folder = None if options.videos is None else folder_videos(os.fspath(options.videos))
     if not options.distractions or options.distraction is None:
-        return None
+        return None  # the folder is read all the same: a wrong one raises
     level = difficulty(options.distraction)
-    folder = options.videos
-    videos = procedural_videos() if folder is None else folder_videos(os.fspath(folder))
-    shown = first(videos, level.videos)
+    shown = first(folder or procedural_videos(), level.videos)
     return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
 
 

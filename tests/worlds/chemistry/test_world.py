@@ -584,6 +584,12 @@ def test_in_every_mode_only_effects_in_the_graph_differ_later(options):
         ({"observed": []}, "at least one object"),
         ({"observed": [1, 1]}, "each once"),
         ({"graph_seed": -1}, "graph_seed"),
+        ({"graph": "chain", "graph_seed": 4}, "graph_seed is 4, but the graph is not drawn"),
+        ({"mode": "plain", "graph_seed": 1}, "graph_seed is 1, but the graph is not drawn"),
+        (
+            {"mode": "delayed", "graph": "chain", "delay": 2, "graph_seed": 1},
+            "graph_seed is 1, but the graph is not drawn",
+        ),
         ({"cpt_seed": 1.5}, "cpt_seed"),
         ({"meta": "yes"}, "meta is 'yes'"),
         ({"legacy": 1}, "legacy is 1"),

@@ -15,7 +15,8 @@ from interverse.worlds.control.compat import suite
 from interverse.worlds.control.stage import ControlStage
 from tests.conformance.cases import TEXTURES
 
-SMALL = {"image_size": 24, "quality": "fast", "textures": str(TEXTURES)}
+OWN = {"textures": str(TEXTURES)}
+SMALL = {"image_size": 24, "quality": "fast", **OWN}
 REACHER = "control/reacher_easy-v1"
 
 
@@ -24,7 +25,8 @@ def make():
     made = []
 
     def get(world_id=REACHER, **options):
-        made.append(iv.make(world_id, **SMALL | options))
+        small = OWN if options.get("observation") == "state" else SMALL
+        made.append(iv.make(world_id, **small | options))
         return made[-1]
 
     yield get
@@ -387,6 +389,11 @@ BAD_OPTIONS = [
     ({"distraction": True}, "difficulty is True"),
     ({"distract": ("cam",)}, "camera"),
     ({"distraction": "easy", "videos": "no/such/folder"}, "no/such/folder"),
+    ({"videos": "no/such/folder"}, "no/such/folder"),
+    ({"frame_stack": 4}, "frame_stack is 4 with observation='state'"),
+    ({"channels_first": False}, "channels_first is False with observation='state'"),
+    ({"image_size": 64}, "image_size is 64 with observation='state'"),
+    ({"quality": "fast", "observation": ("state",)}, "quality is 'fast' with observation="),
     ({"device": "torch"}, "device"),
     ({"task": "walk"}, "easy"),
     ({"framestack": 2}, "frame_stack"),
