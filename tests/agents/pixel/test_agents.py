@@ -206,6 +206,12 @@ def test_invariance_is_felt_by_the_encoder_alone():
     assert not under(differ, "critics.")
 
 
+@pytest.mark.parametrize("name", ["sac_aug", "curl", "drq", "drq_v2"])
+def test_drq_and_drq_v2_start_with_whole_kernels(name):
+    weight = make(name, still()).networks.encoder.convolutions[0].weight
+    assert bool(weight[:, :, 0, 0].any()) == name.startswith("drq")
+
+
 def test_rad_by_hand():
     agent, batch = make("rad", still()), recorded("rad")
     w, draws = by_hand.weights(agent), twin(agent)

@@ -252,6 +252,7 @@ def test_the_papers_table():
         assert own.capacity == schedule("control/walker_walk-v1", "authors").steps == 500_000
     assert preset("soda", "authors").render_size == 100
     assert own_options("soda", "authors") == {"projection_rate": 3e-4}
+    assert [preset(n, "paper").alpha_momentum for n in ("drq", "sac_aug")] == [0.9, 0.5]
     swingup = "control/cartpole_swingup-v1"
     assert own_options("sgqn", "authors", swingup) == {"quantile": 0.98}
     assert own_options("sgqn", "paper", swingup) == {}
