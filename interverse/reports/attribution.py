@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -123,13 +123,20 @@ class Attribution:
             alone = np.sum(~np.isnan(self.costs(names[0]))) < 2
             why = "One episode has" if alone else "As much in every episode: it has"
             return f"{told}. {why} no interval" + (": it may be chance." if alone else ".")
-        if most:
-            lead = self.lead(names[0], names[1])
-            if not lead.low > 0:
-                ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
-                ends = "has no interval" if np.isnan(lead.low) else ends
-                told += f"; {names[1]} about as much: the difference {ends}"
+        told += self._tied(names[0], names[1:])
         return f"{told}." + ("" if cost.low > 0 else " That it costs anything is not certain.")
+
+    def _tied(self, first: str, others: Sequence[str]) -> str:
+        """Returns words on every factor that may cost as much as the first; none if it is sure."""
+        told = ""
+        for name in others:
+            lead = self.lead(first, name)
+            if np.isnan(lead.value) or lead.low > 0:
+                continue  # refused throughout, or surely cheaper
+            ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
+            ends = "has no interval" if np.isnan(lead.low) else ends
+            told += f"; {name} about as much: the difference {ends}"
+        return told
 
     def table(self, format: Format = "rich") -> Text:
         """Returns costs and interactions as text, the costliest factor first."""
@@ -171,9 +178,12 @@ class Attribution:
     def page(self) -> str:
         """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
         base, count = mean_of_known(self.scores[()]), len(self.scores[()])
+        replayed = (
+            "" if self.shows_no_loss else "Replayed with one factor changed, all else equal: "
+        )
         story = (
             f"As it is, the policy has a mean {self.metric} of {base:.4g} over {count} "
-            f"episode{'s' * (count > 1)}. In the same with nothing else changed: {self.verdict()}"
+            f"episode{'s' * (count > 1)}. {replayed}{self.verdict()}"
         )
         drawn = [
             f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)

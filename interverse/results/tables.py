@@ -27,9 +27,10 @@ Unit = Literal["episode", "seed"]
 _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the last bit
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
+_ROUGH = "rough below some 20"
 _NOTES = {
-    "episode": "mean [95% bootstrap interval over the scored episodes, rough below some 20]",
-    "seed": "mean [95% bootstrap interval over seeds, rough below some 20]",
+    "episode": f"mean [95% bootstrap interval over the scored episodes, {_ROUGH}]",
+    "seed": f"mean [95% bootstrap interval over seeds, {_ROUGH}]",
 }
 _WILSON = "successes, 0 or 1 each, have Wilson's interval"
 _NO_INTERVAL = "; no interval where all scores are equal, or there is one"
@@ -91,7 +92,8 @@ def aggregates(results: Results, metric: str) -> TextTable:
     return TextTable(
         header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
         rows=tuple(rows),
-        caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols]; "
+        caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols, "
+        f"{_ROUGH} episodes]; "
         f"the gap is the share of the score's range that is missing to its top{bare_note(rows)}",
     )
 
@@ -224,7 +226,8 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
     return TextTable(
         header=("experiment", "task", "protocol", "generalisation error"),
         rows=tuple(rows),
-        caption=f"E_G = (training - test) / training, by {metric} [95% interval]; "
+        caption=f"E_G = (training - test) / training, by {metric} [95% bootstrap interval, "
+        f"{_ROUGH} episodes]; "
         f"training is the score under {' or '.join(used)}{bare_note(rows)}",
     )
 

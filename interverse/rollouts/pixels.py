@@ -1,7 +1,7 @@
 """A trained pixel policy as two plain files: weights in safetensors, everything else in JSON.
 
-`PixelPolicy` is the encoder and the actor of the DMCR paper: convolutions, linear, norm, tanh,
-perceptron, tanh. Loading runs no code from the files: nothing is unpickled.
+`PixelPolicy` is the encoder and the actor of the DMCR paper: convolutions, linear, norm, tanh
+(not in CURL and RAD), perceptron, tanh. Loading runs no code from the files: nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class PixelCard:
         layers: linear layers of the actor.
         low: least action; `high`: greatest.
         trained: what trained it, for the record.
+        squash: whether features pass tanh; those of files that do not say so do.
     """
 
     observation: list[int]
@@ -55,6 +56,7 @@ class PixelCard:
     low: list[float]
     high: list[float]
     trained: dict[str, Any]
+    squash: bool = True
     format: str = FORMAT
 
 
@@ -159,7 +161,7 @@ class PixelPolicy(PicturePolicy):
         x = functional.linear(x, weights["trunk.weight"], weights["trunk.bias"])
         norm, bias = weights["norm.weight"], weights["norm.bias"]
         x = functional.layer_norm(x, [len(norm)], norm, bias)  # a constant, as ONNX needs it
-        return torch.tanh(x)
+        return torch.tanh(x) if self.card.squash else x
 
     def maps(self, pictures: Any) -> list[Any]:
         """Returns the activations of every convolution, (N, filters, h, w) each."""
@@ -218,6 +220,8 @@ def _check(card: PixelCard, weights: Mapping[str, Any]) -> None:
         raise ValueError(f"image_size {size!r}")
     if not isinstance(card.trained, dict):
         raise ValueError("trained is no table")
+    if not isinstance(card.squash, bool):
+        raise ValueError(f"squash {card.squash!r}")
     check_layers("convolutions", card.convolutions)
     check_layers("layers", card.layers)
     check_bounds(card.low, card.high)

@@ -259,6 +259,15 @@ def test_the_costliest_is_told_from_the_next_by_paired_differences():
     assert f"; b about as much: the difference {ends} includes 0." in found.verdict()
 
 
+def test_every_factor_that_may_cost_as_much_is_named():
+    costs = {"a": [30, 35, 36, 31], "b": [16, 53, 1, 35], "c": [1, 40, 2, 50], "d": [0, 1, 0, 1]}
+    found = _of(**costs, e=[np.nan] * 4)  # the last one was refused
+    told = found.verdict().split("; ")[1:]
+    assert [part.split(" about")[0] for part in told] == ["b", "c"]
+    assert all("includes 0" in part for part in told)
+    assert "Replayed with one factor changed, all else equal: a costs most" in found.page()
+
+
 @pytest.mark.parametrize("episodes", [4, 8])
 def test_intervals_of_few_episodes_cover_what_they_say(episodes):
     """A bootstrap of 4 or 8 normal differences covered 84% and 87%."""
@@ -277,6 +286,7 @@ def test_a_policy_that_scores_nothing_shows_no_cost():
     for text in (found.page(), str(found.table())):
         assert "[0.000, 0.000]" not in text
         assert "one percent" not in text
+    assert "over 4 episodes. The policy scores nothing as it is" in found.page()
     lower = scores | {("mass",): np.array([0.0, -1.0, -2.0, -1.0])}  # below 0 there is a loss
     found = Attribution(task="t", metric="return", factors=factors, scores=lower)
     assert found.verdict().startswith("mass costs most: 1")

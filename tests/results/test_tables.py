@@ -94,6 +94,7 @@ def test_equal_scores_have_no_interval_and_the_table_says_so(format):
         tables.generalisation_errors(results, "return"),
         comparisons(results, "return"),
     ]
+    assert all("rough below some 20" in table.caption for table in made[:3])
     for table in made:
         text = " ".join(table.render(format).split())
         assert said in text

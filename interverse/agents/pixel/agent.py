@@ -211,10 +211,13 @@ class Agent(PixelLearner):
 
     networks: SoftNetworks
     own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
+    squash: ClassVar[bool] = True  # whether features pass tanh
+    whole: ClassVar[bool] = False  # whether whole kernels start orthogonal, or their centres alone
 
     def _start(self, seed: int) -> None:
         hyper = self.hyper
-        networks = SoftNetworks(self.sizes, seed, alpha=hyper.alpha, own_trunk=self.own_trunk)
+        kind = {"own_trunk": self.own_trunk, "squash": self.squash, "whole": self.whole}
+        networks = SoftNetworks(self.sizes, seed, alpha=hyper.alpha, **kind)
         self.networks = networks.to(self.device)
         acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
         self.optimisers = {

@@ -16,6 +16,7 @@ class Curl(Agent):
     """A contrastive loss after every step of the critics; the target encoder makes the keys."""
 
     own_trunk = True
+    squash = False
 
     def _build(self, generator: torch.Generator) -> None:
         self.extra["contrast"] = Bilinear(self.sizes.features, self.generator).to(self.device)

@@ -36,6 +36,7 @@ class Drq(Agent):
     options: DrqOptions
     options_type = DrqOptions
     own_trunk = True
+    whole = True
 
     def _build(self, generator: torch.Generator) -> None:
         self._shift = augmentation("drq_no_noise")

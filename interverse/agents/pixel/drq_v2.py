@@ -55,6 +55,7 @@ class DrqV2(Agent):
     options: DrqV2Options
     options_type = DrqV2Options
     own_trunk = True
+    whole = True
 
     def _build(self, generator: torch.Generator) -> None:
         self.returns = self.options.returns

@@ -42,5 +42,6 @@ def export(
         low=low,
         high=high,
         trained=trained,
+        squash=trunk.squash,
     )
     return PixelPolicy(card, weights)

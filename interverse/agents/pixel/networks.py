@@ -63,16 +63,23 @@ class PixelSizes:
 
 @final
 class PixelEncoder(nn.Module):
-    """Pictures (N, C, S, S) on 0..255 to features (N, 50) in [-1, 1]."""
+    """Pictures (N, C, S, S) on 0..255 to features (N, 50), in [-1, 1] where they are squashed."""
 
-    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        sizes: PixelSizes,
+        generator: torch.Generator,
+        *,
+        squash: bool = True,
+        whole: bool = False,
+    ) -> None:
         super().__init__()
         widths = [sizes.pictures[0], *[sizes.filters] * sizes.layers]
         self.convolutions = nn.ModuleList(
-            convolution(given, made, generator, stride=1 if i else _FIRST_STRIDE)
+            convolution(given, made, generator, stride=1 if i else _FIRST_STRIDE, whole=whole)
             for i, (given, made) in enumerate(pairwise(widths))
         )
-        self.trunk = Trunk(sizes, generator)
+        self.trunk = Trunk(sizes, generator, squash=squash)
 
     def forward(self, *pictures: Tensor) -> Tensor:
         """Returns the features of one batch, or of several in a row."""
@@ -114,10 +121,13 @@ class PixelEncoder(nn.Module):
 
 @final
 class Trunk(nn.Module):
-    """The last maps to features: linear, layer norm, tanh."""
+    """The last maps to features: linear, layer norm, and tanh if they are to be squashed."""
 
-    def __init__(self, sizes: PixelSizes, generator: torch.Generator) -> None:
+    def __init__(
+        self, sizes: PixelSizes, generator: torch.Generator, *, squash: bool = True
+    ) -> None:
         super().__init__()
+        self.squash = squash
         self.linear = linear(sizes.flat, sizes.features, generator)
         self.norm = nn.LayerNorm(sizes.features)
 
@@ -128,7 +138,8 @@ class Trunk(nn.Module):
             x = x + self.linear.bias
         else:
             x = self.linear(maps.flatten(1))
-        return torch.tanh(self.norm(x))
+        x = self.norm(x)
+        return torch.tanh(x) if self.squash else x
 
 
 class PixelChoice(NamedTuple):
@@ -225,13 +236,19 @@ def linear(given: int, made: int, generator: torch.Generator) -> nn.Linear:
     return layer
 
 
-def convolution(given: int, made: int, generator: torch.Generator, *, stride: int = 1) -> nn.Conv2d:
-    """Returns a 3x3 convolution: delta-orthogonal with the gain of ReLU, no bias at first."""
+def convolution(
+    given: int, made: int, generator: torch.Generator, *, stride: int = 1, whole: bool = False
+) -> nn.Conv2d:
+    """Returns a 3x3 convolution: orthogonal with the gain of ReLU, no bias at first.
+
+    Delta-orthogonal, zero but for the kernels' centres, unless `whole` kernels are drawn.
+    """
     layer = skip_init(nn.Conv2d, given, made, 3, stride=stride)
-    centre = torch.empty(made, given)
-    nn.init.orthogonal_(centre, gain=nn.init.calculate_gain("relu"), generator=generator)
+    drawn = layer.weight if whole else torch.empty(made, given)
+    nn.init.orthogonal_(drawn, gain=nn.init.calculate_gain("relu"), generator=generator)
     with torch.no_grad():
-        layer.weight.zero_()
-        layer.weight[:, :, 1, 1] = centre
+        if not whole:
+            layer.weight.zero_()
+            layer.weight[:, :, 1, 1] = drawn
         layer.bias.zero_()
     return layer

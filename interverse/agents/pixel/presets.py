@@ -180,6 +180,8 @@ def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
         return {"own_batch": 32}
     if (algorithm, name) == ("soda", "authors"):
         return {"projection_rate": 3e-4}
+    if (algorithm, name) == ("sgqn", "authors") and "cartpole_swingup-" in task:
+        return {"quantile": 0.98}  # as in their script, which has this task alone
     if algorithm == "tdmpc2" and "humanoid" in task:
         return {"iterations": 8}  # the authors': two more where an action has 20 numbers or more
     return {}
@@ -194,6 +196,8 @@ def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
     hyper = {"authors": _AUTHORS, "paper": _PAPER, "small": _SMALL}[name]
     if algorithm in CROPPED:
         hyper = replace(hyper, render_size=round(hyper.image_size * 100 / 84))
+    if algorithm == "drq":
+        hyper = replace(hyper, alpha_momentum=0.9)
     if algorithm == "drq_v2":
         hyper = replace(hyper, **_DRQ_V2)
     if name == "paper" and algorithm == "drq_v2":

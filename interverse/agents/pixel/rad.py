@@ -14,6 +14,7 @@ class Rad(Agent):
     """Crops o and o' apart; the actor has a trunk of its own."""
 
     own_trunk = True
+    squash = False
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch."""

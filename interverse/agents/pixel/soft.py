@@ -27,15 +27,25 @@ class SoftNetworks(nn.Module):
 
     With `own_trunk` the actor shares the convolutions only and reads them through a linear layer
     and norm of its own, as in SAC+AE, CURL, DrQ and RAD; without, it shares the whole encoder.
+    `squash` and `whole` are the encoder's.
     """
 
-    def __init__(self, sizes: PixelSizes, seed: int, *, alpha: float, own_trunk: bool) -> None:
+    def __init__(
+        self,
+        sizes: PixelSizes,
+        seed: int,
+        *,
+        alpha: float,
+        own_trunk: bool,
+        squash: bool,
+        whole: bool,
+    ) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
-        self.encoder = PixelEncoder(sizes, generator)
+        self.encoder = PixelEncoder(sizes, generator, squash=squash, whole=whole)
         self.critics = Critics(sizes, generator)
         self.actor = PixelActor(sizes, generator)
-        self.actor_trunk = Trunk(sizes, generator) if own_trunk else None
+        self.actor_trunk = Trunk(sizes, generator, squash=squash) if own_trunk else None
         self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))

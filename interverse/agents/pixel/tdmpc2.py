@@ -158,7 +158,8 @@ class TdMpc2(PixelLearner):
         values = model.decoded(model.value(both, self._pair(), self._kept(both, 2))).mean(0)
         scale = self.networks.rescale(values[0], self.hyper.critic_tau)
         entropy = -choice.log_density
-        loss = -(fade * (values / scale + self.hyper.alpha * entropy).mean((1, 2))).mean()
+        weight = self.hyper.alpha * self.sizes.actions
+        loss = -(fade * (values / scale + weight * entropy).mean((1, 2))).mean()
         descend(self.optimisers["prior"], loss, clip=self.options.clip)
         return {"prior": loss, "entropy": entropy.mean(), "scale": scale.clone()}
 

@@ -31,14 +31,15 @@ def flat_maps(x, w: Weights, name: str):
     return x.reshape(len(x), -1)
 
 
-def trunk(flat, w: Weights, name: str):
+def trunk(flat, w: Weights, name: str, *, squash: bool = True):
     x = flat @ w[f"{name}.linear.weight"].T + w[f"{name}.linear.bias"]
     x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
-    return np.tanh(x * w[f"{name}.norm.weight"] + w[f"{name}.norm.bias"])
+    x = x * w[f"{name}.norm.weight"] + w[f"{name}.norm.bias"]
+    return np.tanh(x) if squash else x
 
 
-def encode(x, w: Weights, name: str = "encoder"):
-    return trunk(flat_maps(x, w, name), w, f"{name}.trunk")
+def encode(x, w: Weights, name: str = "encoder", *, squash: bool = True):
+    return trunk(flat_maps(x, w, name), w, f"{name}.trunk", squash=squash)
 
 
 def perceptron(x, w: Weights, name: str):
@@ -62,17 +63,17 @@ def choose(read, noise, w: Weights):
     return np.tanh(x), density.sum(1, keepdims=True)
 
 
-def target(batch, successors, noise, w: Weights, *, own_trunk: bool, discount: float = 0.99):
-    features = encode(successors, w, "target_encoder")
+def target(batch, successors, noise, w: Weights, *, own_trunk: bool, squash: bool = True):
+    features = encode(successors, w, "target_encoder", squash=squash)
     read = features
     if own_trunk:
-        read = trunk(flat_maps(successors, w, "encoder"), w, "actor_trunk")
+        read = trunk(flat_maps(successors, w, "encoder"), w, "actor_trunk", squash=squash)
     actions, density = choose(read, noise, w)
     value = np.minimum(*values(features, actions, w, "target_critics"))
     soft = value - np.exp(w["log_alpha"]) * density
-    return batch.rewards.numpy() + discount * (1.0 - batch.ends.numpy()) * soft
+    return batch.rewards.numpy() + 0.99 * (1.0 - batch.ends.numpy()) * soft
 
 
-def critic_loss(observations, actions, wanted, w: Weights):
-    pair = values(encode(observations, w), actions, w)
+def critic_loss(observations, actions, wanted, w: Weights, *, squash: bool = True):
+    pair = values(encode(observations, w, squash=squash), actions, w)
     return sum(0.5 * np.mean((value - wanted) ** 2) for value in pair)

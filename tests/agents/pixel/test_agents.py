@@ -206,14 +206,20 @@ def test_invariance_is_felt_by_the_encoder_alone():
     assert not under(differ, "critics.")
 
 
+@pytest.mark.parametrize("name", ["sac_aug", "curl", "drq", "drq_v2"])
+def test_drq_and_drq_v2_start_with_whole_kernels(name):
+    weight = make(name, still()).networks.encoder.convolutions[0].weight
+    assert bool(weight[:, :, 0, 0].any()) == name.startswith("drq")
+
+
 def test_rad_by_hand():
     agent, batch = make("rad", still()), recorded("rad")
     w, draws = by_hand.weights(agent), twin(agent)
     losses = agent.update(batch)
     then = random_crop(batch.successors, SIZE, draws)
-    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True, squash=False)
     now = random_crop(batch.observations, SIZE, draws)
-    expected = by_hand.critic_loss(now, batch.actions.numpy(), wanted, w)
+    expected = by_hand.critic_loss(now, batch.actions.numpy(), wanted, w, squash=False)
     assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
 
 
@@ -414,12 +420,13 @@ def test_curl_by_hand():
     losses = agent.update(batch)
     anchors = random_crop(batch.observations, SIZE, draws)
     then = random_crop(batch.successors, SIZE, draws)
-    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
-    expected = by_hand.critic_loss(anchors, batch.actions.numpy(), wanted, w)
+    wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True, squash=False)
+    expected = by_hand.critic_loss(anchors, batch.actions.numpy(), wanted, w, squash=False)
     assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
     noise(draws)  # the actor's
-    keys = by_hand.encode(random_crop(batch.observations, SIZE, draws), w, "target_encoder")
-    logits = by_hand.encode(anchors, w) @ w["contrast.weight"] @ keys.T
+    seen = random_crop(batch.observations, SIZE, draws)
+    keys = by_hand.encode(seen, w, "target_encoder", squash=False)
+    logits = by_hand.encode(anchors, w, squash=False) @ w["contrast.weight"] @ keys.T
     apart = np.mean(logsumexp(logits, axis=1) - np.diag(logits))
     assert float(losses["contrast"]) == pytest.approx(apart, rel=1e-4)
     assert (w["contrast.weight"] >= 0).all()

@@ -46,6 +46,23 @@ def test_convolutions_start_delta_orthogonal():
         assert torch.allclose(gram, 2 * torch.eye(len(narrow)), atol=1e-5), "ReLU's gain squared"
 
 
+def test_whole_kernels_start_orthogonal():
+    encoder = PixelEncoder(PAPER, generator(), whole=True)
+    for layer in encoder.convolutions:
+        rows = layer.weight.detach().flatten(1)
+        assert torch.allclose(rows @ rows.T, 2 * torch.eye(len(rows)), atol=1e-5)
+        assert not layer.bias.any()
+
+
+def test_features_that_are_not_squashed():
+    pictures = torch.randint(0, 256, (2, 9, 84, 84), generator=generator(), dtype=torch.uint8)
+    squashed, plain = (
+        PixelEncoder(PAPER, generator(), squash=on)(pictures) for on in (True, False)
+    )
+    assert plain.abs().max() > 1
+    assert torch.equal(torch.tanh(plain), squashed)
+
+
 def test_linear_layers_start_orthogonal():
     critics = Critics(PixelSizes(pictures=(9, 84), actions=6, hidden=64), generator())
     for layer in critics.first[::2]:

@@ -168,7 +168,7 @@ def by_hand(net, batch, draws):
     low, high = np.quantile(values[0].detach().numpy(), [0.05, 0.95])
     scale = 0.99 * 1.0 + 0.01 * max(high - low, 1.0)
     steps = zip(values, entropies, strict=True)
-    gains = [RHO**t * (v / scale + 0.3 * e).mean() for t, (v, e) in enumerate(steps)]
+    gains = [RHO**t * (v / scale + 0.3 * ACTIONS * e).mean() for t, (v, e) in enumerate(steps)]
     return parts, -sum(gains) / len(gains), scale
 
 

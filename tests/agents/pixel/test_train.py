@@ -27,6 +27,7 @@ from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNa
 from interverse.core.files.tensor_files import read_safetensors
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.rollouts.policy import as_policy
+from interverse.rollouts.policy_card import CARD
 from tests.agents.pixel.dot import SIZE, Dot, PlainDot
 
 TINY = {
@@ -189,6 +190,23 @@ def test_a_small_file_acts_almost_alike(tmp_path, monkeypatch):
     assert read_safetensors(tmp_path / "policy.safetensors")["trunk.weight"].dtype == torch.int8
 
 
+def test_a_card_says_whether_features_are_squashed(tmp_path):
+    for algorithm in ("curl", "rad", "drq"):
+        folder = train(config(tmp_path / algorithm, algorithm=algorithm, steps=25), make_env=Dot)
+        card = json.loads((folder / CARD).read_text())
+        assert card["squash"] == (algorithm == "drq")
+        seen = np.random.default_rng(0).integers(0, 256, (9, *card["observation"][1:]), np.uint8)
+        features = PixelPolicy.load(folder).features(torch.as_tensor(seen)[None])
+        assert (features.abs().max() > 1) == (algorithm != "drq")
+        del card["squash"]  # an older file: tanh, whatever trained it
+        (folder / CARD).write_text(json.dumps(card))
+        older = PixelPolicy.load(folder).features(torch.as_tensor(seen)[None])
+        assert torch.equal(older, features if algorithm == "drq" else torch.tanh(features))
+    (folder / CARD).write_text(json.dumps(card | {"squash": 1}))
+    with pytest.raises(FileFormatError, match="squash 1"):
+        PixelPolicy.load(folder)
+
+
 def test_a_path_is_a_policy(tmp_path):
     folder = train(config(tmp_path, steps=25), make_env=Dot)
     act = as_policy(str(folder), None)
@@ -234,6 +252,11 @@ def test_the_papers_table():
         assert own.capacity == schedule("control/walker_walk-v1", "authors").steps == 500_000
     assert preset("soda", "authors").render_size == 100
     assert own_options("soda", "authors") == {"projection_rate": 3e-4}
+    assert [preset(n, "paper").alpha_momentum for n in ("drq", "sac_aug")] == [0.9, 0.5]
+    swingup = "control/cartpole_swingup-v1"
+    assert own_options("sgqn", "authors", swingup) == {"quantile": 0.98}
+    assert own_options("sgqn", "paper", swingup) == {}
+    assert own_options("sgqn", "authors", "control/cartpole_swingup_sparse-v1") == {}
     with pytest.raises(UnknownNameError, match="unknown preset 'authors'"):
         preset("curl", "authors")
     tasks = ("cartpole_swingup", "finger_spin", "walker_walk", "ball_in_cup_catch")
