@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS, holm, judge, summary
+from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS, judge, summary
+from interverse.metrics.comparison import holm
 
 NOISES = {
     "normal": lambda rng, shape: rng.normal(0, 0.05, shape),

@@ -17,6 +17,7 @@ from scipy import stats
 
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import sweep_variant
+from interverse.metrics.comparison import holm
 
 LEAST_SEEDS = 10
 LEVEL = 0.05
@@ -49,7 +50,7 @@ def judge(family: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
         len(claim) >= LEAST_SEEDS and bool(np.isfinite([*claim.values()]).all()) for claim in family
     ]
     raw = [_p_value(claim) for claim, asked in zip(family, enough, strict=True) if asked]
-    corrected = iter(holm(np.array(raw)).tolist())
+    corrected = iter(holm(raw).tolist())
     out = []
     for claim, asked in zip(family, enough, strict=True):
         if not claim:
@@ -61,20 +62,6 @@ def judge(family: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
         else:
             p = next(corrected)
             out.append({"verdict": _word(claim, p), **summary(claim), "p": round(p, 4)})
-    return out
-
-
-def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns p-values corrected for their number by Holm's step-down rule.
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values)
-    factors = len(p_values) - np.arange(len(p_values))
-    raised = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
-    out = np.empty_like(raised)
-    out[order] = raised
     return out
 
 
