@@ -116,7 +116,7 @@ MUTANTS = [
     Mutant(
         "refusals lost in a counterfactual",
         "rollouts/counterfactual.py",
-        "refusals=_refusals(episode, change, at)",
+        "refusals=_refusals(episode, taken, at)",
         "refusals=()",
         "tests/rollouts/test_counterfactual.py",
     ),
