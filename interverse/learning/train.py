@@ -50,6 +50,7 @@ from interverse.worlds.world import check_device_name, parse_options
 
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
+_DEMONSTRATIONS = 256  # episodes of the baseline, where they are needed
 _SHOWN_SEED = 1 << 31  # of the first demonstration, beyond the curriculum's starts
 _CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
 
@@ -80,7 +81,9 @@ class DeviceTrain:
         initial: a policy that a device trained for this task, to begin with: one of the package's
             or a folder.
         shown: share of the starts on paths of the task's scripted baseline, see
-            `interverse.learning.demonstrations`; demonstrations: its episodes, solved or not.
+            `interverse.learning.demonstrations`.
+        demonstrations: episodes of the baseline that are played for `shown` or the settings'
+            `imitation`, solved or not; 256 by default.
         shaping: the reward that is learned from; see `interverse.learning.shaping`.
         allow_other_code: go on with a folder that other code or libraries began.
     """
@@ -105,7 +108,7 @@ class DeviceTrain:
     plain: float = 0.1
     initial: str = ""
     shown: float = 0.0
-    demonstrations: int = 256
+    demonstrations: int | None = None
     settings: PpoSettings = field(default_factory=PpoSettings)
 
     def __post_init__(self) -> None:
@@ -119,7 +122,15 @@ class DeviceTrain:
             check_whole(getattr(self, name), name, 10**12)
         for name in ("num_worlds", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
-        check_whole(self.demonstrations, "demonstrations", 10_000)
+        if self.demonstrations is not None:
+            check_whole(self.demonstrations, "demonstrations", 10_000)
+            if not self.shown and not self.settings.imitation:
+                raise InvalidValueError(
+                    explain(
+                        f"demonstrations is {self.demonstrations}, and none is used",
+                        fix="Set shown or imitation above 0, or leave out demonstrations",
+                    )
+                )
         for name in ("brief", "placed", "plain", "shown"):
             check_number(getattr(self, name), name, most=1.0)
         if self.shaping != "progress":
@@ -213,7 +224,7 @@ def demonstrations_of(config: DeviceTrain) -> Demonstrations:
     return demonstrate(
         config.task,
         config.drawn(),
-        config.demonstrations,
+        _DEMONSTRATIONS if config.demonstrations is None else config.demonstrations,
         seed=(config.seed << 32) + _SHOWN_SEED,
         options={**config.options, "space": config.space},
         plain=config.plain,

@@ -265,6 +265,11 @@ def test_a_baseline_that_solves_nothing_shows_nothing(tmp_path: Path) -> None:
         run(tmp_path, 8, shown=0.5, demonstrations=1, options={**OPTIONS, "max_steps": 4})
 
 
+def test_demonstrations_that_nothing_uses_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="Set shown or imitation"):
+        run(tmp_path, 8, demonstrations=3)
+
+
 def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:
     from interverse.cli.train import TrainCommand, train
 
