@@ -95,12 +95,7 @@ class _DmcrWork:
 
     def _train(self, rows: Sequence[tuple[DmcrVariant, int]]) -> None:
         """Trains those that are not trained yet, side by side."""
-        asked = {f"{v.name} seed {seed}": self.settings.training(v, seed) for v, seed in rows}
-        todo = {
-            name: config
-            for name, config in asked.items()
-            if _steps(config.out / "policy") < plan(config).steps
-        }
+        todo = self._untrained(rows)
         if not todo:
             return
         with self.clock.timed(f"{', '.join(todo)}: trained"):
@@ -108,8 +103,18 @@ class _DmcrWork:
                 self.clock.check()
                 pairs = zip(todo.values(), lengths, strict=True)
                 train_together([replace(config, steps=n) for config, n in pairs if n is not None])
-        for config in todo.values():
-            shutil.rmtree(config.out / "checkpoint")  # the replay buffer: gigabytes
+        self._untrained(rows)
+
+    def _untrained(self, rows: Sequence[tuple[DmcrVariant, int]]) -> dict[str, PixelTrain]:
+        """Returns what is still to be trained, by name; the others give up their replay buffers."""
+        todo = {}
+        for variant, seed in rows:
+            config = self.settings.training(variant, seed)
+            if _steps(config.out / "policy") < plan(config).steps:
+                todo[f"{variant.name} seed {seed}"] = config
+            else:
+                shutil.rmtree(config.out / "checkpoint", ignore_errors=True)  # gigabytes
+        return todo
 
     def _pieces(self, config: PixelTrain) -> list[int]:
         """Returns the lengths after which to look at the clock; the last is the whole run."""
