@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -22,6 +24,7 @@ from interverse.models.steps import Precision, autocast, check_device, matmul_pr
 
 _UPDATES, _WARM = 40, 12
 _TASK, _ACTORS = "control/cartpole_balance-v1", 8
+_TOGETHER = (2, 4)  # runs side by side; they share the actors
 _DECISIONS = 2_000  # measured ones, after the warm-up and the recording of the graphs
 _SIZES = PixelSizes(pictures=(9, 84), actions=1, filters=32, layers=4, features=50, hidden=1024)
 
@@ -37,9 +40,12 @@ def pixel_updates() -> list[Row]:
         rows.append(_row(f"update, graphed, {precision}", taken, plain))
     taken = _milliseconds("bf16", graphed=True, compiled=True)
     rows.append(_row("update, graphed, bf16, compiled", taken, plain))
-    with tempfile.TemporaryDirectory() as folder:
-        taken = decision(folder)
-        rows.append(_row("decision, bf16, compiled, drawing beside learning", taken, plain))
+    for runs in (1, *_TOGETHER):
+        with tempfile.TemporaryDirectory() as folder:
+            taken = decision(folder, runs=runs, actors=_ACTORS // runs)
+        side_by_side = "" if runs == 1 else f", {runs} runs side by side"
+        name = f"decision, bf16, compiled, drawing beside learning{side_by_side}"
+        rows.append(_row(name, taken, plain))
     return rows
 
 
@@ -61,15 +67,19 @@ def decision(
     *,
     decisions: int = _DECISIONS,
     actors: int = _ACTORS,
+    runs: int = 1,
     **more: int,
 ) -> float:
     """Returns milliseconds of a decision in training: act, step, draw, and one update.
 
+    Of several runs side by side it is the time in which any of them makes the next decision.
+
     Args:
-        folder: for the run.
-        device: where it learns.
-        decisions: how many are measured.
-        actors: worlds that are stepped and drawn side by side.
+        folder: for the runs.
+        device: where they learn.
+        decisions: how many are measured, of all runs together.
+        actors: worlds of a run that are stepped and drawn side by side.
+        runs: how many are trained side by side, as `train_together` does.
         **more: hyper-parameters other than the paper's.
     """
     config = PixelTrain(
@@ -84,20 +94,30 @@ def decision(
         hyper={"capacity": 20_000, **more},
     )
     planned = plan(config)
-    with matmul_precision("bf16"):
-        run = PixelRun(config, planned, functools.partial(make, _TASK, **planned.training_options))
-        try:
+    world = functools.partial(make, _TASK, **planned.training_options)
+    with matmul_precision("bf16"), ExitStack() as stack:
+        held = []
+        for seed in range(runs):
+            one = replace(config, seed=seed, out=Path(folder) / str(seed))
+            run = PixelRun(one, planned, world, own_stream=runs > 1)
+            held.append(stack.enter_context(closing(run)))
             run.start()
-            while run.step < planned.hyper.warm_up + decisions // 5:
-                run.advance()
-            before, start = run.step, time.perf_counter()
-            while run.step < before + decisions:
-                run.advance()
-            if device == "cuda":
-                torch.cuda.synchronize()
-            return 1000.0 * (time.perf_counter() - start) / (run.step - before)
-        finally:
-            run.close()
+        while held[0].step < planned.hyper.warm_up + decisions // 5:
+            _advance(held)
+        before, start = sum(run.step for run in held), time.perf_counter()
+        while sum(run.step for run in held) < before + decisions:
+            _advance(held)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        made = sum(run.step for run in held) - before
+        return 1000.0 * (time.perf_counter() - start) / made
+
+
+def _advance(runs: list[PixelRun]) -> None:
+    for run in runs:
+        run.begin()
+    for run in runs:
+        run.finish()
 
 
 def _milliseconds(precision: Precision, *, graphed: bool, compiled: bool = False) -> float:

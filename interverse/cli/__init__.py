@@ -200,7 +200,7 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
         raise UsageError(told[:500].rstrip(".") + ".") from None
 
 
-_LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--to", "--twin")
+_LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--seeds", "--to", "--twin")
 
 
 def _merged(args: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -43,8 +43,10 @@ class TrainCommand:
     steps: int | None = None
     """Steps in all; by default the preset's: 100,000 if small, CausalWorld's 100 million (ppo) or
     10 million (sac, td3), with pictures those of the task."""
-    seed: int = 0
-    """The seed of everything."""
+    seed: int | None = None
+    """The seed of everything; 0 by default."""
+    seeds: tuple[int, ...] = ()
+    """Pictures: several runs side by side in this process, one for each seed, in OUT/seed-N."""
     checkpoint_every: int | None = None
     """Steps between checkpoints; what a kill can cost at most."""
     threads: int = 1
@@ -88,15 +90,33 @@ class TrainCommand:
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
 
-def train(config: TrainCommand) -> Path:
-    """Trains and says where the policy is."""
-    settings, run = training(config)
-    folder = run(settings, progress=True)
+def train(config: TrainCommand) -> list[Path]:
+    """Trains and says where the policies are: one, or one for each seed."""
+    if config.seeds and config.algorithm in get_args(PixelAlgorithm):
+        folders = _train_seeds(config)
+        hint = f"report {' '.join(str(folder.parent) for folder in folders)} --out page"
+    else:
+        settings, run = training(config)
+        folders, hint = [run(settings, progress=True)], f"evaluate {config.out}"
     console = Console()
-    console.print(str(folder), soft_wrap=True)
-    hint = f"Next: interverse evaluate {config.out}"
-    console.print(hint, style="dim", soft_wrap=True)
-    return folder
+    for folder in folders:
+        console.print(str(folder), soft_wrap=True)
+    console.print(f"Next: interverse {hint}", style="dim", soft_wrap=True)
+    return folders
+
+
+def _train_seeds(config: TrainCommand) -> list[Path]:
+    """Trains a run for each seed, all side by side."""
+    if config.seed is not None:
+        raise InvalidValueError(explain("--seed and --seeds are both given", allowed="one of them"))
+    alone = [
+        replace(config, seed=seed, seeds=(), out=config.out / f"seed-{seed}")
+        for seed in config.seeds
+    ]
+    settings = [training(one)[0] for one in alone]
+    from interverse.agents.pixel.train import train_together  # loads Torch
+
+    return train_together(settings, progress=True)
 
 
 def training(config: TrainCommand) -> tuple[Any, Callable[..., Path]]:

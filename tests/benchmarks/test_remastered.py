@@ -335,6 +335,70 @@ def test_a_stopped_training_goes_on(tmp_path, monkeypatch):
     assert not (policy.parent / "checkpoint").exists()
 
 
+def _policies(out: Path) -> dict[str, bytes]:
+    found = sorted(out.glob("work/*/policy/policy.safetensors"))
+    return {path.parts[-3]: path.read_bytes() for path in found}
+
+
+def test_runs_trained_together_are_the_same_also_when_stopped(tmp_path, monkeypatch, capsys):
+    """Three seeds, two at a time, in pieces of 10 decisions; the time is up after the first."""
+    given = {"table": (3,), "figures": (7,), "runs": 3, "steps": 16, "time_limit": 1e6}
+    monkeypatch.setattr(run, "_PIECE", 10)
+    monkeypatch.setattr(run, "write_pages", lambda *_: None)
+    variants = _smoke(tmp_path, **given).variants()[:1]
+    monkeypatch.setattr(RemasteredSettings, "variants", lambda _: variants)
+    made = []
+    original = run.train_together
+
+    def told(configs):
+        made.append([(config.seed, config.steps) for config in configs])
+        return original(configs)
+
+    monkeypatch.setattr(run, "train_together", told)
+    assert reproduce(_smoke(tmp_path / "alone", **given))["complete"]
+    assert made == [[(seed, n)] for seed in (0, 1, 2) for n in (10, 16)]
+    made.clear()
+    together = _smoke(tmp_path / "together", together=2, **given)
+    with monkeypatch.context() as hurried:
+        looks = iter([None])  # before the first piece; then the time is up
+        hurried.setattr(Clock, "check", lambda clock: next(looks, OutOfTimeError) and _stop())
+        assert not reproduce(together)["complete"]
+    assert reproduce(together)["complete"]
+    assert made == [[(0, 10), (1, 10)], [(0, 16), (1, 16)], [(2, 10)], [(2, 16)]]
+    assert _policies(tmp_path / "together") == _policies(tmp_path / "alone")
+    assert not list(tmp_path.rglob("checkpoint"))
+    capsys.readouterr()
+    assert reproduce(together)["complete"]
+    assert "trained" not in capsys.readouterr().err
+
+
+def test_a_run_that_fails_together_costs_the_others_nothing(tmp_path, monkeypatch, capsys):
+    given = {"table": (3,), "figures": (7,), "together": 2}
+    settings = _smoke(tmp_path, **given)
+    monkeypatch.setattr(run, "write_pages", lambda *_: None)
+    first, second = settings.variants()
+    original = run.train_together
+
+    def failing(configs):
+        lucky = [config for config in configs if config.out != settings.folder(first, 0)]
+        made = original(lucky) if lucky else []
+        if lucky != configs:
+            raise InvalidValueError("no luck")
+        return made
+
+    monkeypatch.setattr(run, "train_together", failing)
+    with pytest.raises(InvalidValueError, match=f"what failed: {first.name} seed 0: no luck"):
+        reproduce(settings)
+    assert "training together failed" in capsys.readouterr().err
+    assert list(_policies(tmp_path)) == [f"{second.name}.seed-0"]
+    assert not list(tmp_path.rglob("checkpoint")), "what is trained gives up its replay buffer"
+
+
+def test_how_many_train_together_is_checked():
+    with pytest.raises(InvalidValueError, match="together is 17"):
+        RemasteredSettings(together=17)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_what_is_done_is_not_done_again(tmp_path, capsys):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -21,10 +21,12 @@ from interverse.agents.pixel.presets import (
     preset,
     schedule,
 )
-from interverse.core.errors import check_name, check_whole
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.core.rng import check_seed
 from interverse.core.type_checks import check_types
 from interverse.models.steps import Precision, check_device
+
+MOST_TOGETHER = 16  # Torch has 32 streams of a GPU, and a run takes two
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,3 +142,32 @@ def plan(config: PixelTrain) -> PixelPlan:
         training_options={**short, **world},
         steps=length.steps if config.steps is None else config.steps,
     )
+
+
+def check_together(configs: Sequence[PixelTrain]) -> None:
+    """Raises for runs that cannot be trained side by side in one process."""
+    check_whole(len(configs), "the number of runs", MOST_TOGETHER)
+    for name in ("device", "precision", "threads"):
+        values = dict.fromkeys(getattr(config, name) for config in configs)
+        if len(values) > 1:
+            raise InvalidValueError(
+                explain(
+                    f"runs side by side have {name} {' and '.join(map(str, values))}",
+                    allowed="one for all of them, as they share a process",
+                    fix="Train them one after the other, or in processes of their own",
+                )
+            )
+    folders: set[Path] = set()
+    for config in configs:
+        if config.out.resolve() in folders:
+            raise InvalidValueError(
+                explain(f"two runs have the folder {config.out}", fix="Give each a folder")
+            )
+        folders.add(config.out.resolve())
+    if len(configs) > 1 and any(config.wandb is not None for config in configs):
+        raise InvalidValueError(
+            explain(
+                "wandb follows one run of a process",
+                fix="Leave it out, or train the runs one after the other",
+            )
+        )

@@ -5,6 +5,9 @@ programs is recorded once, after a few plain updates in which libraries choose t
 replayed on the same addresses; the generator of the agent is part of the graph, so the random
 numbers are those of plain updates. On a CPU, and where recording fails, updates run plainly: the
 arithmetic is the same.
+
+Runs side by side each have a stream. All of them are driven by one thread, and Torch waits for the
+whole device before it records, so nothing of another run happens during a recording.
 """
 
 from __future__ import annotations
@@ -41,9 +44,7 @@ class GraphedUpdate:
         self._seen: dict[int, int] = {}
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
         self._given: tuple[Tensor, ...] = ()  # what recorded programs read
-        self._stream: torch.cuda.Stream | None = None
-        if self._works:
-            self._stream = torch.cuda.Stream(agent.device)
+        self._stream = _recording_stream(agent.device)
 
     def __call__(self, given: Any) -> dict[str, Tensor]:
         """Learns; returns the losses, which the next call may overwrite.
@@ -106,7 +107,7 @@ class GraphedCall:
     ) -> None:
         self._function, self._generator = function, generator
         self._works, self._calls = generator.device.type == "cuda", 0
-        self._stream = torch.cuda.Stream(generator.device) if self._works else None
+        self._stream = _recording_stream(generator.device)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._given: tuple[Tensor, ...] = ()
         self._made: tuple[Tensor, ...] = ()
@@ -135,6 +136,19 @@ class GraphedCall:
         except RuntimeError as error:
             self._works = False
             _log.warning("plans are searched ungraphed, several times slower: %s", error)
+
+
+def _recording_stream(device: torch.device) -> torch.cuda.Stream | None:
+    """Returns the stream to record on: the present one, or a new one where that is the default.
+
+    A run with a stream of its own records there: cuBLAS has a workspace for each stream, which a
+    recorded program keeps using, so no two runs may record on one.
+    """
+    if device.type != "cuda":
+        return None
+    present = torch.cuda.current_stream(device)
+    is_own = present != torch.cuda.default_stream(device)
+    return present if is_own else torch.cuda.Stream(device)
 
 
 def _apart(stream: torch.cuda.Stream | None, function: Callable[..., _T], *given: Any) -> _T:

@@ -6,9 +6,12 @@ so a run killed at any moment finds a whole one.
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Concatenate, ParamSpec, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -20,6 +23,7 @@ from interverse.agents.pixel.actors import Actors, MakeEnv
 from interverse.agents.pixel.agent import Actions
 from interverse.agents.pixel.config import PixelPlan, PixelTrain
 from interverse.agents.pixel.curves import Curves
+from interverse.agents.pixel.export import export
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
@@ -27,10 +31,26 @@ from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.models.checkpoint import read_json, read_tensors, write_json, write_tensors
 from interverse.models.steps import autocast
+from interverse.rollouts.pixels import PicturePolicy
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 RECORD = "progress.json"
 _LOG_EVERY = 500  # decisions between rows of losses
 _AGENT = "agent/"
+
+
+def _on_stream(
+    method: Callable[Concatenate[PixelRun, _P], _R],
+) -> Callable[Concatenate[PixelRun, _P], _R]:
+    """Has a GPU do what a method asks for on the run's stream."""
+
+    @functools.wraps(method)
+    def queued(self: PixelRun, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with self.stream():
+            return method(self, *args, **kwargs)
+
+    return queued
 
 
 @final
@@ -42,6 +62,8 @@ class PixelRun:
         plan: what it comes to.
         make_env: makes what it learns in.
         make_judge: makes what it is evaluated in; the same by default.
+        own_stream: whether a GPU has a stream for this run alone, so that it works on several runs
+            at once; otherwise the present one is used.
 
     Attributes:
         step: agent decisions so far, of all actors together.
@@ -54,8 +76,12 @@ class PixelRun:
         plan: PixelPlan,
         make_env: MakeEnv,
         make_judge: MakeEnv | None = None,
+        *,
+        own_stream: bool = False,
     ) -> None:
         self._config, self._plan, self.step = config, plan, 0
+        on_gpu = torch.device(config.device).type == "cuda"
+        self._stream = torch.cuda.Stream(config.device) if own_stream and on_gpu else None
         self._judge = (make_env if make_judge is None else make_judge)()
         try:
             self.observation_space, self.action_space = check_spaces(self._judge, plan)
@@ -73,24 +99,26 @@ class PixelRun:
             features=hyper.features,
             hidden=hyper.hidden,
         )
-        self.agent = plan.agent(sizes, config.seed, config.device)
-        if config.compiled:
-            self.agent.compile()
-        self._replay = Replay(
-            capacity=hyper.capacity,
-            lanes=config.actors,
-            frame=(frame, side_seen, side_seen),
-            actions=sizes.actions,
-            stack=hyper.frame_stack,
-            device=config.device,
-            discounts=tuple(hyper.discount**k for k in range(self.agent.returns)),
-            sequences=self.agent.sequences,
-        )
-        self._update = GraphedUpdate(self.agent, self._replay.gather)
+        with self.stream():
+            self.agent = plan.agent(sizes, config.seed, config.device)
+            if config.compiled:
+                self.agent.compile()
+            self._replay = Replay(
+                capacity=hyper.capacity,
+                lanes=config.actors,
+                frame=(frame, side_seen, side_seen),
+                actions=sizes.actions,
+                stack=hyper.frame_stack,
+                device=config.device,
+                discounts=tuple(hyper.discount**k for k in range(self.agent.returns)),
+                sequences=self.agent.sequences,
+            )
+            self._update = GraphedUpdate(self.agent, self._replay.gather)
         self._rng = generator(seed=config.seed, name="pixel/replay")
         self.curves = Curves(config.out)
         self._actors = Actors(make_env, config.actors)
         self._losses: dict[str, torch.Tensor] = {}
+        self._acted = np.zeros((0,), np.float32)  # what every lane does now, between both halves
         self._seen = np.zeros((0,), np.uint8)  # what every lane sees now, once begun
         self._ages = np.zeros(config.actors, dtype=np.int64)
 
@@ -98,6 +126,11 @@ class PixelRun:
     def _folder(self) -> Path:
         return self._config.out / "checkpoint"
 
+    def stream(self) -> AbstractContextManager[object]:
+        """Returns the context in which a GPU works on this run's stream, if it has its own."""
+        return nullcontext() if self._stream is None else torch.cuda.stream(self._stream)
+
+    @_on_stream
     def start(self) -> None:
         """Goes back to the last checkpoint, or begins."""
         if (self._folder / RECORD).exists():
@@ -111,22 +144,33 @@ class PixelRun:
         return int(draw.integers(2**31))
 
     def advance(self) -> None:
-        """Makes one step of every actor and the updates that it earns.
+        """Makes one step of every actor and the updates that it earns."""
+        self.begin()
+        self.finish()
+
+    @_on_stream
+    def begin(self) -> None:
+        """Begins a step: the actors are told what to do, and move on their own.
 
         With `overlap`, updates learn from the steps before this one while the actors move. A GPU
         has the first update queued before the actions are awaited, so it never idles; the order of
         what it does is fixed.
         """
-        begun = self._actions()
+        asked = self._actions()
         if self._config.overlap:
             self._learn(most=1)
-        actions = begun()
-        self._actors.begin(self._stretched(actions))
+        self._acted = asked()
+        self._actors.begin(self._stretched(self._acted))
         if self._config.overlap:
             self._learn()
+
+    @_on_stream
+    def finish(self) -> None:
+        """Finishes the step that was begun: stores it, and makes the updates still owed."""
         steps = self._actors.finish()
         frames = self._seen[:, -self._replay.frame_channels :]
-        self._replay.add(PixelMoment(frames, self._ages, actions, steps.rewards, steps.terminated))
+        done = PixelMoment(frames, self._ages, self._acted, steps.rewards, steps.terminated)
+        self._replay.add(done)
         before, decided = self.step, steps.ages > 0
         self.step += int(decided.sum())
         self._seen, self._ages = steps.observations, steps.ages
@@ -160,6 +204,7 @@ class PixelRun:
         stretched = low + 0.5 * (actions + 1.0) * (high - low)
         return np.clip(stretched, low, high).astype(self.action_space.dtype)
 
+    @_on_stream
     def evaluate(self) -> list[float]:
         """Returns the returns of a few episodes with the mean action; always the same episodes."""
         returns = []
@@ -174,6 +219,7 @@ class PixelRun:
         self.curves.evaluation(self.step, returns)
         return returns
 
+    @_on_stream
     def checkpoint(self) -> None:
         """Writes a checkpoint; the one before it stays valid until this one is complete."""
         lanes = self._actors.save()
@@ -200,6 +246,11 @@ class PixelRun:
             if old.name != name:
                 old.unlink()
         self.curves.save()
+
+    @_on_stream
+    def policy(self, trained: dict[str, Any]) -> PicturePolicy:
+        """Returns the mean or planned action as a policy; `trained` goes into its card."""
+        return export(self.agent, self.observation_space, self.action_space, trained)
 
     def _restore(self, record: dict[str, Any]) -> None:
         try:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, final
 
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.curves import CURVES
-from interverse.agents.pixel.train import train
+from interverse.agents.pixel.train import train_together
 from interverse.art.pictures.folder import folder
 from interverse.benchmarks.dmcr.compare import compare
 from interverse.benchmarks.dmcr.pages import write_pages
@@ -52,16 +54,29 @@ class _DmcrWork:
 
     def run_all(self) -> None:
         """Trains and tests all that is not done yet."""
-        for seed in range(self.settings.sizes().runs):
-            for variant in self.settings.variants():
+        seeds, variants = range(self.settings.sizes().runs), self.settings.variants()
+        rows = [(variant, seed) for seed in seeds for variant in variants]
+        for start in range(0, len(rows), self.settings.together):
+            some = rows[start : start + self.settings.together]
+            if len(some) > 1:
+                with Failures(self.clock).kept("training together"):  # below, each on its own
+                    for variant, seed in some:
+                        self._record(variant, seed)
+                    self._train(some)
+            for variant, seed in some:
                 self.clock.check()
                 with self.failures.kept(f"{variant.name} seed {seed}"):
                     self._one(variant, seed)
 
-    def _one(self, variant: DmcrVariant, seed: int) -> None:
+    def _record(self, variant: DmcrVariant, seed: int) -> Record:
         record = Record(row_file(self.settings.out, variant, seed), self._row_key(variant, seed))
         record.write()  # so that other settings are refused before they cost anything
-        policy = self._trained(variant, seed)
+        return record
+
+    def _one(self, variant: DmcrVariant, seed: int) -> None:
+        record = self._record(variant, seed)
+        self._train([(variant, seed)])
+        policy = self.settings.folder(variant, seed) / "policy"
         if "evaluations" not in record.content:
             curves = read_json(policy.parent / CURVES)
             record.note("evaluations", curves["evaluations"])
@@ -78,18 +93,28 @@ class _DmcrWork:
         tests = {name: getattr(sizes, name) for name in ("looks", "starts", "train_episodes")}
         return {"variant": variant.name, **{name: config[name] for name in kept}, "tests": tests}
 
-    def _trained(self, variant: DmcrVariant, seed: int) -> Path:
-        """Returns the folder of the trained policy, training it now if need be."""
-        config = self.settings.training(variant, seed)
-        policy = config.out / "policy"
-        if _steps(policy) >= plan(config).steps:
-            return policy
-        with self.clock.timed(f"{variant.name} seed {seed}: trained"):
-            for steps in self._pieces(config):
+    def _train(self, rows: Sequence[tuple[DmcrVariant, int]]) -> None:
+        """Trains those that are not trained yet, side by side."""
+        todo = self._untrained(rows)
+        if not todo:
+            return
+        with self.clock.timed(f"{', '.join(todo)}: trained"):
+            for lengths in zip_longest(*map(self._pieces, todo.values())):
                 self.clock.check()
-                train(replace(config, steps=steps))
-        shutil.rmtree(config.out / "checkpoint")  # the replay buffer: gigabytes
-        return policy
+                pairs = zip(todo.values(), lengths, strict=True)
+                train_together([replace(config, steps=n) for config, n in pairs if n is not None])
+        self._untrained(rows)
+
+    def _untrained(self, rows: Sequence[tuple[DmcrVariant, int]]) -> dict[str, PixelTrain]:
+        """Returns what is still to be trained, by name; the others give up their replay buffers."""
+        todo = {}
+        for variant, seed in rows:
+            config = self.settings.training(variant, seed)
+            if _steps(config.out / "policy") < plan(config).steps:
+                todo[f"{variant.name} seed {seed}"] = config
+            else:
+                shutil.rmtree(config.out / "checkpoint", ignore_errors=True)  # gigabytes
+        return todo
 
     def _pieces(self, config: PixelTrain) -> list[int]:
         """Returns the lengths after which to look at the clock; the last is the whole run."""

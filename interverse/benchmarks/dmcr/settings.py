@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from interverse.agents.pixel.config import PixelTrain
+from interverse.agents.pixel.config import MOST_TOGETHER, PixelTrain
 from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS, TITLES
@@ -67,6 +67,8 @@ class RemasteredSettings:
     """float32, tf32 or bf16; the last two are for a GPU."""
     actors: int = 1
     """Environments that act together in training, in processes of their own if more than one."""
+    together: int = 1
+    """How many training runs, of any agents and seeds, this process trains side by side."""
     workers: int = 1
     """How many units of a test run at a time."""
     cluster: str | None = None
@@ -93,6 +95,7 @@ class RemasteredSettings:
             value = getattr(self, name)
             if value is not None:
                 check_whole(value, name, 10**9)
+        check_whole(self.together, "together", MOST_TOGETHER)
 
     def sizes(self) -> DmcrBudget:
         """Returns the budget in force."""

@@ -78,11 +78,13 @@ def rng_of(seed):
     return np.random.default_rng(seed)
 
 
-def test_a_decision_is_measured_with_acting_and_drawing(tmp_path):
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_decision_is_measured_with_acting_and_drawing(tmp_path, runs):
     tiny = {"image_size": 32, "render_size": 32, "filters": 4, "layers": 2, "features": 8}
     few = {"decisions": 8, "actors": 1, "batch": 8, "warm_up": 8}
-    taken = decision(str(tmp_path), "cpu", hidden=16, **few, **tiny)
+    taken = decision(str(tmp_path), "cpu", hidden=16, runs=runs, **few, **tiny)
     assert 0.0 < taken < 60_000.0
+    assert len(list(tmp_path.iterdir())) == runs
 
 
 @pytest.mark.gpu
