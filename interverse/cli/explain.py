@@ -32,7 +32,8 @@ class Explain:
     task: str | None = None
     """A world's id; a trained policy's own by default."""
     factors: tuple[str, ...] = ()
-    """Patterns of variables, or NAME=PATTERN[,PATTERN]; all with a published space by default."""
+    """Patterns of variables, or NAME=PATTERN[,PATTERN]; by default all with a published space,
+    states and goals only where a space is held out (B)."""
     episodes: int = 20
     """How many, each played under every intervention."""
     seed: int = 0

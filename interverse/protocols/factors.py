@@ -16,7 +16,7 @@ FactorsLike = Mapping[str, Any] | Sequence[str] | None
 DOMAIN: Literal["domain"] = "domain"  # the region of a variable that has no published space
 Region = SpaceName | Literal["domain"]
 Factors = dict[str, dict[str, Region]]  # factor -> variable -> region
-_LEFT_OUT = ("state", "goal")  # kinds that no shift of the world is made of
+_STATES = ("state", "goal")  # kinds that every episode starts with a value of
 _MOST_ALONE = 12  # variables beyond which those of one part and kind are taken together
 
 
@@ -25,8 +25,9 @@ def as_factors(given: FactorsLike, variables: Mapping[str, Variable]) -> Factors
 
     Args:
         given: factor -> a pattern, patterns, or {pattern: region}; or a list of patterns, each a
-            factor of its own; None takes every variable with a published space but states and
-            goals, each alone or, where there are many, by the part of the world and the kind.
+            factor of its own; None takes every variable with a published space, states and goals
+            only if theirs is held out (B), each alone or, where there are many, by the part of the
+            world and the kind.
         variables: the world's, resolved or not.
 
     A region that is not given is B where the variable has one, else A: the shift that was
@@ -55,7 +56,7 @@ def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[s
             declared = variables[variable]
             if region is None and declared.space_a is None and variable != pattern:
                 # A pattern such as floor/* may cover what nothing is drawn from.
-                if declared.kind not in _LEFT_OUT and _has_domain(declared):
+                if declared.kind not in _STATES and _has_domain(declared):
                     spaceless[variable] = DOMAIN
                 continue
             chosen = _published(declared) if region is None else region
@@ -96,7 +97,8 @@ def _default(variables: Mapping[str, Variable]) -> Factors:
     drawn = {
         name: v
         for name, v in variables.items()
-        if v.space_a is not None and v.kind not in _LEFT_OUT and not v.read_only
+        if v.space_a is not None and not v.read_only
+        if v.space_b is not None or v.kind not in _STATES
     }
     if not drawn:
         raise InvalidValueError(
@@ -110,10 +112,10 @@ def _default(variables: Mapping[str, Variable]) -> Factors:
 
 
 def _group(name: str, variable: Variable, drawn: Mapping[str, Variable]) -> str:
-    """Returns the part of the world a variable belongs to, with its kind where that is not one."""
+    """Returns the part of the world a variable belongs to, with its kind where it has several."""
     part = _part(name)
     kinds = {v.kind for n, v in drawn.items() if _part(n) == part}
-    return part if len(kinds) == 1 else f"{part}:{variable.kind}"
+    return part if len(kinds) == 1 or variable.kind == part else f"{part}:{variable.kind}"
 
 
 def _part(name: str) -> str:

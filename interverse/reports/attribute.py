@@ -54,9 +54,10 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
             its world.
         task: a world's id.
         factors: factor -> a pattern of variables, patterns, or {pattern: region}; or a list of
-            patterns. By default every variable with a published space. Values come from B where
-            there is one, else from A, each at an address of its own. What has no published space
-            is drawn from its domain, if that is finite; the page says so.
+            patterns. By default every variable with a published space, states and goals only where
+            a space is held out. Values come from B where there is one, else from A, each at an
+            address of its own. What has no published space is drawn from its domain, if that is
+            finite; the page says so.
         episodes: how many, each played once under every intervention.
         seed: of the episodes.
         pairs: how many of the costliest factors to combine two by two; 0 for none.

@@ -129,14 +129,21 @@ def test_it_works_in_every_family(task, options):
     assert found.table()
 
 
-def test_default_factors_leave_states_and_goals_out():
+def test_default_factors_have_the_states_and_goals_that_are_held_out():
     env = iv.make("trifinger/pushing-v1")
     env.reset(seed=0)
     factors = as_factors(None, env.variables)
-    kinds = {env.variables[name].kind for regions in factors.values() for name in regions}
-    assert not kinds & {"state", "goal"}
-    assert factors["block:latent"]["block_0/mass"] == "B"
     env.close()
+    assert factors["block:latent"]["block_0/mass"] == "B"
+    assert factors["goal"] == {"goal_0/size": "B", "goal_0/cylindrical_position": "B"}
+    assert factors["goal:appearance"] == {"goal_0/color": "B"}
+    assert factors["block:state"] == {"block_0/cylindrical_position": "B"}
+    assert factors["joint_positions"] == {"joint_positions": "B"}
+    env = iv.make("chemistry/chain-v1")  # its states have a space to train in and no other
+    env.reset(seed=0)
+    kinds = {env.variables[n].kind for f in as_factors(None, env.variables).values() for n in f}
+    env.close()
+    assert not kinds & {"state", "goal"}
 
 
 def test_what_has_no_published_space_is_drawn_from_its_domain():
