@@ -84,6 +84,11 @@ class Attribution:
         """Returns the mean cost with its paired 95% t-interval over episodes."""
         return self._t_interval(self.costs(*names))
 
+    def percent(self, name: str) -> Estimate:
+        """Returns the mean cost of a factor in percent of the score as it is."""
+        cost, base = self.cost(name), self.scores[()].mean()
+        return Estimate(*(100 * end / base for end in (cost.value, cost.low, cost.high)))
+
     def lead(self, first: str, second: str) -> Estimate:
         """Returns how much more one factor costs than another, with its paired t-interval."""
         return self._t_interval(self.costs(first) - self.costs(second))
@@ -183,7 +188,7 @@ class Attribution:
         )
         story = (
             f"As it is, the policy has a mean {self.metric} of {base:.4g} over {count} "
-            f"episode{'s' * (count > 1)}. {replayed}{self.verdict()}"
+            f"episode{'s' * (count > 1)}{self._alike()}. {replayed}{self.verdict()}"
         )
         drawn = [
             f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
@@ -199,6 +204,13 @@ class Attribution:
             "\n".join(drawn),
         ]
         return "\n\n".join(parts) + "\n"
+
+    def _alike(self) -> str:
+        """Returns words for episodes that cannot be told apart by their score as it is."""
+        known = self.scores[()][~np.isnan(self.scores[()])]
+        if self.shows_no_loss or len(known) < 2 or np.ptp(known) > 0:
+            return ""
+        return ", the same in each: such episodes may be one, and only what is drawn varies"
 
     def _harmless(self, base: float) -> list[str]:
         """Returns lines about the factors that cost little: surely so, or in no episode seen."""

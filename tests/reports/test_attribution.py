@@ -233,6 +233,16 @@ def _of(**costs):
     return Attribution(task="t", metric="return", factors=factors, scores=given)
 
 
+def test_a_page_says_that_episodes_score_alike():
+    factors = {"a": {"x": "B"}}
+    for scores, alike in (([1.0, 1.0, 1.0], True), ([1.0, 0.9, 1.0], False), ([1.0], False)):
+        base = np.array(scores)
+        found = Attribution(
+            task="t", metric="return", factors=factors, scores={(): base, ("a",): base / 2}
+        )
+        assert ("the same in each" in found.page()) is alike
+
+
 def test_a_page_claims_no_cost_that_the_interval_does_not_show():
     page = _of(a=[0, -3, 4, 0]).page()
     assert "That it costs anything is not certain." in page

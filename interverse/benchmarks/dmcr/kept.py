@@ -63,7 +63,7 @@ def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
         found = Attribution.from_json(held)
         base = found.scores[()]
         about = _agent_name(held), f"{held['decisions']:,}", str(len(base)), base.mean()
-        costs = [_percent(found.cost(name), base.mean()) for name in _COSTS]
+        costs = [found.percent(name).shown(0) for name in _COSTS]
         rows.append((_TASK_NAMES[held["task"]], *about, *costs))
     return TextTable(
         header=("task", "agent", "decisions", "episodes", "as it is", *_COSTS),
@@ -72,11 +72,6 @@ def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
         "same episodes lose under one factor alone, floors and skies from held-out pictures "
         f"[{INTERVAL_METHOD}]",
     )
-
-
-def _percent(cost: Estimate, base: float) -> str:
-    ends = (100 * end / base for end in (cost.value, cost.low, cost.high))
-    return Estimate(*ends).shown(0)
 
 
 def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
