@@ -36,11 +36,11 @@ class Interval:
     """An estimate and the ends of the interval around it, one of each per table."""
 
     estimate: FloatArray
-    low: FloatArray  # NaN where no task has two unequal runs: they say nothing of a spread
+    low: FloatArray  # NaN where no task has two unequal runs, or some task has a single one
     high: FloatArray
 
 
-def interval(
+def interval(  # noqa: PLR0913 - keywords, each of them said below
     scores: ArrayLike,
     statistic: Statistic = mean,
     *,
@@ -48,6 +48,7 @@ def interval(
     confidence: float = 0.95,
     resamples: int = 2000,
     method: Method = "percentile",
+    independent: ArrayLike | None = None,
 ) -> Interval:
     """Returns a statistic of each score table with its stratified bootstrap interval.
 
@@ -61,6 +62,9 @@ def interval(
         resamples: how many times to draw; raise it if the ends jump with the seed.
         method: "percentile", or "bca" (corrects bias and skewness at the cost of one more
             evaluation per score; better for few or very skewed scores).
+        independent: (..., task), how many runs of each task are independent where some repeat
+            others; all by default. The estimate is of all runs, the interval is as wide as so many
+            runs make it.
 
     >>> found = interval([[0.2], [0.4], [0.6], [0.8]], rng=np.random.default_rng(0))
     >>> bool(found.low < found.estimate < found.high)
@@ -71,13 +75,15 @@ def interval(
     if not table.shape[-2]:
         table = np.full((*table.shape[:-2], 1, table.shape[-1]), np.nan)  # no run: a missing one
     estimate = np.asarray(statistic(table), dtype=np.float64)
-    drawn = np.concatenate([statistic(some) for some in _draws(table, rng, resamples)])
+    known = known_runs(table)
+    sizes = known if independent is None else np.minimum(known, np.asarray(independent))
+    drawn = np.concatenate([statistic(some) for some in _draws(table, sizes, rng, resamples)])
     tail = (1 - confidence) / 2
     levels = np.array([np.full(estimate.shape, tail), np.full(estimate.shape, 1 - tail)])
     if method == "bca":
-        levels = _bca_levels(estimate, drawn, _acceleration(table, statistic), levels)
+        levels = _bca_levels(estimate, drawn, _acceleration(table, sizes, statistic), levels)
     low, high = _quantiles(drawn, levels)
-    enough = np.any(varies(table), axis=-1)
+    enough = np.any(varies(table), axis=-1) & ~np.any(sizes == 1, axis=-1)
     enough = enough.reshape(enough.shape + (1,) * (estimate.ndim - enough.ndim))
     return Interval(
         estimate=estimate, low=np.where(enough, low, np.nan), high=np.where(enough, high, np.nan)
@@ -109,12 +115,14 @@ def _check(confidence: float, resamples: int, method: str) -> None:
         raise InvalidValueError(explain(f"unknown method {method!r}", allowed=", ".join(METHODS)))
 
 
-def _draws(table: FloatArray, rng: np.random.Generator, count: int) -> Iterator[FloatArray]:
+def _draws(
+    table: FloatArray, sizes: NDArray[np.int64], rng: np.random.Generator, count: int
+) -> Iterator[FloatArray]:
     """Yields (some, ..., run, task) bootstrap draws, `count` in all; chunks change no number."""
     ordered = np.sort(table, axis=-2)  # missing scores last, and the order given cannot matter
     runs, tasks = table.shape[-2:]
     known = known_runs(table)[..., None, :]
-    complete = bool(np.all(known == runs))
+    complete = bool(np.all(sizes == runs))
     size = max(runs - 1, 1)
     lead = (1,) * (table.ndim - 2)
     chunk = max(1, _NUMBERS_AT_ONCE // max(table.size, 1))
@@ -123,7 +131,7 @@ def _draws(table: FloatArray, rng: np.random.Generator, count: int) -> Iterator[
         uniform = rng.random((some, size, tasks)).reshape(some, *lead, size, tasks)
         index = (uniform * (runs if complete else known)).astype(np.intp)
         drawn = np.take_along_axis(ordered[None], index, axis=-2)
-        wanted = np.maximum(known - 1, 1)
+        wanted = np.maximum(sizes[..., None, :] - 1, 1)
         yield drawn if complete else np.where(np.arange(size)[:, None] < wanted, drawn, np.nan)
 
 
@@ -155,7 +163,7 @@ def _bca_levels(
     return special.ndtr(bias + shifted / (1 - acceleration * shifted))
 
 
-def _acceleration(table: FloatArray, statistic: Statistic) -> FloatArray:
+def _acceleration(table: FloatArray, sizes: NDArray[np.int64], statistic: Statistic) -> FloatArray:
     """Returns a sixth of the skewness of the jackknife, each task with its own number of runs."""
     runs, tasks = table.shape[-2:]
     cubes = squares = np.zeros(())
@@ -166,8 +174,9 @@ def _acceleration(table: FloatArray, statistic: Statistic) -> FloatArray:
         size = known.sum(axis=0)
         centre = mean_known(np.where(known, without, np.nan), axis=0)
         influence = np.where(known & (size > 1), (size - 1) * (centre - without), 0.0)
-        cubes = cubes + np.sum(influence**3, axis=0) / np.maximum(size, 1) ** 3
-        squares = squares + np.sum(influence**2, axis=0) / np.maximum(size, 1) ** 2
+        drawn = np.maximum(sizes[..., task], 1).reshape(size.shape)
+        cubes = cubes + np.sum(influence**3, axis=0) / (np.maximum(size, 1) * drawn**2)
+        squares = squares + np.sum(influence**2, axis=0) / (np.maximum(size, 1) * drawn)
     safe = np.where(squares > 0, squares, 1.0)
     return np.where(squares > 0, cubes / (6 * safe**1.5), 0.0)
 

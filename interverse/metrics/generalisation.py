@@ -46,10 +46,17 @@ def generalisation_error_interval(
     rng: np.random.Generator,
     confidence: float = 0.95,
     resamples: int = 2000,
+    independent: tuple[int, int] | None = None,
 ) -> Interval:
-    """Returns E_G with its bootstrap interval; train and test scores are drawn independently."""
+    """Returns E_G with its bootstrap interval; train and test scores are drawn independently.
+
+    `independent` says how many scores of each are independent, where some repeat others.
+    """
     estimate = generalisation_error(train, test)
-    learned, kept = (_mean_draws(s, rng, resamples) for s in (train, test))
+    sizes = (None, None) if independent is None else independent
+    learned, kept = (
+        _mean_draws(s, rng, resamples, size) for s, size in zip((train, test), sizes, strict=True)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = (learned - kept) / learned
     return _around(estimate, drawn, confidence)
@@ -75,6 +82,7 @@ def gaps(
     rng: np.random.Generator,
     confidence: float = 0.95,
     resamples: int = 2000,
+    alike: ArrayLike | None = None,
 ) -> list[Gap]:
     """Returns each variable's gap from A to B, the largest loss first.
 
@@ -84,6 +92,7 @@ def gaps(
         rng: where the bootstrap draws come from.
         confidence: of the intervals.
         resamples: bootstrap draws.
+        alike: (episode,), equal for episodes that are one and the same; all differ by default.
 
     >>> found = gaps([1.0, 0.9, 0.2, 0.1], {"mass": ["A", "A", "B", "B"]},
     ...              rng=np.random.default_rng(0))
@@ -91,12 +100,15 @@ def gaps(
     ('mass', 0.8)
     """
     values = _flat(scores)
+    same = _labels(alike, len(values))
     rows = []
     for variable, labels in spaces.items():
         where = _column(labels, len(values), f"spaces[{variable!r}]")
-        a, b = (values[(where == name) & ~np.isnan(values)] for name in ("A", "B"))
+        in_a, in_b = ((where == name) & ~np.isnan(values) for name in ("A", "B"))
+        a, b = values[in_a], values[in_b]
+        size_a, size_b = (np.unique(same[rows]).size for rows in (in_a, in_b))
         mean_a, mean_b = (float(mean_known(part, axis=0)) for part in (a, b))
-        drawn = _mean_draws(a, rng, resamples) - _mean_draws(b, rng, resamples)
+        drawn = _mean_draws(a, rng, resamples, size_a) - _mean_draws(b, rng, resamples, size_b)
         rows.append(
             Gap(
                 variable=variable,
@@ -129,6 +141,7 @@ def effects(
     rng: np.random.Generator,
     confidence: float = 0.95,
     resamples: int = 2000,
+    alike: ArrayLike | None = None,
 ) -> list[Effect]:
     """Returns each variable's effect by linear regression of score on all values, largest first.
 
@@ -144,6 +157,7 @@ def effects(
         rng: where the bootstrap draws come from (episodes are drawn whole).
         confidence: of the intervals.
         resamples: bootstrap draws.
+        alike: (episode,), equal for episodes that are one and the same; all differ by default.
 
     >>> mass = np.linspace(0.0, 1.0, 50)
     >>> found = effects(1 - 0.5 * mass, {"mass": mass}, rng=np.random.default_rng(0))
@@ -155,9 +169,10 @@ def effects(
         return []
     low, high = np.nanquantile(matrix, _RANGE, axis=0)
     scale = np.nanstd(matrix, axis=0)
-    estimate, drawn = _slopes(
-        _design((matrix - np.nanmean(matrix, axis=0)) / scale), target, rng, resamples
-    )
+    given = _flat(scores)
+    size = np.unique(_labels(alike, len(given))[~np.isnan(given)]).size
+    design = _design((matrix - np.nanmean(matrix, axis=0)) / scale)
+    estimate, drawn = _slopes(design, target, rng, resamples, size)
     span = (high - low) / scale * varies(target[:, None])  # equal scores: no more than rounding
     estimate, drawn = estimate[1 : len(names) + 1] * span, drawn[:, 1 : len(names) + 1] * span
     worst = np.mean(np.abs(drawn) >= np.abs(drawn).max(axis=1, keepdims=True), axis=0)
@@ -202,7 +217,11 @@ def _design(standard: FloatArray) -> FloatArray:
 
 
 def _slopes(
-    design: FloatArray, target: FloatArray, rng: np.random.Generator, resamples: int
+    design: FloatArray,
+    target: FloatArray,
+    rng: np.random.Generator,
+    resamples: int,
+    independent: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Returns least-squares slopes and (resample, slope) bootstrap draws of them.
 
@@ -228,21 +247,25 @@ def _slopes(
     chunk = max(1, _NUMBERS_AT_ONCE // episodes)
     for start in range(0, resamples, chunk):
         some = slice(start, min(start + chunk, resamples))
-        counts = rng.multinomial(episodes, np.full(episodes, 1 / episodes), drawn[some].shape[0])
-        drawn[some] = slopes + (counts - 1.0) @ pull
+        shares = np.full(episodes, 1 / episodes)
+        counts = rng.multinomial(independent, shares, drawn[some].shape[0])
+        drawn[some] = slopes + (counts * (episodes / independent) - 1.0) @ pull
     return slopes, drawn
 
 
-def _mean_draws(scores: ArrayLike, rng: np.random.Generator, resamples: int) -> FloatArray:
-    """Returns bootstrap draws of a mean, n - 1 of n scores each (see `bootstrap`)."""
+def _mean_draws(
+    scores: ArrayLike, rng: np.random.Generator, resamples: int, independent: int | None = None
+) -> FloatArray:
+    """Returns bootstrap draws of a mean, n - 1 scores each of n independent (see `bootstrap`)."""
     values = _flat(scores)
     values = np.sort(values[~np.isnan(values)])
-    if len(values) < 2:
+    size = len(values) if independent is None else min(independent, len(values))
+    if size < 2:
         return np.full(resamples, np.nan)
     if not varies(values[:, None]):
         return np.full(resamples, values[0])
-    counts = rng.multinomial(len(values) - 1, np.full(len(values), 1 / len(values)), size=resamples)
-    return counts @ values / (len(values) - 1)
+    counts = rng.multinomial(size - 1, np.full(len(values), 1 / len(values)), size=resamples)
+    return counts @ values / (size - 1)
 
 
 def _around(estimate: float, drawn: FloatArray, confidence: float) -> Interval:
@@ -260,6 +283,10 @@ def _around(estimate: float, drawn: FloatArray, confidence: float) -> Interval:
 
 def _flat(scores: ArrayLike) -> FloatArray:
     return np.asarray(scores, dtype=np.float64).ravel()
+
+
+def _labels(alike: ArrayLike | None, length: int) -> NDArray[np.generic]:
+    return np.arange(length) if alike is None else _column(alike, length, "alike")
 
 
 def _column(values: ArrayLike, length: int, name: str) -> NDArray[np.generic]:

@@ -151,7 +151,7 @@ def _front(name: str, known: PolicyWorld, scores: Results | None) -> dict[str, A
 
 def _index(scores: Results) -> list[dict[str, Any]]:
     """Returns the scores as the Hub reads them: one entry per protocol, a metric each."""
-    last = scores.final().distinct()
+    last = scores.final()
     found = {metric: tables.estimates(last, metric) for metric in last.metrics}
     out = []
     for key in tables.groups(last):

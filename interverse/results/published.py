@@ -71,7 +71,7 @@ def beside_printed(results: Results) -> TextTable:
 
 
 def _rows(results: Results) -> Iterator[tuple[Cell, ...]]:
-    ours = estimates(results.final().distinct(), _METRIC)
+    ours = estimates(results.final(), _METRIC)
     for task, protocol in dict.fromkeys(key[1:] for key in ours):
         theirs = [r for r in printed_returns() if (r.task, r.protocol) == (task, protocol)]
         mine = {key[0]: mean for key, mean in ours.items() if key[1:] == (task, protocol)}

@@ -2,7 +2,7 @@
 
 A row is an episode. Its columns are fixed: those of `schema.CONTRACT`, then `experiment` (what was
 evaluated), `step` (training steps behind the policy) and `trace` (equal in episodes that are the
-same step for step: tables count those once), then `score:<metric>` for further scores
+same step for step: they make intervals wider), then `score:<metric>` for further scores
 and `value:<variable>` for the values intervened on, `value:<variable>@<step>` where a protocol acts
 more than once in an episode. What a world lacks is null. A refused episode is a row with a reason
 and without a score.
@@ -227,20 +227,28 @@ class Results:
             keep |= rows & (steps == steps[rows].max())
         return replace(self, data=self.data.filter(pa.array(keep)))
 
-    def distinct(self) -> Results:
-        """Returns the rows without those that repeat an earlier one of their protocol.
+    @property
+    def first_alike(self) -> NDArray[np.intp]:
+        """Returns (row,) the first row of the protocol that is the same episode, or the row itself.
 
-        Two episodes with the same start, actions and rewards are one measurement, not two.
+        Two episodes with the same start, actions and rewards are one measurement drawn twice: both
+        count in a mean, and its interval is as wide as that of the distinct ones.
         """
+        rows = np.arange(len(self))
         if "trace" not in self.data.column_names:
-            return self
+            return rows
         names = ("experiment", "step", "task", "protocol", "trace")
-        seen: set[tuple[Any, ...]] = set()
-        keep = []
-        for key in zip(*(self.data[name].to_pylist() for name in names), strict=True):
-            keep.append(key[-1] is None or key not in seen)
-            seen.add(key)
-        return replace(self, data=self.data.filter(pa.array(keep, pa.bool_())))
+        keys = zip(*(self.data[name].to_pylist() for name in names), strict=True)
+        seen: dict[tuple[Any, ...], int] = {}
+        found = [
+            row if key[-1] is None else seen.setdefault(key, row) for row, key in enumerate(keys)
+        ]
+        return np.array(found, dtype=np.intp)
+
+    def distinct(self) -> Results:
+        """Returns the rows without those that repeat an earlier one of their protocol."""
+        keep = self.first_alike == np.arange(len(self))
+        return replace(self, data=self.data.filter(pa.array(keep)))
 
     def at_step(self, step: int) -> Results:
         """Returns the same rows as those of a policy after so many training steps."""

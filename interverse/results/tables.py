@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
@@ -30,12 +31,14 @@ BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _ROUGH = "rough below some 20"
 _NOTES = {
     "episode": f"mean [95% bootstrap interval over the scored episodes, {_ROUGH}]",
-    "seed": f"mean [95% bootstrap interval over seeds, {_ROUGH}]",
+    "seed": f"mean of the seeds' means [95% bootstrap interval over seeds, {_ROUGH}]",
 }
 _WILSON = "successes, 0 or 1 each, have Wilson's interval"
 _NO_INTERVAL = "; no interval where all scores are equal, or there is one"
-_REPEATS = "repeats are step for step an episode that is there already, and count for nothing"
-_AGGREGATES = {"mean": statistics.mean, "median": statistics.median, "IQM": statistics.iqm}
+_REPEATS = (
+    "repeats are step for step an episode that is there already: "
+    "they count in means, and intervals are as wide as those of the distinct episodes"
+)
 _GAP = "optimality gap"
 
 __all__ = ["Format", "Text", "TextTable", "Unit"]
@@ -48,25 +51,22 @@ def scores(
     if unit not in UNITS:
         raise InvalidValueError(explain(f"unknown unit {unit!r}", allowed=", ".join(UNITS)))
     last = results.final()
-    apart = last.distinct()
     names = list(results.metrics if metrics is None else metrics)
-    columns = [estimates(apart, name, unit) for name in names]
-    once = {key: len(at) for key, at in groups(apart).items()}
-    several = len(apart) < len(last)  # a column that is 0 in all tables but these says nothing
+    columns = [estimates(last, name, unit) for name in names]
+    alike = last.first_alike
+    several = _count(alike) < len(last)  # a column that is 0 in all tables but these says nothing
     refused = last.refused
     rows: list[tuple[Cell, ...]] = []
     for key, at in groups(last).items():
         lost = int(refused[at].sum())
-        repeated = (len(at) - once[key],) if several else ()
+        repeated = (len(at) - _count(alike[at]),) if several else ()
         counts = (len(at) - lost, lost, *repeated)
         rows.append((*key, *counts, *(column[key] for column in columns)))
     repeats = ("repeats",) if several else ()
     header = ("experiment", "task", "protocol", "scored", "refused", *repeats, *names)
     notes = [_NOTES[unit]] + [_REPEATS] * several
     if unit == "episode" and any(
-        are_successes(name, apart.scores(name)[at])
-        for name in names
-        for at in groups(apart).values()
+        are_successes(name, last.scores(name)[at]) for name in names for at in groups(last).values()
     ):
         notes.append(_WILSON)
     caption = "; ".join(notes) + bare_note(rows)
@@ -81,32 +81,50 @@ def aggregates(results: Results, metric: str) -> TextTable:
         if np.isnan(matrix).all():
             continue
         address = f"{experiment}|{task}|{metric}"
+        apart = independent(part, metric)
         cells = [
-            _wilson(matrix)
-            if name == "mean" and are_successes(metric, matrix)
-            else _estimate(matrix, statistic, interval_rng(f"{address}|{name}"))
+            _wilson(matrix, int(apart.sum()))
+            if statistic is _pooled_mean and are_successes(metric, matrix)
+            else _estimate(matrix, apart, statistic, interval_rng(f"{address}|{name}"))
             for name, statistic in _AGGREGATES.items()
         ]
-        cells.append(_gap(results, task, metric, matrix, interval_rng(f"{address}|{_GAP}")))
+        cells.append(_gap(results, task, metric, matrix, apart, interval_rng(f"{address}|{_GAP}")))
         rows.append((experiment, task, int(np.sum(~np.isnan(matrix))), *cells))
     return TextTable(
         header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
         rows=tuple(rows),
-        caption=f"{metric} over all protocols [95% bootstrap interval, drawn within protocols, "
+        caption=f"{metric} over all scored episodes [95% bootstrap interval, within protocols, "
         f"{_ROUGH} episodes]; "
         f"the gap is the share of the score's range that is missing to its top{bare_note(rows)}",
     )
 
 
 def _gap(
-    results: Results, task: str, metric: str, matrix: NDArray[np.float64], rng: np.random.Generator
+    results: Results,
+    task: str,
+    metric: str,
+    matrix: NDArray[np.float64],
+    apart: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> Estimate:
     """Returns the optimality gap of scores whose range is known; nothing where it is not."""
     ends = score_range(results, task, metric)
     if ends is None:
         return Estimate(np.nan)
     low, high = ends
-    return _estimate((matrix - low) / (high - low), statistics.optimality_gap, rng)
+    return _estimate((matrix - low) / (high - low), apart, _pooled_gap, rng)
+
+
+def _pooled_mean(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the mean of all scores, as each table's mean is one over episodes."""
+    return statistics.mean_known(matrix.reshape(*matrix.shape[:-2], -1), axis=-1)
+
+
+def _pooled_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1.0 - _pooled_mean(np.minimum(matrix, 1.0))
+
+
+_AGGREGATES = {"mean": _pooled_mean, "median": statistics.median, "IQM": statistics.iqm}
 
 
 def score_range(results: Results, task: str, metric: str) -> tuple[float, float] | None:
@@ -139,11 +157,12 @@ def effects(results: Results, metric: str) -> TextTable:
                 continue  # a seed is a name, not a quantity
             numbers = part.values(name)
             values |= dict(zip(component_names(name, numbers.shape[1]), numbers.T, strict=True))
-        values = _answerable(values, scored)
+        alike = part.first_alike
+        values = _answerable(values, np.where(alike == np.arange(len(part)), scored, np.nan))
         if not values:
             continue  # too few episodes to say anything
         rng = interval_rng(f"{experiment}|{task}|{metric}|effects")
-        found = generalisation.effects(scored, values, rng=rng)
+        found = generalisation.effects(scored, values, rng=rng, alike=alike)
         rows += [(experiment, task, effect) for effect in found]
     rows.sort(key=lambda row: (row[0], row[1], -abs(float(row[2].change.estimate))))
     shown = tuple(
@@ -188,7 +207,8 @@ def gaps(results: Results, metric: str) -> TextTable:
             if part.about(name)
         }
         rng = interval_rng(f"{experiment}|{task}|gaps")
-        for gap in generalisation.gaps(part.scores(metric), labels, rng=rng):
+        alike = part.first_alike
+        for gap in generalisation.gaps(part.scores(metric), labels, rng=rng, alike=alike):
             if gap.episodes_a and gap.episodes_b:
                 numbers = (gap.mean_a, gap.mean_b, Estimate.of(gap.loss))
                 rows.append((experiment, task, gap.variable, *numbers))
@@ -216,12 +236,15 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
         if not _mean(learned) > 0:
             continue
         used[known[0]] = None
+        apart = dict(zip(part.protocols, independent(part, metric).tolist(), strict=True))
         for protocol in (p for p in part.protocols if p != known[0]):
             tested = part.select(protocol=protocol).scores(metric)
             if np.isnan(_mean(tested)):
                 continue
             rng = interval_rng(f"{experiment}|{task}|{protocol}|{metric}|E_G")
-            found = generalisation.generalisation_error_interval(learned, tested, rng=rng)
+            found = generalisation.generalisation_error_interval(
+                learned, tested, rng=rng, independent=(apart[known[0]], apart[protocol])
+            )
             rows.append((experiment, task, protocol, Estimate.of(found)))
     return TextTable(
         header=("experiment", "task", "protocol", "generalisation error"),
@@ -258,13 +281,20 @@ def estimates(
     results: Results, metric: str, unit: Unit = "episode"
 ) -> dict[tuple[str, str, str], Estimate]:
     """Returns (experiment, task, protocol) -> the mean score with its interval."""
-    values, seeds = results.scores(metric), results.column("seed")
-    return {
-        key: _wilson(values[at])
-        if unit == "episode" and are_successes(metric, values[at])
-        else _mean_interval(values[at], seeds[at], unit, address="|".join([*key, metric]))
-        for key, at in groups(results).items()
-    }
+    values, seeds, alike = results.scores(metric), results.column("seed"), results.first_alike
+    found = {}
+    for key, rows in groups(results).items():
+        at = rows[~np.isnan(values[rows])]
+        if unit == "seed":
+            means = [values[at][seeds[at] == seed].mean() for seed in np.unique(seeds[at])]
+            drawn, apart = np.array(means), len(means)
+        else:
+            drawn, apart = values[at], _count(alike[at])
+        if unit == "episode" and are_successes(metric, drawn):
+            found[key] = _wilson(drawn, apart)
+        else:
+            found[key] = _mean_interval(drawn, apart, address="|".join([*key, metric]))
+    return found
 
 
 def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
@@ -274,39 +304,47 @@ def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
     return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
 
 
-def _wilson(values: NDArray[np.float64]) -> Estimate:
-    """Returns the share of successes with Wilson's interval.
+def _wilson(values: NDArray[np.float64], apart: int) -> Estimate:
+    """Returns the share of successes with Wilson's interval of so many independent episodes.
 
     Draws from eight successes of eight are all successes, so a bootstrap would claim certainty.
     """
-    from scipy.stats import binomtest  # slow to load
+    share = float(np.nanmean(values))
+    if apart < 2:
+        return Estimate(share)
+    z2 = special.ndtri(0.975) ** 2 / apart
+    middle = (share + z2 / 2) / (1 + z2)
+    reach = np.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
+    return Estimate(share, max(middle - reach, 0.0), min(middle + reach, 1.0))
 
-    known = values[~np.isnan(values)]
-    found = binomtest(int(known.sum()), known.size).proportion_ci(method="wilson")
-    return Estimate(float(known.mean()), float(found.low), float(found.high))
 
-
-def _mean_interval(
-    values: NDArray[np.float64], seeds: NDArray[Any], unit: Unit, *, address: str
-) -> Estimate:
-    """Returns the mean of some rows' scores with its interval; the median where some are infinite.
-
-    Episodes are drawn within each seed, or, with unit "seed", the seeds' means are drawn.
-    """
-    known = ~np.isnan(values)
-    matrix = side_by_side([values[known & (seeds == seed)] for seed in np.unique(seeds)])
-    if unit == "seed":
-        matrix = statistics.mean_known(matrix, axis=0)[:, None]
-    statistic = statistics.median if np.isinf(matrix).any() else statistics.mean
-    return _estimate(matrix, statistic, interval_rng(address))
+def _mean_interval(values: NDArray[np.float64], apart: int, *, address: str) -> Estimate:
+    """Returns the mean of scores with its interval; the median where some are infinite."""
+    statistic = statistics.median if np.isinf(values).any() else statistics.mean
+    return _estimate(values[:, None], np.array([apart]), statistic, interval_rng(address))
 
 
 def _estimate(
-    matrix: NDArray[np.float64], statistic: bootstrap.Statistic, rng: np.random.Generator
+    matrix: NDArray[np.float64],
+    apart: NDArray[np.int64],
+    statistic: bootstrap.Statistic,
+    rng: np.random.Generator,
 ) -> Estimate:
     """Returns a statistic with its interval: the corrected one, which infinite scores forbid."""
     method: bootstrap.Method = "percentile" if np.isinf(matrix).any() else "bca"
-    return Estimate.of(bootstrap.interval(matrix, statistic, rng=rng, method=method))
+    found = bootstrap.interval(matrix, statistic, rng=rng, method=method, independent=apart)
+    return Estimate.of(found)
+
+
+def independent(results: Results, metric: str) -> NDArray[np.int64]:
+    """Returns (protocol,) how many scored episodes are distinct, in the order of the protocols."""
+    known, alike = ~np.isnan(results.scores(metric)), results.first_alike
+    protocol = results.column("protocol")
+    return np.array([_count(alike[known & (protocol == name)]) for name in results.protocols])
+
+
+def _count(labels: NDArray[np.intp]) -> int:
+    return int(np.unique(labels).size)
 
 
 def score_matrix(results: Results, metric: str) -> NDArray[np.float64]:
@@ -332,7 +370,7 @@ def space_labels(values: NDArray[np.float64], spaces: Any) -> NDArray[np.str_]:
 
 
 def _parts(results: Results) -> list[tuple[str, str, Results]]:
-    last = results.final().distinct()
+    last = results.final()
     pairs = itertools.product(last.experiments, last.tasks)
     return [(e, t, last.select(experiment=e, task=t)) for e, t in pairs]
 

@@ -99,7 +99,7 @@ def test_no_name_is_broken_on_a_terminal_of_80_columns(capsys, monkeypatch):
     assert max(map(len, lines)) <= 80
     assert " block_0/cylindrical_position" in [line.rstrip() for line in lines]
     words = ["--task", "trifinger/pushing-v1", "--protocols", "P0", "--option", "max_steps=2"]
-    assert main(["evaluate", *words, "--episodes", "1"]) == 0
+    assert main(["evaluate", *words, "--episodes", "2"]) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
     for name in ("protocol", "last_fractional_", "last20_fractional_", "success"):

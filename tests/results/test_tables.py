@@ -242,3 +242,141 @@ def test_at_eighty_columns_headings_break_before_tables_do():
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("P0") == 2
     assert text.count("0.250 [0.125, 0.375]") == 15
+
+
+def _row(**given):
+    return {"task": "t/x-v1", "protocol": "P0", "seed": 0, "episode": 0, **given}
+
+
+def _only(rows, metric, unit="episode"):
+    (found,) = tables.estimates(Results.from_rows(rows), metric, unit).values()
+    return found
+
+
+def test_repeats_count_in_the_mean_and_widen_the_interval():
+    """90 identical failures and 10 distinct successes are a success of 10%, not of 91%."""
+    rows = [_row(episode=i, trace="same", **{"score:success": 0.0}) for i in range(90)]
+    rows += [_row(episode=90 + i, trace=f"{i}", **{"score:success": 1.0}) for i in range(10)]
+    (shown,) = read_csv(tables.scores(Results.from_rows(rows)))
+    assert (float(shown["success"]), shown["repeats"]) == (0.1, "89")
+    apart = [row | {"trace": str(row["episode"])} for row in rows]
+    for name in ("success", "return"):  # one has Wilson's interval, the other a bootstrap's
+        wide, narrow = (
+            _only([row | {"return": row["score:success"]} for row in some], name)
+            for some in (rows, apart)
+        )
+        assert wide.value == narrow.value == pytest.approx(0.1)
+        assert wide.low < narrow.low < narrow.high < wide.high
+    low, high = stats.binomtest(1, 10).proportion_ci(method="wilson")
+    ten = [row | {"trace": str(row["episode"] % 10)} for row in rows]
+    found = _only(ten, "success")
+    assert (found.low, found.high) == pytest.approx((low, high))
+    alone = _only(rows[:90], "success")
+    assert (alone.value, np.isnan(alone.low)) == (0.0, True)
+
+
+def test_repeats_count_in_every_table():
+    rows = [
+        _row(protocol=p, episode=i, trace="a", **{"return": 1.0}) for p in "AB" for i in range(30)
+    ]
+    for p, score in (("A", 4.0), ("B", 2.0)):
+        rows += [
+            _row(protocol=p, episode=30 + i, trace=f"{i}", **{"return": score + 0.01 * i})
+            for i in range(10)
+        ]
+    rows = [row | {"value:mass": 0.0 if row["protocol"] == "A" else 1.0} for row in rows]
+    about = {"mass": {"space_a": [0.0, 0.4], "space_b": [0.6, 1.0]}}
+    results = Results.from_rows(rows, {"variables": about})
+    a, b = (results.select(protocol=p).scores("return").mean() for p in "AB")
+    (total,) = read_csv(tables.aggregates(results, "return"))
+    assert float(total["mean"]) == pytest.approx((a + b) / 2)
+    (lost,) = read_csv(tables.generalisation_errors(results, "return", base="A"))
+    assert float(lost["generalisation error"]) == pytest.approx((a - b) / a)
+    (gap,) = read_csv(tables.gaps(results, "return"))
+    assert float(gap["loss from A to B"]) == pytest.approx(a - b)
+    (effect,) = read_csv(tables.effects(results, "return"))
+    assert float(effect["change of score"]) == pytest.approx(b - a)
+    apart = Results.from_rows(
+        [r | {"trace": f"{r['episode']}"} for r in rows], {"variables": about}
+    )
+
+    def width(row, name):
+        return float(row[f"{name}_high"]) - float(row[f"{name}_low"])
+
+    for make, name in (
+        (tables.aggregates, "mean"),
+        (tables.gaps, "loss from A to B"),
+        (tables.effects, "change of score"),
+    ):
+        both = [read_csv(make(some, "return"))[0] for some in (results, apart)]
+        assert width(both[0], name) > 1.3 * width(both[1], name)
+
+
+def test_seeds_that_fail_alike_stay_apart():
+    rows = [
+        _row(seed=s, episode=e, trace=f"{e}" if s else f"s{e}", **{"return": 0.0 if s else 1.0})
+        for s in range(5)
+        for e in range(4)
+    ]
+    (shown,) = read_csv(tables.scores(Results.from_rows(rows), unit="seed"))
+    assert float(shown["return"]) == pytest.approx(0.2)
+    assert float(shown["return_low"]) < 0.2 < float(shown["return_high"])
+
+
+def test_every_table_has_the_same_mean():
+    rows = [_row(seed=0, episode=e, **{"return": 1 + 0.01 * e}) for e in range(2)]
+    rows += [_row(seed=1, episode=e, **{"return": 101 + 0.01 * e}) for e in range(38)]
+    rows += [
+        _row(protocol="P1", seed=s, episode=e, **{"return": 51 + 0.01 * e})
+        for s in range(2)
+        for e in range(20)
+    ]
+    results = Results.from_rows(rows)
+    train, test = (results.select(protocol=p).scores("return").mean() for p in ("P0", "P1"))
+    shown = [float(row["return"]) for row in read_csv(tables.scores(results))]
+    assert shown == pytest.approx([train, test])
+    (lost,) = read_csv(tables.generalisation_errors(results, "return"))
+    assert float(lost["generalisation error"]) == pytest.approx((train - test) / train)
+    by_seed = [float(row["return"]) for row in read_csv(tables.scores(results, unit="seed"))]
+    assert by_seed == pytest.approx([51.095, 51.095])
+
+
+@pytest.mark.parametrize("best", [1.0, 0.999])
+def test_the_mean_does_not_hang_on_whether_scores_are_successes(best):
+    name = "last_fractional_success"
+    rows = [_row(**{name: 0.0})]
+    rows += [_row(seed=1, episode=e, **{name: 1.0 if e else best}) for e in range(99)]
+    assert _only(rows, name).value == pytest.approx(0.99, abs=1e-4)
+    assert _only(rows, name, "seed").value == pytest.approx(0.5, abs=1e-4)
+    moved = [row | {"protocol": f"P{row['seed']}"} for row in rows]
+    (total,) = read_csv(tables.aggregates(Results.from_rows(moved), name))
+    assert float(total["mean"]) == pytest.approx(0.99, abs=1e-4)
+    assert float(total["optimality gap"]) == pytest.approx(0.01, abs=1e-4)
+
+
+def test_a_seed_with_one_episode_is_not_certain():
+    rng = np.random.default_rng(0)
+    name, scores = "last_fractional_success", rng.uniform(size=10).tolist()
+    rows = [_row(seed=s, **{name: score}) for s, score in enumerate(scores)]
+    found = _only(rows, name)
+    assert found.high - found.low > 2 * np.std(scores) / np.sqrt(10)
+    more = _only([*rows, _row(episode=1, **{name: scores[0] + 0.001})], name)
+    assert more.high - more.low > 2 * np.std(scores) / np.sqrt(11)
+    covered = 0
+    for _ in range(100):
+        drawn = [
+            _row(seed=s, episode=e, **{name: float(rng.uniform())})
+            for s, n in enumerate([1, 1, 1, 1, 5])
+            for e in range(n)
+        ]
+        found = _only(drawn, name)
+        covered += found.low <= 0.5 <= found.high
+    assert covered >= 84  # 95% asked; nine episodes are few for a bootstrap
+
+
+def test_a_protocol_with_one_episode_leaves_the_aggregates_without_an_interval():
+    rows = [_row(protocol=f"P{p}", **{"return": float(p)}) for p in range(10)]
+    rows.append(_row(episode=1, **{"return": 0.001}))
+    (total,) = read_csv(tables.aggregates(Results.from_rows(rows), "return"))
+    assert float(total["mean"]) == pytest.approx(45.001 / 11)
+    assert total["mean_low"] == ""

@@ -113,7 +113,7 @@ def bars(results: Results, metric: str = "last_fractional_success") -> Figure:
     As Figures 6 and 11 of the CausalWorld paper: the letters beneath a protocol name the space from
     which it draws each variable.
     """
-    last = results.final().distinct()
+    last = results.final()
     parts = [last.select(task=task) for task in last.tasks]
     parts = [part for part in parts if not np.isnan(part.scores(metric)).all()]
     if not parts:

@@ -12,7 +12,7 @@ from interverse.core.rng import generator
 from interverse.metrics import bootstrap, statistics
 from interverse.reports.plots import style
 from interverse.results.labels import is_share, metric_label
-from interverse.results.tables import score_matrix
+from interverse.results.tables import independent, score_matrix
 
 if TYPE_CHECKING:
     from interverse.results.results import Results
@@ -28,7 +28,7 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
 
     A curve that lies above another everywhere belongs to the better policy, whatever the aggregate.
     """
-    last = results.final().distinct()
+    last = results.final()
     parts = [last.select(task=task) for task in last.tasks]
     parts = [part for part in parts if np.isfinite(part.scores(metric)).any()]
     if not parts:
@@ -42,12 +42,19 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
     for part, axes in zip(parts, panels.flat, strict=False):
         levels = _levels(part, metric)
         for i, experiment in enumerate(last.experiments):
-            matrix = score_matrix(part.select(experiment=experiment), metric)
+            own = part.select(experiment=experiment)
+            matrix = score_matrix(own, metric)
             if not np.isfinite(matrix).any():
                 continue
             profile = functools.partial(statistics.performance_profile, thresholds=levels)
             rng = generator(seed=0, name=f"report|profile|{experiment}|{part.tasks[0]}|{metric}")
-            band = bootstrap.interval(matrix, profile, rng=rng, resamples=_RESAMPLES)
+            band = bootstrap.interval(
+                matrix,
+                profile,
+                rng=rng,
+                resamples=_RESAMPLES,
+                independent=independent(own, metric),
+            )
             look = style.look(i)
             axes.fill_between(
                 levels, band.low, band.high, color=look.color, alpha=0.18, linewidth=0

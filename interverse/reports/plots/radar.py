@@ -26,7 +26,7 @@ def radar(results: Results, metric: str = "last_fractional_success") -> Figure:
 
     A protocol without a score leaves a break in the line.
     """
-    last = results.final().distinct()
+    last = results.final()
     parts = [last.select(task=task) for task in last.tasks]
     parts = [part for part in parts if not np.isnan(part.scores(metric)).all()]
     if not parts:

@@ -48,7 +48,7 @@ def response(
     are shaded. Without `variables`, up to 12 components are drawn: those that most protocols set,
     and among these the ones that go with the score most.
     """
-    last = results.final().distinct()
+    last = results.final()
     scores = last.scores(metric)
     names = last.variables if variables is None else variables
     components = [c for name in names for c in _components(last, name) if _varies(c, scores)]
@@ -144,7 +144,7 @@ def _bins(values: NDArray[np.float64]) -> list[NDArray[np.intp]]:
 
 
 def _draw(axes: Axes, results: Results, scores: NDArray[np.float64], component: _Component) -> None:
-    experiment = results.column("experiment")
+    experiment, alike = results.column("experiment"), results.first_alike
     for i, name in enumerate(results.experiments):
         known = (experiment == name) & ~np.isnan(component.values) & np.isfinite(scores)
         if not known.any():
@@ -157,7 +157,11 @@ def _draw(axes: Axes, results: Results, scores: NDArray[np.float64], component: 
         )
         bins = _bins(x)
         rng = generator(seed=0, name=f"report|response|{name}|{component.label}")
-        found = [bootstrap.interval(y[b][:, None], rng=rng, resamples=500) for b in bins]
+        sizes = [np.unique(alike[known][b]).size for b in bins]
+        found = [
+            bootstrap.interval(y[b][:, None], rng=rng, resamples=500, independent=[size])
+            for b, size in zip(bins, sizes, strict=True)
+        ]
         middle, mean = [x[b].mean() for b in bins], [float(f.estimate) for f in found]
         ends = np.array([[float(f.low), float(f.high)] for f in found]).T
         line: Any = {"color": look.color, "linestyle": look.line, "marker": look.marker}
