@@ -70,6 +70,25 @@ def test_a_missing_episode_leaves_both_and_ties_prove_nothing():
     assert np.isnan(found.p_value[2])
 
 
+@pytest.mark.parametrize("pairs", [1, 2, 4, 10])
+def test_few_tied_pairs_have_the_exact_p_value(pairs):
+    found = comparison.compare(
+        np.ones((pairs, 1)), np.zeros((pairs, 1)), rng=np.random.default_rng(0)
+    )
+    assert found.p_value[0] == pytest.approx(2 / 2**pairs)
+
+
+def test_p_values_with_ties_are_those_of_all_signs():
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        first = rng.integers(0, 4, (9, 1)).astype(float)
+        found = comparison.compare(first, np.ones((9, 1)), rng=rng, resamples=2)
+        (d,) = (first - 1).T
+        ranks = stats.rankdata(np.abs(d)) * np.sign(d)
+        known = stats.permutation_test((ranks,), np.sum, permutation_type="samples")
+        assert found.p_value[0] == pytest.approx(known.pvalue)
+
+
 @pytest.mark.slow
 def test_false_alarms_stay_below_five_in_a_hundred():
     """Under no difference, any of 12 corrected tests fires in at most about 5% of tables."""
