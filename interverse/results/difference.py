@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from interverse.metrics import comparison
-from interverse.metrics.statistics import FloatArray
 from interverse.results.results import Results
 from interverse.results.tables import interval_rng
 from interverse.results.text import Estimate, TextTable
@@ -49,16 +48,12 @@ def scored(a: Results, b: Results) -> TextTable:
     made = []
     for metric, protocol, one, other in found:
         rng = interval_rng(f"diff|{metric}|{protocol}")
-        pair = (_finite(one, other)[:, None], _finite(other, one)[:, None])
-        made.append(comparison.compare(*pair, rng=rng))
+        made.append(comparison.compare(one[:, None], other[:, None], rng=rng))
     adjusted = comparison.holm([float(result.p_value[0]) for result in made])
     rows = []
     for (metric, protocol, one, other), result, p in zip(found, made, adjusted, strict=True):
         changed = int(np.sum(one != other))
-        ends = result.difference
-        step = Estimate(float(ends.estimate[0]), float(ends.low[0]), float(ends.high[0]))
-        if np.isinf(one).any() or np.isinf(other).any():
-            step = Estimate(float("nan"))  # ranks can be compared, means cannot
+        step = Estimate.of(result.difference)
         verdict = "same" if not changed else "differs" if p < _LEVEL else "within chance"
         rows.append((metric, protocol, len(one), changed, step, verdict))
     return TextTable(
@@ -66,13 +61,6 @@ def scored(a: Results, b: Results) -> TextTable:
         rows=tuple(rows),
         caption=f"Episodes that both have: {_only(a, b)} are in A alone, {_only(b, a)} in B alone",
     )
-
-
-def _finite(scores: FloatArray, others: FloatArray) -> FloatArray:
-    """Returns scores with infinity, such as a task that was never solved, as the worst of both."""
-    known = np.concatenate([scores, others])
-    worst = np.max(np.abs(known[np.isfinite(known)]), initial=0.0) + 1.0
-    return np.clip(scores, -worst, worst)
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -56,7 +56,7 @@ class Estimate:
     @classmethod
     def of(cls, interval: Interval) -> Estimate:
         """Returns the estimate of a single interval."""
-        return cls(float(interval.estimate), float(interval.low), float(interval.high))
+        return cls(interval.estimate.item(), interval.low.item(), interval.high.item())
 
     def shown(self, digits: int) -> str:
         """Returns "value [low, high]", "value", or a dash where there is no value."""

@@ -89,6 +89,46 @@ def test_p_values_with_ties_are_those_of_all_signs():
         assert found.p_value[0] == pytest.approx(known.pvalue)
 
 
+def test_infinite_scores_of_both_are_ties_and_leave_no_mean():
+    never = np.inf
+    first = np.array([[3.0], [never], [never], [4.0], [5.0], [6.0]])
+    second = np.array([[3.5], [never], [5.0], [7.0], [8.0], [9.0]])
+    found = comparison.compare(first, second, rng=np.random.default_rng(0))
+    assert found.pairs.tolist() == [6]
+    assert np.isnan(found.difference.estimate[0])
+    finite = [np.where(t == never, 10.0, t) for t in (first, second)]
+    known = comparison.compare(*finite, rng=np.random.default_rng(0))
+    assert found.p_value[0] == known.p_value[0]
+
+
+def test_pairs_that_are_one_and_the_same_count_once_in_the_test():
+    rng = np.random.default_rng(0)
+    first = np.repeat([[1.0], [2.0], [3.0]], 20, axis=0)
+    alike = np.repeat([0, 1, 2], 20)
+    found = comparison.compare(first, np.zeros((60, 1)), rng=rng, alike=alike)
+    assert found.p_value[0] == pytest.approx(0.25)
+    assert found.difference.estimate[0] == pytest.approx(2.0)
+    alone = comparison.compare(first, np.zeros((60, 1)), rng=rng)
+    assert found.difference.low[0] < alone.difference.low[0]
+
+
+def test_seeds_are_compared_by_students_t():
+    rng = np.random.default_rng(0)
+    seeds = np.repeat(np.arange(5), 20)
+    scores = rng.normal(size=(2, 100, 1)) + rng.normal(size=(2, 5, 1)).repeat(20, axis=1)
+    found = comparison.compare_seeds(*scores, seeds)
+    means = scores.reshape(2, 5, 20).mean(axis=2)
+    known = stats.ttest_rel(*means)
+    assert found.p_value[0] == pytest.approx(known.pvalue)
+    ends = known.confidence_interval()
+    assert (found.difference.low[0], found.difference.high[0]) == pytest.approx(tuple(ends))
+    assert found.pairs.tolist() == [5]
+    same = comparison.compare_seeds(scores[0] + 1, scores[0], seeds)
+    assert same.p_value[0] == 2 / 2**5  # no spread to judge by
+    assert np.isnan(same.difference.low[0])
+    assert comparison.compare_seeds(scores[0], scores[0], seeds).p_value[0] == 1.0
+
+
 @pytest.mark.slow
 def test_false_alarms_stay_below_five_in_a_hundred():
     """Under no difference, any of 12 corrected tests fires in at most about 5% of tables."""
