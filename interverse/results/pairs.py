@@ -21,7 +21,7 @@ _KEY = ("task", "protocol", "seed", "episode")
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class SharedScores:
     """Scores of two experiments in the same episodes of one task and protocol."""
 
     first: NDArray[np.float64]
@@ -48,7 +48,7 @@ class Pairs:
         return compare(first, second, rng=rng, alike=self.alike)
 
 
-def shared(a: Results, b: Results, metric: str) -> dict[tuple[str, str], Pairs]:
+def shared(a: Results, b: Results, metric: str) -> dict[tuple[str, str], SharedScores]:
     """Returns (task, protocol) -> the scored episodes that two experiments share.
 
     Args:
@@ -69,7 +69,7 @@ def shared(a: Results, b: Results, metric: str) -> dict[tuple[str, str], Pairs]:
     ):
         left, right, seeds, both = zip(*found[task, protocol], strict=True)
         number = {pair: i for i, pair in enumerate(both)}
-        out[task, protocol] = Pairs(
+        out[task, protocol] = SharedScores(
             first=np.array(left),
             second=np.array(right),
             seeds=np.array(seeds),

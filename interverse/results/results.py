@@ -217,15 +217,16 @@ class Results:
         return replace(self, data=data)
 
     def final(self) -> Results:
-        """Returns the rows of each experiment's last training step on each task."""
+        """Returns the rows of each seed's last training step, per experiment and task."""
         steps = self.column("step").astype(np.float64)
         steps = np.where(np.isnan(steps), -1, steps)
-        keep = np.zeros(len(self), dtype=bool)
-        pairs = np.array([self.column("experiment"), self.column("task")], dtype=object)
-        for pair in set(zip(*pairs, strict=True)):
-            rows = (pairs[0] == pair[0]) & (pairs[1] == pair[1])
-            keep |= rows & (steps == steps[rows].max())
-        return replace(self, data=self.data.filter(pa.array(keep)))
+        names = ("experiment", "task", "seed")
+        keys = list(zip(*(self.data[name].to_pylist() for name in names), strict=True))
+        last: dict[tuple[Any, ...], float] = {}
+        for key, step in zip(keys, steps, strict=True):
+            last[key] = max(step, last.get(key, step))
+        keep = [step == last[key] for key, step in zip(keys, steps, strict=True)]
+        return replace(self, data=self.data.filter(pa.array(keep, pa.bool_())))
 
     @property
     def first_alike(self) -> NDArray[np.intp]:

@@ -126,6 +126,22 @@ def test_protocols_are_sorted_by_number():
     assert synthetic.results().protocols == ["P0", "P1", "P2", "P3", "P10"]
 
 
+def test_final_keeps_every_seed_at_its_own_last_step():
+    rows = [
+        ROW | {"seed": s, "episode": e, "step": step, "return": 10.0 * s + e}
+        for s in range(3)
+        for e in range(3)
+        for step in (500, 1000 - s)
+    ]
+    last = Results.from_rows(rows).final()
+    assert set(zip(last.column("seed"), last.column("step"), strict=True)) == {
+        (0, 1000),
+        (1, 999),
+        (2, 998),
+    }
+    assert len(last) == 9
+
+
 def test_select_and_named_and_final():
     early, late = synthetic.results(0.5, step=1000), synthetic.results(0.9, step=2000)
     both = Results.concat([early, late])
