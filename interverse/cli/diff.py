@@ -31,7 +31,8 @@ def diff(config: Diff) -> None:
     for table in (made, scores):
         console.print(table.render("rich"))
     verdicts = [row[-1] for row in scores.rows]
-    matters = [f"{row[0]} under {row[1]}" for row in scores.rows if row[-1] == "differs"]
+    names = [dict(zip(scores.header, row, strict=True)) for row in scores.rows]
+    matters = [f"{n['score']} under {n['protocol']}" for n in names if n["verdict"] == "differs"]
     if not verdicts:
         told = "Nothing to compare: they share no scored episode."
     elif matters:

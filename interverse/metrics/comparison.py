@@ -125,7 +125,7 @@ def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArra
     both = np.stack([left, right])
     worst = np.max(np.abs(both), axis=(0, 1), where=np.isfinite(both), initial=0.0) + 1.0
     left, right = np.clip(both, -worst, worst)
-    return left - right, np.isinf(both).any(axis=(0, 1))
+    return left - right, np.asarray(np.isinf(both).any(axis=(0, 1)))
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

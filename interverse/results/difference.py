@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from interverse.metrics import comparison
+from interverse.metrics.comparison import holm
+from interverse.results.pairs import keys, shared
 from interverse.results.results import Results
 from interverse.results.tables import interval_rng
 from interverse.results.text import Estimate, TextTable
 
 _LEVEL = 0.05
 _HARMLESS = ("command", "experiment", "runs", "episodes", "seeds")
-_KEY = ("task", "protocol", "seed", "episode")
 
 
 def made_by(a: Results, b: Results) -> TextTable:
@@ -34,33 +34,47 @@ def made_by(a: Results, b: Results) -> TextTable:
 
 
 def scored(a: Results, b: Results) -> TextTable:
-    """Returns how the scores of shared episodes differ, per metric and protocol.
+    """Returns how the scores of shared episodes differ, per experiment, task, protocol and metric.
 
-    "same" is equal to the last bit; "differs" is a paired difference that Wilcoxon's signed-rank
-    test, corrected over all rows, tells from chance; anything else is "within chance".
+    Of each experiment it is the last training step that counts. If A and B hold one experiment each
+    these are compared, whatever their names; else those of one name. "same" is equal to the last
+    bit; "differs" is a paired difference that the test, of episodes or of several trainings' seeds
+    and corrected over all rows, tells from chance; anything else is "within chance".
     """
+    a, b = a.final(), b.final()
+    sides = _experiments(a, b)
     found = [
-        (metric, protocol, *pair)
-        for metric in a.metrics
-        if metric in b.metrics
-        for protocol, pair in _shared(a, b, metric).items()
+        (name, *at, metric, pairs, pairs.compare(interval_rng(f"diff|{name}|{at}|{metric}")))
+        for name, (one, other) in sides.items()
+        for metric in one.metrics
+        if metric in other.metrics
+        for at, pairs in shared(one, other, metric).items()
     ]
-    made = []
-    for metric, protocol, one, other in found:
-        rng = interval_rng(f"diff|{metric}|{protocol}")
-        made.append(comparison.compare(one[:, None], other[:, None], rng=rng))
-    adjusted = comparison.holm([float(result.p_value[0]) for result in made])
+    adjusted = holm([float(result.p_value[0]) for *_, result in found])
     rows = []
-    for (metric, protocol, one, other), result, p in zip(found, made, adjusted, strict=True):
-        changed = int(np.sum(one != other))
-        step = Estimate.of(result.difference)
+    for (name, task, protocol, metric, pairs, result), p in zip(found, adjusted, strict=True):
+        changed = int(np.sum(pairs.first != pairs.second))
         verdict = "same" if not changed else "differs" if p < _LEVEL else "within chance"
-        rows.append((metric, protocol, len(one), changed, step, verdict))
+        counts = (len(pairs.first), changed, pairs.unit)
+        rows.append(
+            (name, task, metric, protocol, *counts, Estimate.of(result.difference), verdict)
+        )
+    both = sum(len(keys(one) & keys(other)) for one, other in sides.values())
+    names = ("score", "protocol", "shared", "changed", "by", "A minus B", "verdict")
     return TextTable(
-        header=("score", "protocol", "shared", "changed", "A minus B", "verdict"),
+        header=("experiment", "task", *names),
         rows=tuple(rows),
-        caption=f"Episodes that both have: {_only(a, b)} are in A alone, {_only(b, a)} in B alone",
+        caption=f"Episodes that both have: {len(a) - both} are in A alone, "
+        f"{len(b) - both} in B alone",
     )
+
+
+def _experiments(a: Results, b: Results) -> dict[str, tuple[Results, Results]]:
+    """Returns the experiments to compare, with the rows of each side."""
+    if len(a.experiments) == len(b.experiments) == 1:
+        return {" vs ".join(dict.fromkeys([*a.experiments, *b.experiments])): (a, b)}
+    common = [name for name in a.experiments if name in b.experiments]
+    return {name: (a.select(experiment=name), b.select(experiment=name)) for name in common}
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -80,25 +94,3 @@ def _weight(name: str) -> str:
     if top in _HARMLESS:
         return "no"
     return "yes" if top != "versions" else "if the world uses it"
-
-
-def _keys(results: Results) -> dict[tuple[Any, ...], int]:
-    columns = (results.column(name) for name in _KEY)
-    return {key: row for row, key in enumerate(zip(*columns, strict=True))}
-
-
-def _only(a: Results, b: Results) -> int:
-    return len(_keys(a).keys() - _keys(b).keys())
-
-
-def _shared(a: Results, b: Results, metric: str) -> dict[str, tuple[Any, Any]]:
-    """Returns protocol -> both scores of the episodes that both have."""
-    ours, theirs = _keys(a), _keys(b)
-    one, other = a.scores(metric), b.scores(metric)
-    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in a.protocols}
-    for key in sorted(ours.keys() & theirs.keys()):
-        pair = (float(one[ours[key]]), float(other[theirs[key]]))
-        if not np.isnan(pair).any():
-            pairs[str(key[1])].append(pair)
-    arrays = {name: np.array(rows) for name, rows in pairs.items() if rows}
-    return {name: (rows[:, 0], rows[:, 1]) for name, rows in arrays.items()}
