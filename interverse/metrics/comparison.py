@@ -52,7 +52,7 @@ def compare(
     (0.1, True)
     """
     difference, infinite = _difference(first, second)
-    labels = np.arange(len(difference)) if alike is None else np.asarray(alike)
+    labels = _labels(range(len(difference)) if alike is None else alike, difference, "alike")
     p_value = np.array([_signed_rank(column, labels) for column in difference.T])
     apart = [np.unique(labels[~np.isnan(column)]).size for column in difference.T]
     found = interval(
@@ -84,7 +84,7 @@ def compare_seeds(
     ([2], 0.447)
     """
     difference, infinite = _difference(first, second)
-    of = np.asarray(seeds)
+    of = _labels(seeds, difference, "seeds")
     means = np.array([mean_known(difference[of == seed], axis=0) for seed in np.unique(of)])
     pairs, middle = known_runs(means), mean_known(means, axis=0)
     some = np.maximum(pairs - 1, 1)
@@ -109,6 +109,14 @@ def _comparison(
         adjusted=holm(p_value),
         pairs=pairs,
     )
+
+
+def _labels(given: ArrayLike, difference: FloatArray, name: str) -> NDArray[np.generic]:
+    labels = np.asarray(given)
+    if labels.shape != difference.shape[:1]:
+        allowed = f"one entry per episode, ({len(difference)},)"
+        raise InvalidValueError(explain(f"{name} has shape {labels.shape}", allowed=allowed))
+    return labels
 
 
 def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:

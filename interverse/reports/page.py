@@ -175,7 +175,8 @@ def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...])
             Section(
                 title="Comparison",
                 text="Experiments on the very same episodes. A difference is worth believing where "
-                "its interval leaves out zero and its corrected p-value is small.",
+                "its interval leaves out zero and its corrected p-value is small; it is one of "
+                "training methods where seeds are compared, else of these runs.",
                 tables={"comparisons": comparisons(results, metric)},
             )
         )

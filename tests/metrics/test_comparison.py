@@ -144,3 +144,5 @@ def test_false_alarms_stay_below_five_in_a_hundred():
 def test_paired_tables_must_match():
     with pytest.raises(InvalidValueError, match=r"\(3, 1\) and \(4, 1\).*Join them"):
         comparison.compare(np.zeros((3, 1)), np.zeros((4, 1)), rng=np.random.default_rng(0))
+    with pytest.raises(InvalidValueError, match=r"seeds has shape \(2,\).*\(3,\)"):
+        comparison.compare_seeds(np.zeros((3, 1)), np.zeros((3, 1)), [0, 1])
