@@ -7,6 +7,7 @@ index arrays, and arrays given with them have one row per index.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -66,6 +67,8 @@ class WorldOptions:
     """Steps until truncation; None takes the world's own length."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.defaults, Mapping):  # what the caller does with its own later is no edit
+            object.__setattr__(self, "defaults", copy.deepcopy(dict(self.defaults)))
         check_name("space", self.space, SPACE_NAMES)
         check_device_name(self.device)
         if self.max_steps is not None:
@@ -157,7 +160,7 @@ class World(ABC):
     graph: CausalGraph
     observation_space: gym.Space[Any]  # of one world
     action_space: gym.Space[Any]  # of one world
-    layout: Mapping[str, slice]  # key -> slice of the flat observation; empty without one
+    layout: Mapping[str, slice]  # key -> slice of the flat observation, read-only; may be empty
     max_steps: int
     reward_range: tuple[float, float]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -48,7 +49,7 @@ class Chemistry(World):
         self._where = layout.places(options)
         self.observation_space = layout.observation_space(options)
         self.action_space = gym.spaces.Discrete(options.objects * options.colors)
-        self.layout = {}
+        self.layout = MappingProxyType({})
         self.max_steps = _STEPS if options.max_steps is None else options.max_steps
         self.reward_range = (0.0, 1.0 if options.has_target else 0.0)
         self._blank = layout.blank_row(self.variables, self._where, options)

@@ -338,16 +338,16 @@ class ControlWorld(World):
         stacked = np.concatenate(stage.frames(kind), axis=-1)
         return stacked.transpose(2, 0, 1) if self.options.channels_first else stacked
 
-    def _find_layout(self) -> dict[str, slice]:
+    def _find_layout(self) -> Mapping[str, slice]:
         if self.options.kinds != ("state",):
-            return {}
+            return MappingProxyType({})
         layout, start = {}, 0
         seen = self._stages[0].seen().values()
         self._is_flat = all(np.ndim(p) == 1 and p.dtype == np.float64 for p in seen)
         for name, part in self._stages[0].state().items():
             layout[name] = slice(start, start + part.size)
             start += part.size
-        return layout
+        return MappingProxyType(layout)
 
     def _space(self) -> gym.spaces.Space[Any]:
         spaces: dict[str, gym.spaces.Space[Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import final
 
 import gymnasium as gym
@@ -143,13 +144,13 @@ class Slider(World):
         self._engine.close()
 
 
-def _layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+def _layout(shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, slice]:
     """Returns where each variable stands in the flat observation."""
     layout, start = {}, 0
     for name, (width,) in shapes.items():
         layout[name] = slice(start, start + width)
         start += width
-    return layout
+    return MappingProxyType(layout)
 
 
 def _refusals(worlds: Index) -> Refusals:
