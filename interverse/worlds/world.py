@@ -152,6 +152,7 @@ class World(ABC):
     pixel_options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
+    scene_variables: tuple[str, ...] = ()  # what builds the scene anew, and decides what is there
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options
 
     num_worlds: int
@@ -251,6 +252,18 @@ class World(ABC):
                 fix="Use another actor, such as uniform",
             )
         )
+
+    def absent(self, values: Mapping[str, Array], worlds: Index) -> Mapping[str, NDArray[np.bool_]]:
+        """Returns the objects that some worlds would not have under an intervention.
+
+        Args:
+            values: to intervene with, (n, *shape) each.
+            worlds: which worlds, (n,).
+
+        Returns:
+            By object (`block_7` of `block_7/mass`), in which rows it is not there, (n,).
+        """
+        return {}
 
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the world's hand-written baseline policy, where it has one."""
