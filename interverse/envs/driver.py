@@ -157,12 +157,14 @@ class Driver:
     ) -> dict[str, NDArray[Any]]:
         """Puts worlds at the start of an episode; returns the values that they start under."""
         noise = self._noise(index)
-        self.world.reset(index, noise, {})
+        refused = dict(self.world.reset(index, noise, {}))
         given = self._starting_values(index, noise, do, check=check)
         if given:
             refused = dict(self.world.reset(index, noise, given))
             refused |= self.rules.hold(given, index, refused)
-            self._raise_refused(refused, given)
+        elif refused:
+            refused = {w: f"the defaults cannot be in this episode: {r}" for w, r in refused.items()}
+        self._raise_refused(refused, given or self.world.options.defaults)
         return given
 
     def _starting_values(

@@ -187,7 +187,8 @@ class World(ABC):
                 variables come before the initial draws, those of state variables after.
 
         Returns:
-            Why worlds refused `given`; a refused world is left in its default start.
+            Why worlds refused `given`; a refused world is left in its default start. Without
+            `given`, why an episode cannot start with the options' defaults.
         """
 
     @abstractmethod
