@@ -163,7 +163,9 @@ class Driver:
             refused = dict(self.world.reset(index, noise, given))
             refused |= self.rules.hold(given, index, refused)
         elif refused:
-            refused = {w: f"the defaults cannot be in this episode: {r}" for w, r in refused.items()}
+            refused = {
+                w: f"the defaults cannot be in this episode: {r}" for w, r in refused.items()
+            }
         self._raise_refused(refused, given or self.world.options.defaults)
         return given
 

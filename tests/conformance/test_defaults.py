@@ -166,6 +166,17 @@ def beginning(env, episode, do=None):
     return out
 
 
+def made_with(case, name, value):
+    """Returns an environment with another default, or None where that is refused at once.
+
+    Chemistry refuses places that every episode draws.
+    """
+    try:
+        return case.make(defaults={name: value})
+    except iv.InterverseError:
+        return None
+
+
 @pytest.mark.parametrize("case", [*CASES, *META], ids=str)
 def test_a_default_is_a_do_at_every_reset(case):
     plain = case.make()
@@ -173,10 +184,9 @@ def test_a_default_is_a_do_at_every_reset(case):
         plain.reset(seed=7)
         variable, now = plain.unwrapped.variables[name], plain.unwrapped.values[name]
         value = some_value(variable, now, np.random.default_rng(3))
-        try:
-            other = case.make(defaults={name: value})
-        except iv.InterverseError as error:  # noqa: PERF203 - said at once, and why
-            assert "drawn each episode" in str(error) or beginning(plain, 0, {name: value}) is None
+        other = made_with(case, name, value)
+        if other is None:
+            assert "position" in name or beginning(plain, 0, {name: value}) is None, name
             continue
         for episode in (0, 3):
             told, declared = beginning(plain, episode, {name: value}), beginning(other, episode)
