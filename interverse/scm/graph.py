@@ -37,8 +37,8 @@ class _FixedData(dict[str, Any]):
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise nx.NetworkXError("Frozen graph can't be modified")
 
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = _refuse  # type: ignore[assignment]
-    pop = popitem = clear = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = _refuse
+    pop = popitem = clear = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)

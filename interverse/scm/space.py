@@ -89,7 +89,7 @@ def _fix_bounds(space: Space, dtype: type) -> None:
     """Keeps bounds that are arrays as copies that cannot be changed: worlds share their spaces."""
     for name in ("least", "most"):
         if not np.isscalar(bound := getattr(space, name)):
-            fixed = np.array(bound, dtype=dtype)
+            fixed: NDArray[Any] = np.array(bound, dtype=dtype)
             fixed.flags.writeable = False
             object.__setattr__(space, name, fixed)
 
