@@ -88,6 +88,7 @@ class Driver:
         skips_diverged: whether worlds whose physics broke down are left out until their reset
             while the others go on; otherwise the step raises SimulationError.
         diverged: the reason for each world that was left out.
+        rules: what judges and applies interventions.
     """
 
     def __init__(self, world_id: str, world: World) -> None:
@@ -106,7 +107,7 @@ class Driver:
         self.starting_values: Mapping[str, Any] = {}
         self.skips_diverged = False
         self.diverged: dict[int, str] = {}
-        self._rules = InterventionRules(world, self.host_values)
+        self.rules = InterventionRules(world, self.host_values)
         self._edits = 0  # interventions and resets so far: whether a hook changed anything
         self._log: list[LogEntry] = []
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
@@ -156,12 +157,16 @@ class Driver:
     ) -> dict[str, NDArray[Any]]:
         """Puts worlds at the start of an episode; returns the values that they start under."""
         noise = self._noise(index)
-        self.world.reset(index, noise, {})
+        refused = dict(self.world.reset(index, noise, {}))
         given = self._starting_values(index, noise, do, check=check)
         if given:
             refused = dict(self.world.reset(index, noise, given))
-            refused |= self._rules.hold(given, index, refused)
-            self._raise_refused(refused, given)
+            refused |= self.rules.hold(given, index, refused)
+        elif refused:
+            refused = {
+                w: f"the defaults cannot be in this episode: {r}" for w, r in refused.items()
+            }
+        self._raise_refused(refused, given or self.world.options.defaults)
         return given
 
     def _starting_values(
@@ -181,7 +186,7 @@ class Driver:
         if self.starting_values:
             given = graph.updated(self._resolve(self.starting_values, index, noise), given)
         changed = {n: differs(r, self.host_values[n][index]) for n, r in given.items()}
-        self._raise_refused(self._rules.outside(given, index, changed, check=check), given)
+        self._raise_refused(self.rules.outside(given, index, changed, check=check), given)
         always = self.world.starting_values
         if always:
             rows = {name: np.repeat(row, len(index), axis=0) for name, row in always.items()}
@@ -310,10 +315,10 @@ class Driver:
         rows = self._resolve(given, index, self._noise(index))
         if not len(index):
             return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
-        before = {name: self.host_values[name] for name in self._rules.reach(rows)}
+        before = {name: self.host_values[name] for name in self.rules.reach(rows)}
         changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
-        reasons = self._rules.outside(rows, index, changed, check=check)
-        reasons |= self._rules.apply(rows, index, changed, reasons)
+        reasons = self.rules.outside(rows, index, changed, check=check)
+        reasons |= self.rules.apply(rows, index, changed, reasons)
         applied = np.zeros(len(self.steps), dtype=bool)
         applied[index] = True
         applied[list(reasons)] = False
@@ -330,7 +335,7 @@ class Driver:
     ) -> dict[str, NDArray[Any]]:
         if isinstance(given, Mapping):
             given = {n: to_numpy(v) if hasattr(v, "detach") else v for n, v in given.items()}
-        return self._rules.resolve(as_intervention(given), index, noise)
+        return self.rules.resolve(as_intervention(given), index, noise)
 
     # ------------------------------------------------------------------- log
 

@@ -95,6 +95,15 @@ class InterventionRules:
             self._world.load({name: part[back] for name, part in before.items()}, index[back])
         return reasons | lost
 
+    def judged(self, rows: Rows, index: Index) -> dict[int, str]:
+        """Returns the worlds that would refuse values, with why; nothing stays changed."""
+        differing = {name: differs(r, self._values[name][index]) for name, r in rows.items()}
+        reasons = self.outside(rows, index, differing, check=True)
+        before = self._world.save(index)
+        reasons |= self.apply(rows, index, differing, reasons)
+        self._world.load(before, index)
+        return reasons
+
     def hold(self, rows: Rows, index: Index, refused: Mapping[int, str]) -> dict[int, str]:
         """Sets again what other asked values have changed; returns where asked values disagree."""
         return self._reapply(rows, index, ~np.isin(index, list(refused)))
