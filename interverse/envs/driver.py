@@ -7,7 +7,7 @@ device keep their tensors: nothing is copied to the host but which worlds have e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, final
@@ -125,11 +125,12 @@ class Driver:
         seeds: Sequence[int] | None = None,
         episode: int | Sequence[int] | None = None,
         do: Mapping[str, Any] | Intervention | None = None,
-        check: bool = True,
+        check: bool | Collection[str] = True,
     ) -> None:
         """Starts episodes. Seeds restart the episode count; without them it rises by one.
 
-        A refused `do` raises: the episodes before are over, and the count is as it was.
+        A refused `do` raises: the episodes before are over, and the count is as it was. `check`
+        says whether values must lie in the active space, or which variables' must.
         """
         before = self.seeds[index], self.episodes[index]
         self._address(index, seeds, episode)
@@ -152,7 +153,11 @@ class Driver:
             self.hook.on_reset(self, index)
 
     def _begin(
-        self, index: Index, do: Mapping[str, Any] | Intervention | None, *, check: bool
+        self,
+        index: Index,
+        do: Mapping[str, Any] | Intervention | None,
+        *,
+        check: bool | Collection[str],
     ) -> dict[str, NDArray[Any]]:
         """Puts worlds at the start of an episode; returns the values that they start under."""
         noise = self._noise(index)
@@ -170,7 +175,7 @@ class Driver:
         noise: Noise,
         do: Mapping[str, Any] | Intervention | None,
         *,
-        check: bool,
+        check: bool | Collection[str],
     ) -> dict[str, NDArray[Any]]:
         """Returns the values that episodes start under: the world's own, then those of `do`.
 

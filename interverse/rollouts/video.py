@@ -19,6 +19,7 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import atomic
 from interverse.envs import Snapshot, WorldEnv, make
+from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.policy_world import policy_world
@@ -41,7 +42,7 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
         yield env.render()
         for step, action in enumerate(episode.actions):
             env.step(action)
-            _intervene(env, episode, step + 1)
+            intervene_again(env, episode.interventions, step + 1)
             if (step + 1) % every == 0:
                 yield env.render()
     finally:
@@ -50,19 +51,10 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
 
 def _begin(env: WorldEnv, episode: Episode) -> None:
     if episode.start:
-        env.reset(options={"snapshot": Snapshot.from_bytes(episode.start)})
+        env.restore(Snapshot.from_bytes(episode.start))
     else:
-        first = [item.values for item in episode.interventions if item.at_reset]
-        do = {name: value for values in first for name, value in values.items()}
-        options: dict[str, Any] = {"episode": episode.episode, **({"do": do} if do else {})}
-        env.reset(seed=episode.seed, options=options)
-    _intervene(env, episode, 0)
-
-
-def _intervene(env: WorldEnv, episode: Episode, step: int) -> None:
-    for item in episode.interventions:
-        if item.step == step and not item.at_reset and item.values:
-            env.do(dict(item.values), check=False)
+        begin(env, episode.seed, episode.episode, starting_do(episode.interventions))
+    intervene_again(env, episode.interventions, 0)
 
 
 def record_episode(

@@ -37,6 +37,11 @@ class Intervention(ABC):
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns the values it sets, each (N, *shape) or of the variable's shape."""
 
+    @property
+    def fixed(self) -> Assignment | None:
+        """The values it sets, where they are known beforehand."""
+        return None
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Returns a JSON-ready description."""
@@ -70,6 +75,11 @@ class Do(Intervention):
     def variables(self) -> tuple[str, ...]:
         """The names it sets."""
         return tuple(self.values)
+
+    @property
+    def fixed(self) -> Assignment:
+        """The values it sets."""
+        return self.values
 
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns its values."""
@@ -175,6 +185,14 @@ class Joint(Intervention):
     def variables(self) -> tuple[str, ...]:
         """The names the parts act on."""
         return tuple(name for part in self.parts for name in part.variables)
+
+    @property
+    def fixed(self) -> Assignment | None:
+        """The parts' values together, where all are known beforehand."""
+        known = [part.fixed for part in self.parts]
+        if any(values is None for values in known):
+            return None
+        return {name: value for values in known if values for name, value in values.items()}
 
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns the parts' values together."""
