@@ -15,7 +15,7 @@ from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
-from interverse.scm import CausalGraph, Intervention, as_intervention
+from interverse.scm import Intervention, as_intervention
 from interverse.worlds.rooms import Pair
 
 _ONE = np.arange(1)
@@ -77,7 +77,7 @@ def counterfactual(
 
 
 def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bool) -> Episode:
-    taken = decided_by(change, env.graph)
+    taken = env.graph.with_twins(change.variables)  # what `do` decides
     facts = [_without(item, taken, at) for item in episode.interventions]
     start = Snapshot.from_bytes(episode.start) if episode.start else None
     acted = any(item.step == 0 and not item.at_reset for item in episode.interventions)
@@ -96,12 +96,6 @@ def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bo
                 break
             env.step(episode.actions[step])
         return replace(recorder.episode(), refusals=_refusals(episode, taken, at))
-
-
-def decided_by(change: Intervention, graph: CausalGraph) -> set[str]:
-    """Returns the variables of an intervention, and other descriptions of the same things."""
-    known = [name for name in change.variables if name in graph]
-    return set(change.variables).union(*(graph.twins(name) for name in known))
 
 
 def begin(

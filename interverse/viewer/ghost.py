@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make
-from interverse.rollouts.counterfactual import begin, decided_by
-from interverse.scm import as_intervention
+from interverse.rollouts.counterfactual import begin
 from interverse.sim.shapes import Shape
 from interverse.viewer.history import History
 from interverse.viewer.session import Session, quick_picture
@@ -50,7 +49,7 @@ class Ghost:
         self.do, self.at, self._check = dict(do), at, check
         self._session, self._seen = session, session.history
         self._env = make(session.id, render_mode="rgb_array", **session.options)
-        self._decided = decided_by(as_intervention(self.do), self._env.graph)
+        self._decided = self._env.graph.with_twins(self.do)
         try:
             self._restart()
             self.follow()

@@ -192,3 +192,13 @@ def test_several_dos_in_one_act_at_the_start_like_one():
     one = iv.counterfactual(fact, {"box/mass": 0.4, "gravity": -5.0})
     several = iv.counterfactual(fact, iv.Do({"box/mass": 0.4}) | iv.Do({"gravity": -5.0}))
     assert several.fingerprint == one.fingerprint
+
+
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_a_counterfactual_is_the_fact_of_the_next_one(step, at):
+    once = iv.counterfactual(sized_box(step), {"gravity": -2.0}, at, check=False)
+    assert iv.counterfactual(once, {}).fingerprint == once.fingerprint
+    twice = iv.counterfactual(once, {"box/mass": 0.4}, at)
+    assert twice.values["gravity"][-1] == -2.0
+    assert twice.values["box/size"][-1].tolist() == [0.1, 0.1, 0.1]
