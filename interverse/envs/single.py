@@ -50,8 +50,12 @@ class WorldEnv(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; see `RESET_OPTIONS` for the options."""
-        chosen = check_reset_options(options, RESET_OPTIONS, self.world.reset_variables)
+        """Starts an episode; see `RESET_OPTIONS` for the options.
+
+        A snapshot brings its own seed and episode: none may be given beside it.
+        """
+        names = self.world.reset_variables
+        chosen = check_reset_options(options, RESET_OPTIONS, names, seed=seed)
         driver = self.driver
         if "snapshot" in chosen:
             driver.restore(chosen["snapshot"], _ALL)
