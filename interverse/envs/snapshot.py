@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.core.files.zip_archive import read_npz
+from interverse.core.type_checks import blames_types
 from interverse.worlds.world import Index, WorldOptions, changed_options, parse_options
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot
@@ -54,6 +55,7 @@ class Snapshot:
         return buffer.getvalue()
 
     @classmethod
+    @blames_types
     def from_bytes(cls, data: bytes) -> Snapshot:
         """Returns the snapshot that `to_bytes` wrote; anything else raises FileFormatError."""
         try:

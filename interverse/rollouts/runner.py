@@ -8,13 +8,14 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.fixed_batch import check_rows
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
@@ -45,8 +46,8 @@ def rollout(
     >>> len(episode), episode.actions.shape
     (5, (5,))
     """
-    if max_steps is not None and max_steps < 0:
-        raise InvalidValueError(explain(f"max_steps is {max_steps}", allowed="0 or more, or None"))
+    if max_steps is not None:
+        check_whole(max_steps, "max_steps", 10**9, least=0)
     owned = isinstance(env, str)
     if isinstance(env, str):
         env = make(env, **policy_world(policy).in_task(env).with_options({}))
@@ -61,8 +62,9 @@ def rollout(
         with Recorder(inner, inner.observe()) as recorder:
             ended = False
             while not ended and recorder.steps != max_steps:
-                action = np.asarray(actor(_lead(observation)))[0]
-                observation, _, terminated, truncated, _ = playing.step(action)
+                actions = to_numpy(actor(_lead(observation)))
+                check_rows(actions, 1)
+                observation, _, terminated, truncated, _ = playing.step(actions[0])
                 ended = terminated or truncated
             return recorder.episode()
     finally:

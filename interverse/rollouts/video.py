@@ -18,6 +18,7 @@ from interverse.core.errors import (
     missing_extra,
 )
 from interverse.core.files.atomic import atomic
+from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
 from interverse.rollouts.episode import Episode
@@ -57,6 +58,7 @@ def _begin(env: WorldEnv, episode: Episode) -> None:
     intervene_again(env, episode.interventions, 0)
 
 
+@blames_types
 def record_episode(
     episode: Episode, path: str | os.PathLike[str], *, fps: float = 25.0, every: int = 1
 ) -> Path:
@@ -72,6 +74,7 @@ def record_episode(
     return write_video(episode_frames(episode, every=every), path, fps=fps)
 
 
+@blames_types
 def record_policy(
     task: str,
     policy: PolicyLike,
@@ -99,6 +102,7 @@ def record_policy(
     return record_episode(episode, path)
 
 
+@blames_types
 def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: float) -> Path:
     """Writes pictures to an MP4 as they come, whole or not at all; returns its path."""
     target = Path(path)

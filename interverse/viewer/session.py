@@ -25,9 +25,11 @@ from interverse.core.rng import check_seed
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.driver import Transition
 from interverse.envs.single import first
+from interverse.envs.values import to_numpy
 from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.select import select_protocols
 from interverse.rollouts import as_policy
+from interverse.rollouts.fixed_batch import check_rows
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.policy_world import check_world
 from interverse.scm import Outcome
@@ -152,7 +154,9 @@ class Session:
 
     def _act(self) -> NDArray[Any]:
         try:
-            return np.asarray(self._policy(_lead(self._observation)))[0]
+            actions = to_numpy(self._policy(_lead(self._observation)))
+            check_rows(actions, 1)
+            return np.asarray(actions[0])
         except (RuntimeError, TypeError, ValueError) as error:  # a policy of another world, mostly
             reason = str(error).strip().splitlines()[:1]
             raise InvalidValueError(
