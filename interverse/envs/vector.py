@@ -28,6 +28,7 @@ from interverse.envs.build import (
     check_reset_options,
 )
 from interverse.envs.checks import select_worlds
+from interverse.envs.copying import CopyableEnv
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
@@ -38,7 +39,7 @@ _MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_
 
 
 @final
-class WorldVectorEnv(VectorEnv[Any, Any, Any]):
+class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
     """N worlds stepped together; world i of `reset(seed=s)` equals a single env with seed s + i."""
 
     def __init__(
@@ -53,6 +54,8 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         self.autoreset_mode = _autoreset(autoreset_mode)
         world = build_world(world_id, num_envs, options)
         self.driver = Driver(world_id, world)
+        self._made_with = {"world_id": world_id, "num_envs": num_envs, "render_mode": render_mode}
+        self._made_with |= {"autoreset_mode": self.autoreset_mode, **options}
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.metadata = {
