@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
+
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
@@ -14,7 +16,7 @@ from interverse.core.errors import (
 )
 from interverse.scm import Do, as_intervention
 from interverse.worlds import WORLDS
-from interverse.worlds.world import World, parse_options
+from interverse.worlds.world import World, changed_options, parse_options
 
 RESET_OPTIONS = {
     "do": "an intervention to start under",
@@ -38,6 +40,13 @@ def build_world(world_id: str, num_worlds: int, options: Mapping[str, Any]) -> W
     kind: type[World] = entry.load()
     parsed = parse_options(kind.options_type, {**entry.options, **options})
     return kind(num_worlds=num_worlds, options=parsed)  # type: ignore[call-arg]
+
+
+def options_of(world_id: str, world: World) -> dict[str, Any]:
+    """Returns the options with which `make` builds a world like this from its id."""
+    own, options = WORLDS[world_id].options, world.options
+    given = {name: getattr(options, name) for name in own}
+    return changed_options(options) | {n: v for n, v in given.items() if np.any(v != own[n])}
 
 
 def check_render_mode(mode: object, allowed: Collection[str]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs.build import options_of
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
@@ -19,7 +20,6 @@ from interverse.rollouts.fixed_batch import check_rows
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
-from interverse.worlds.world import changed_options
 
 
 @blames_types
@@ -149,7 +149,7 @@ class Recorder:
         log = driver.log(0)
         return Episode(
             id=driver.id,
-            options=changed_options(driver.world.options),
+            options=options_of(driver.id, driver.world),
             seed=self._seed,
             episode=self._episode,
             observations=_stack(self._observations),

@@ -23,6 +23,7 @@ from interverse.core.errors import (
 )
 from interverse.core.rng import check_seed
 from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs.build import options_of
 from interverse.envs.driver import Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
@@ -35,7 +36,6 @@ from interverse.rollouts.policy_world import check_world
 from interverse.scm import Outcome
 from interverse.sim.shapes import Shape
 from interverse.viewer.history import EpisodeStart, Event, History, Refused, ViewerMoment, plain
-from interverse.worlds.world import changed_options
 
 _ONE = np.arange(1)
 
@@ -72,7 +72,7 @@ class Session:
         self._shared = isinstance(id, WorldEnv)
         self.env = id if isinstance(id, WorldEnv) else make(id, render_mode="rgb_array", **options)
         self.id = self.env.driver.id
-        self.options = changed_options(self.env.world.options) if self._shared else options
+        self.options = options_of(self.id, self.env.world) if self._shared else options
         self.refused: list[Refused] = []  # newest last, of the whole session
         self.saved: ViewerMoment | None = None
         self.busy = False  # whether what happens to the world is this session's own doing

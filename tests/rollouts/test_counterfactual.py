@@ -202,3 +202,10 @@ def test_a_counterfactual_is_the_fact_of_the_next_one(step, at):
     twice = iv.counterfactual(once, {"box/mass": 0.4}, at)
     assert twice.values["gravity"][-1] == -2.0
     assert twice.values["box/size"][-1].tolist() == [0.1, 0.1, 0.1]
+
+
+def test_an_option_that_takes_back_what_the_id_says_is_part_of_the_record():
+    env = iv.make("blocks/observed-5-v1", objects=3, max_steps=2)  # 3 is the world's own default
+    fact = iv.rollout(env, "random", seed=0)
+    assert fact.options["objects"] == 3
+    assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
