@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -59,8 +59,14 @@ class InterventionRules:
         """Returns variables and all that follows from them at once."""
         return set(names).union(*(self.effects(name) for name in names))
 
-    def outside(self, rows: Rows, index: Index, differs: Masks, *, check: bool) -> dict[int, str]:
-        """Returns, by world, which changed value lies outside its domain or the active space."""
+    def outside(
+        self, rows: Rows, index: Index, differs: Masks, *, check: bool | Collection[str]
+    ) -> dict[int, str]:
+        """Returns, by world, which changed value lies outside its domain or the active space.
+
+        `check`: whether the active space counts, or for which variables it does.
+        """
+        within = (rows if check else ()) if isinstance(check, bool) else check
         variables, space = self._world.variables, self._world.options.space
         legal = dict(rows)  # spaces that depend on values must not see illegal ones
         for name, values in rows.items():
@@ -72,7 +78,7 @@ class InterventionRules:
         reasons: dict[int, str] = {}
         for name, values in rows.items():
             variable = variables[name].resolve(after)
-            for row, text in outside(values, variable, space, check=check).items():
+            for row, text in outside(values, variable, space, check=name in within).items():
                 if differs[name][row]:
                     reasons.setdefault(int(index[row]), text)
         return reasons

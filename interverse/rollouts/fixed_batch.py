@@ -45,16 +45,20 @@ class FixedBatchPolicy:
         with one_torch_thread():
             actions = to_numpy(self._policy(_rows(observations, self._shown)))
         # A hand-written policy may read the worlds themselves, and then it acts for those alone.
-        rows = len(actions) if actions.ndim else 0
-        if rows not in (len(self._shown), len(self._seats)):
-            raise ActionError(
-                explain(
-                    f"the policy returned actions of shape {actions.shape}",
-                    allowed=f"one row for each of {len(self._shown)} worlds",
-                    fix="Give every row of the observations its action",
-                )
+        check_rows(actions, len(self._shown), len(self._seats))
+        return actions[self._seats] if len(actions) == len(self._shown) else actions
+
+
+def check_rows(actions: NDArray[Any], *worlds: int) -> None:
+    """Raises unless a policy returned an action for each world, of which there are so many."""
+    if (len(actions) if actions.ndim else 0) not in worlds:
+        raise ActionError(
+            explain(
+                f"the policy returned actions of shape {actions.shape}",
+                allowed=f"one row for each of {worlds[0]} worlds",
+                fix="Give every row of the observations its action",
             )
-        return actions[self._seats] if rows == len(self._shown) else actions
+        )
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import h5py
 
 from interverse.core.errors import FileFormatError, check_whole, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
+from interverse.core.type_checks import blames_types
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.runner import Recorder, world_env
 
@@ -38,6 +39,7 @@ class EpisodeWriter:
     [0, 1, 2]
     """
 
+    @blames_types
     def __init__(self, folder: str | os.PathLike[str], *, every: int = 100) -> None:
         check_whole(every, "every", 10**9)
         self.folder, self.every = Path(folder), every
@@ -76,6 +78,7 @@ class EpisodeWriter:
 class EpisodeFolder(Sequence[Episode]):
     """The episodes of a folder, read when asked for."""
 
+    @blames_types
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():

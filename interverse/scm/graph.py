@@ -138,6 +138,11 @@ class CausalGraph(nx.DiGraph):
         """Returns the other descriptions of the thing that this variable describes."""
         return {a for a, edge in self._pred[name].items() if edge.get("constraint")}
 
+    def with_twins(self, names: Iterable[str]) -> set[str]:
+        """Returns variables, known or not, and the other descriptions of the same things."""
+        given = set(names)
+        return given.union(*(self.twins(name) for name in given if name in self))
+
     def equals(self, name: str) -> set[str]:
         """Returns the twins that always have the same value: one quality of two things."""
         quality = name.rpartition("/")[2]

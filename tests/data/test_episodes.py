@@ -38,6 +38,22 @@ def test_a_refused_twin_is_kept_as_refused(tmp_path):
     assert "99" in refused.reason
 
 
+def test_a_twin_wins_over_the_curriculum_of_its_fact(tmp_path):
+    world, size = "trifinger/towers-v1", [0.05, 0.05, 0.05]
+    actors, twins = ("uniform:patterns=tower/dims",), ({"block_0/size": size},)
+    asked = CollectEpisodes(
+        id=world,
+        out=tmp_path,
+        episodes=1,
+        steps=1,
+        actors=actors,
+        twins=twins,
+        options={"skip_frame": 1},
+    )
+    folder = TwinFolder(collect_episodes(asked))
+    assert folder.twin(0).values["block_0/size"][0].tolist() == size
+
+
 def test_a_restart_plays_only_what_is_missing(tmp_path):
     collect_episodes(config(tmp_path))
     files = sorted(tmp_path.glob("*.h5"))

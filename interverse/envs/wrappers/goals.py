@@ -123,7 +123,11 @@ class GoalDictVector(VectorWrapper):
         """Advances every world by one action."""
         seen, reward, terminated, truncated, info = self.env.step(actions)
         if "final_obs" in info:
-            info = {**info, "final_obs": with_goals(info["final_obs"], info["final_info"])}
+            last, told = info["final_obs"].copy(), info["final_info"]
+            for i in np.flatnonzero(info["_final_obs"]).tolist():
+                goals = {name: told[name][i] for name in ("achieved_goal", "desired_goal")}
+                last[i] = with_goals(last[i], goals)
+            info = {**info, "final_obs": last}
         return with_goals(seen, info), reward, terminated, truncated, info
 
     def compute_reward(
