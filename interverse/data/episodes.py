@@ -29,7 +29,7 @@ from interverse.core.errors import (
     check_whole,
     explain,
 )
-from interverse.core.files.json_text import read_json_object
+from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.rng import check_seed, generator
 from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
@@ -107,7 +107,7 @@ class CollectEpisodes:
             "steps": self.steps,
             "seed": self.seed,
             "twins": [{n: np.asarray(v).tolist() for n, v in t.items()} for t in self.twins],
-            "options": json.loads(json.dumps(dict(self.options), default=str)),
+            "options": plain(self.options),
             "every": self.every,
             "actors": list(self.actors),
         }

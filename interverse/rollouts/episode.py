@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
-from interverse.core.files.json_text import parse_json
+from interverse.core.files.json_text import parse_json, plain
 
 _FORMAT = "interverse-episode-1"
 _INFO, _COLUMNS = "info", "columns"  # the group of info, the names of an array's columns
@@ -152,7 +152,7 @@ class Episode:
     def _header(self) -> dict[str, Any]:
         return {
             "id": self.id,
-            "options": json.loads(json.dumps(dict(self.options), default=_plain)),
+            "options": plain(self.options),
             "seed": self.seed,
             "episode": self.episode,
             "interventions": [
@@ -208,7 +208,3 @@ def _from_arrays(tree: dict[str, Any]) -> dict[str, Any]:
         "values": tree.get("values", {}),
         "info": tree.get("info", {}),
     }
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
