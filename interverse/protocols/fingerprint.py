@@ -165,7 +165,8 @@ class _Content:
         if not held and hasattr(type(value), "__dataclass_fields__"):
             held = {name: getattr(value, name) for name in type(value).__dataclass_fields__}
         for name, part in sorted(held.items()):
-            if not (name.endswith(_HOOKS) and not part):
+            mode = name == "training" and _is_module(value)  # it acts in eval mode
+            if not mode and not (name.endswith(_HOOKS) and not part):
                 self._note(name)
                 self.add(part, depth)
 
