@@ -17,13 +17,13 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import SHIPPED, shipped_path
 from interverse.cli.config_file import CONFIG_FILE
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
+from interverse.rollouts.shipped import SHIPPED, shipped_path
 
 # What is written otherwise on a command line than in Python; all else is the signature's.
 _WRITTEN: dict[str, tuple[Any, Any]] = {

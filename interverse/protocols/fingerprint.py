@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from interverse.agents.policies import SHIPPED, trained_policy
 from interverse.core.code import files_hash
 from interverse.rollouts.policy_card import NAMES, PolicyLike, policy_path
+from interverse.rollouts.shipped import SHIPPED, trained_policy
 
 _DEEPEST = 32
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")

@@ -22,6 +22,7 @@ from interverse.envs.values import to_numpy
 from interverse.rollouts.archives import load_archive
 from interverse.rollouts.policy_card import NAMES, policy_path
 from interverse.rollouts.policy_card import PolicyLike as PolicyLike
+from interverse.rollouts.shipped import SHIPPED
 from interverse.worlds.world import World
 
 RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
@@ -104,10 +105,11 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """Returns the policy meant by a name, a model or a callable, for this world.
 
     Args:
-        given: "random", "scripted" (where the world has one), the folder of a training run or of
-            its policy, a zip that Stable-Baselines saved, a Stable-Baselines3 model, a Torch
-            module on float32 observations (a dict of tensors where they are a Dict), which acts in
-            eval mode and is left as it was, or any callable on batched observations.
+        given: "random", "scripted" (where the world has one), the name of a policy of the package
+            (`interverse.rollouts.shipped`), the folder of a training run or of its policy, a zip
+            that Stable-Baselines saved, a Stable-Baselines3 model, a Torch module on float32
+            observations (a dict of tensors where they are a Dict), which acts in eval mode and is
+            left as it was, or any callable on batched observations.
         world: the world it will act in.
     """
     if (path := policy_path(given)) is not None:
@@ -178,7 +180,7 @@ def _named_policy(name: str, world: World) -> Policy:
         unknown(
             "policy",
             name,
-            policy_names(world),
+            (*policy_names(world), *SHIPPED),
             fix="Or pass the folder of a run or of a policy, or a zip of Stable-Baselines",
         )
     )
