@@ -29,6 +29,7 @@ from interverse.core.errors import (
     check_whole,
     explain,
 )
+from interverse.core.files.atomic import make_folder
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.rng import check_seed, generator
 from interverse.data.schema import MOST_EPISODES
@@ -127,7 +128,7 @@ def collect_episodes(
     config = replace(config, policy=trained.policy, options=options)
     engine = _check_twins(config)
     tell_engine(config.policy, engine)
-    config.out.mkdir(parents=True, exist_ok=True)
+    make_folder(config.out)
     with locked(config.out / _HEADER):
         _write_header(config, engine)
         units = [

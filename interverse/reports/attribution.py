@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.files.atomic import write_text
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import engine_words
 
@@ -245,10 +246,7 @@ class Attribution:
 
     def save(self, path: str | Path) -> Path:
         """Writes it as JSON and returns the path."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(self.to_json(), indent=1))
-        return target
+        return write_text(Path(path), json.dumps(self.to_json(), indent=1))
 
 
 def _percent(cost: float, base: float) -> str:

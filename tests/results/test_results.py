@@ -247,3 +247,18 @@ def test_the_command_can_be_pasted(how, known, tmp_path, repository):
         check=True,
     )
     assert found.stdout.strip() == known
+
+
+def test_a_folder_is_no_file_to_write_to(tmp_path):
+    results = synthetic.results()
+    with pytest.raises(InvalidValueError, match="is a folder"):
+        results.to_parquet(tmp_path)
+    (tmp_path / "a_file").write_text("")
+    with pytest.raises(InvalidValueError, match="a file is there"):
+        results.to_parquet(tmp_path / "a_file" / "results.parquet")
+
+
+def test_a_table_of_one_metric(tmp_path):
+    results = synthetic.results()
+    name = results.metrics[0]
+    assert results.table("csv", metrics=name) == results.table("csv", metrics=[name])

@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
+from interverse.core.files.atomic import make_folder
 from interverse.core.rng import check_seed
 from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
 from interverse.data.pairs.shards import ShardInfo, read_info, read_layout, shard_name, write_shard
@@ -130,7 +131,7 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
             from interverse.data.pairs.rooms import RoomsSource  # builds a world: only when needed
 
             source = RoomsSource.of(config)
-        config.out.mkdir(parents=True, exist_ok=True)
+        make_folder(config.out)
         _clear_partial(config.out)
         shards = _shards(config, source)
         _remove_others(config.out, {shard.file for shard in shards})
