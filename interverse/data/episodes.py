@@ -184,9 +184,23 @@ class TwinFolder:
         return found
 
     def twin(self, episode: int, number: int = 0) -> Episode | Refusal:
-        """Returns a fact's twin, or why there is none: the intervention could not be."""
-        with opened_episodes(self.facts.file_of(episode)) as file:
-            group = file[_twin_name(episode, number)]
+        """Returns a fact's twin, or why there is none: the intervention could not be.
+
+        Args:
+            episode: the fact's place in `facts`; one below 0 counts from the end.
+            number: the twin's in `twins`, likewise.
+        """
+        wanted = episode + len(self) if episode < 0 else episode
+        if not -len(self.twins) <= number < len(self.twins):
+            asked = [f"{k}: {do}" for k, do in enumerate(self.twins)]
+            raise InvalidValueError(
+                explain(
+                    f"there is no twin {number} of an episode",
+                    allowed="; ".join(asked) or "none: it was collected without twins",
+                )
+            )
+        with opened_episodes(self.facts.file_of(wanted)) as file:
+            group = file[_twin_name(wanted, number % len(self.twins))]
             if "refusal" in group.attrs:
                 return Refusal(0, tuple(group.attrs["variables"]), str(group.attrs["refusal"]))
             return Episode.read(group)

@@ -51,6 +51,11 @@ class Attribution:
     scores: Mapping[Condition, FloatArray]
     engine: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Names the task and the factors; `table()` has the costs."""
+        told = f"{self.task}, {self.metric}, {len(self.scores[()])} episodes"
+        return f"Attribution({told}; {', '.join(self.factors)})"
+
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together."""
         for name in names:

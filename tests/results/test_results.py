@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    StorageError,
+    UnknownNameError,
+)
 from interverse.results import Results, highlights, parquet
 from interverse.results.provenance import versions
 from interverse.results.schema import CONTRACT
@@ -251,10 +256,10 @@ def test_the_command_can_be_pasted(how, known, tmp_path, repository):
 
 def test_a_folder_is_no_file_to_write_to(tmp_path):
     results = synthetic.results()
-    with pytest.raises(InvalidValueError, match="is a folder"):
+    with pytest.raises(StorageError, match="is a folder"):
         results.to_parquet(tmp_path)
     (tmp_path / "a_file").write_text("")
-    with pytest.raises(InvalidValueError, match="a file is there"):
+    with pytest.raises(StorageError, match=r"a_file is a file\. Allowed: a folder"):
         results.to_parquet(tmp_path / "a_file" / "results.parquet")
 
 

@@ -36,11 +36,12 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
         durable: whether the bytes must be on the disk before the name is.
 
     Raises:
-        StorageError: if the disk is full or a quota is spent; nothing is left behind.
+        StorageError: if the disk is full, a quota is spent, or a folder has the name; nothing is
+            left behind.
     """
     check_path(path)
     if path.is_dir():
-        raise InvalidValueError(explain(f"{path} is a folder", allowed="the name of a file"))
+        raise StorageError(explain(f"{path} is a folder", allowed="the name of a file"))
     mark = f"{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     partial = path.with_name(f".{path.name}.{mark}.partial{path.suffix}")
     with storage(path):
@@ -55,14 +56,13 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder with those above it; raises InvalidValueError where a file is in the way."""
+    """Makes a folder with those above it; raises StorageError where a file is in the way."""
     check_path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise InvalidValueError(
-            explain(f"{folder} cannot be made: a file is there", allowed="a folder, new or not")
-        ) from error
+        file = next((part for part in (folder, *folder.parents) if part.is_file()), folder)
+        raise StorageError(explain(f"{file} is a file", allowed="a folder")) from error
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
