@@ -145,6 +145,9 @@ class Protocol:
         """Raises if what the grid lists is drawn again at once, itself or by another name."""
         variables, graph = driver.world.variables, driver.world.graph
         listed = matching(variables, self.grid)
+        for name, values in self.grid.items():
+            if name in variables and not isinstance(values, range):
+                _check_shapes(self.name, variables[name], values)
         for name in matching(variables, self.variables) if 0 in self.at else ():
             same = sorted({name, *graph.twins(name)} & {*listed})
             if same:
@@ -233,6 +236,22 @@ def _check_lists(protocol: str, given: Mapping[str, Any]) -> None:
         if isinstance(value, str):
             raise InvalidValueError(
                 explain(f"protocol {protocol}: {name} is {value!r}", allowed="a list")
+            )
+
+
+def _check_shapes(protocol: str, variable: Variable, values: Sequence[Any]) -> None:
+    """Raises unless every value of a grid has the variable's shape."""
+    for value in values:
+        try:
+            same = np.shape(value) == variable.shape
+        except ValueError:  # a list of unequal lists
+            same = False
+        if not same:
+            raise InvalidValueError(
+                explain(
+                    f"protocol {protocol}: the grid lists {value!r} for {variable.name}",
+                    allowed=f"values of shape {variable.shape}",
+                )
             )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from interverse._version import __version__
 from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
 from interverse.core.files.atomic import make_folder, write_text
+from interverse.core.type_checks import blames_types
 from interverse.reports import PLOTS
 from interverse.reports.episodes import film
 from interverse.results import Results, tables
@@ -53,6 +54,7 @@ class Section:
     lines: tuple[str, ...] = ()  # further remarks
 
 
+@blames_types
 def report(
     results: Results | Mapping[str, Results],
     folder: str | os.PathLike[str],

@@ -24,8 +24,16 @@ except ImportError as error:
     raise missing_extra("torch", "torch") from error
 
 _SEEDS = 2**63
-_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError)
-_FAILURES += (TypeError, ValueError, torch.jit.Error)
+_FAILURES: tuple[type[Exception], ...] = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    torch.jit.Error,
+)
 
 
 @final

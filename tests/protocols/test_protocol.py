@@ -308,6 +308,12 @@ def test_a_range_of_a_component_that_is_not_there_is_refused(parts):
         iv.evaluate("random", task=SLIDER, protocols=[ranged], episodes=1, max_steps=1)
 
 
+@pytest.mark.parametrize("values", [((0.1, 0.1, 0.1), (0.1,)), ((0.1, (0.1,)),), (0.1,)])
+def test_a_grid_of_other_shapes_is_refused(values):
+    with pytest.raises(InvalidValueError, match=r"for box/size\. Allowed: values of shape \(3,\)"):
+        drawn_masses(grid={"box/size": values})
+
+
 def test_a_protocol_that_comes_too_late_says_so(capsys):
     late = Protocol(name="late", variables={"box/mass": "A"}, at=(1, 50))
     results = iv.evaluate("random", task=SLIDER, protocols=[late], episodes=60, max_steps=20)

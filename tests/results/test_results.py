@@ -263,7 +263,15 @@ def test_a_folder_is_no_file_to_write_to(tmp_path):
         results.to_parquet(tmp_path / "a_file" / "results.parquet")
 
 
-def test_a_table_of_one_metric(tmp_path):
+def test_what_no_table_can_take_is_named():
+    results = synthetic.results()
+    with pytest.raises(InvalidValueError, match="metrics is 3"):
+        results.table(metrics=3)
+    with pytest.raises(InvalidValueError, match="protocol is 3, and the column holds string"):
+        results.select(protocol=3)
+
+
+def test_a_table_of_one_metric():
     results = synthetic.results()
     name = results.metrics[0]
     assert results.table("csv", metrics=name) == results.table("csv", metrics=[name])
