@@ -49,7 +49,8 @@ def scores(
         raise InvalidValueError(explain(f"unknown unit {unit!r}", allowed=", ".join(UNITS)))
     last = results.final()
     apart = last.distinct()
-    names = list(results.metrics if metrics is None else metrics)
+    chosen = results.metrics if metrics is None else metrics
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
     columns = [estimates(apart, name, unit) for name in names]
     once = {key: len(at) for key, at in groups(apart).items()}
     several = len(apart) < len(last)  # a column that is 0 in all tables but these says nothing

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
-from interverse.core.files.json_text import parse_json
+from interverse.core.files.json_text import parse_json, plain
 from interverse.core.type_checks import blames_types
 
 _FORMAT = "interverse-episode-1"
@@ -155,7 +155,7 @@ class Episode:
     def _header(self) -> dict[str, Any]:
         return {
             "id": self.id,
-            "options": json.loads(json.dumps(dict(self.options), default=_plain)),
+            "options": plain(self.options),
             "seed": self.seed,
             "episode": self.episode,
             "interventions": [
@@ -211,7 +211,3 @@ def _from_arrays(tree: dict[str, Any]) -> dict[str, Any]:
         "values": tree.get("values", {}),
         "info": tree.get("info", {}),
     }
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

@@ -13,6 +13,7 @@ import gymnasium as gym
 import h5py
 
 from interverse.core.errors import FileFormatError, check_whole, explain
+from interverse.core.files.atomic import make_folder
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.core.type_checks import blames_types
 from interverse.rollouts.episode import Episode
@@ -43,7 +44,7 @@ class EpisodeWriter:
     def __init__(self, folder: str | os.PathLike[str], *, every: int = 100) -> None:
         check_whole(every, "every", 10**9)
         self.folder, self.every = Path(folder), every
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._next = len(EpisodeFolder(self.folder))
         self._pending: list[Episode] = []
 

@@ -125,3 +125,13 @@ def test_grids_and_rooms_give_episodes_with_twins_too(world, twin, tmp_path, cap
     twins = TwinFolder(out)
     assert twins.twin(0).fingerprint != twins.facts[0].fingerprint
     assert (tmp_path / "set_hub" / "README.md").exists()
+
+
+def test_twins_are_found_like_facts_and_those_there_are_are_named(tmp_path):
+    data = TwinFolder(collect_episodes(config(tmp_path / "d", twins=({"box/mass": 0.4},))))
+    same = {data.twin(*address).fingerprint for address in ((-1,), (2,), (2, -1))}
+    assert len(same) == 1
+    with pytest.raises(InvalidValueError, match=r"no twin 7 of an episode\. Allowed: 0: \{'box"):
+        data.twin(0, 7)
+    with pytest.raises(IndexError, match="no episode"):
+        data.twin(len(data))
