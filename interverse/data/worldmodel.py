@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import missing_extra
 from interverse.core.files.hdf5 import new_hdf5
+from interverse.core.files.json_text import plain
 from interverse.data.episodes import TwinFolder
 from interverse.rollouts.episode import Episode
 
@@ -63,7 +64,7 @@ def export_worldmodel(
             for prefix in ("", *(f"twin_{k}_" for k in range(len(data.twins)))):
                 file[prefix + name].attrs["columns"] = list(titles)
         if lengths:
-            file.attrs["options"] = json.dumps(dict(data.facts[0].options), default=str)
+            file.attrs["options"] = json.dumps(plain(data.facts[0].options))
     return target
 
 

@@ -1,4 +1,4 @@
-"""Which variable breaks which policy: explanations that were kept with the project, as a table."""
+"""Costs of single variables to shipped policies: kept explanations as a table."""
 
 from __future__ import annotations
 
