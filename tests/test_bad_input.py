@@ -400,7 +400,9 @@ def test_the_table_is_long_enough():
     assert len(rows) >= 60
 
 
+HUGE = [10**30, 10**400, 1e300, -np.inf, [10**30]]
 ODD = [None, [], {}, -1, 0, 3.5, "x", NAN, object(), True, [[1]], 10**12, np.zeros(2), ("x",), 1j]
+ODD += HUGE
 WITH_OPTIONS = {
     "blocks/observed-3-v1": {},
     "chemistry/chain-v1": {},

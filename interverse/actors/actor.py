@@ -78,7 +78,8 @@ class Moment:
 
         A bound that depends on another variable (a height on a size) sees the value drawn for it.
         Variables without a published space are left out, and of two descriptions of
-        one thing (the size of a block and of its goal) the first is drawn.
+        one thing (the size of a block and of its goal) the first is drawn. Rows of objects that a
+        world would not have then are masked.
         """
         for name in regions:
             check_name("variable", name, self.variables)
@@ -93,6 +94,12 @@ class Moment:
             if region is not None:
                 uniform = self.noise.uniform(f"{self.tag}:{name}", (region.draws,))
                 drawn[name] = region.from_uniform(to_numpy(uniform))
+        absent = self.driver.world.absent({**self.given, **drawn}, self.worlds)
+        for name in drawn:
+            if (gone := absent.get(name.partition("/")[0])) is not None:
+                rows = gone.reshape((-1,) + (1,) * (drawn[name].ndim - 1))
+                mask = np.broadcast_to(rows, drawn[name].shape)
+                drawn[name] = np.ma.array(drawn[name], mask=mask)
         return drawn
 
 

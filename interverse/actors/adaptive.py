@@ -56,7 +56,9 @@ class Adaptive(Actor):
             drawable(moment.variables, self.patterns), self.space
         ).items():
             if (space := moment.region(name, self.space, out)) is not None:
-                out[name] = between(space, moment.variables[name].default, values, self.share)
+                pulled = between(space, moment.variables[name].default, values, self.share)
+                masked = np.ma.isMaskedArray(values)  # some worlds have no such object
+                out[name] = np.ma.array(pulled, mask=values.mask) if masked else pulled
         return out
 
     def on_episode_end(self, success: NDArray[np.float64], worlds: Index) -> None:

@@ -53,5 +53,5 @@ class Adversarial(Actor):
         worst = np.argmin(scores, axis=0)
         rows = np.arange(len(worst))
         return {
-            name: np.stack([c[name] for c in candidates])[worst, rows] for name in candidates[0]
+            name: np.ma.stack([c[name] for c in candidates])[worst, rows] for name in candidates[0]
         }

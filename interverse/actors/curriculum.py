@@ -238,7 +238,7 @@ def check_refusals(refused: int, reason: str, idle: int = 0) -> None:
         raise InvalidValueError(
             explain(
                 f"each of the first {refused} starts under the curriculum was refused: {reason}",
-                fix="Choose another actor or curriculum, or leave it room (a greater max_blocks)",
+                fix="Let the actor draw fewer variables, or choose another actor or curriculum",
             )
         )
     raise InvalidValueError(

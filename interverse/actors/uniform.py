@@ -126,7 +126,9 @@ _PLACES = ("cylindrical_position",)  # a turn is drawn whatever the coin shows
 class Everything(Actor):
     """Draws every variable at once, sizes or positions by a fair coin.
 
-    CausalWorld's random actor, and its fully random protocols.
+    CausalWorld's random actor, and its fully random protocols. Where a scene is built from
+    variables (`tower/counts`, `stack/levels`), these are drawn, and not what they build: there too
+    the new scene forgets it.
     """
 
     space: SpaceName | None = None
@@ -168,7 +170,10 @@ class Everything(Actor):
 
     def _regions(self, moment: Moment) -> dict[str, SpaceName]:
         free = [n for n, v in moment.variables.items() if not v.read_only and n not in self.without]
-        regions = dict.fromkeys(free, self.space or moment.space)
+        world = moment.driver.world
+        causes = [name for name in world.scene_variables if name in free]
+        built = set().union(*(world.graph.effects_now(name) for name in causes))
+        regions = {n: self.space or moment.space for n in free if n not in built}
         for pattern, region in self.but.items():
             regions |= dict.fromkeys(matching(moment.variables, [pattern]), region)
         return regions

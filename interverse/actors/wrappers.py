@@ -154,15 +154,31 @@ class CurriculumHook:
         self.refused[list(refusals)] += 1
 
     def _restore_carried(self, driver: Driver, worlds: Index) -> None:
-        """Sets again what earlier episodes set, worlds with the same names in one go."""
+        """Sets again what earlier episodes set, worlds with the same names in one go.
+
+        What a scene is built from comes first and together; objects it has no more are left out.
+        """
         groups: dict[tuple[str, ...], list[int]] = {}
         for world in worlds.tolist():
             groups.setdefault(tuple(self._carried[world]), []).append(world)
         for names, members in groups.items():
+            scene = [name for name in names if name in driver.world.scene_variables]
+            self._set_again(driver, scene, members)
+            absent = driver.world.absent({}, np.array(members))
             for name in names:
-                rows = driver.host_values[name]
-                rows[members] = [self._carried[world][name] for world in members]
-                self._count(driver.do({name: rows}, worlds=members, check=False).reasons)
+                gone = absent.get(name.partition("/")[0], np.zeros(len(members), bool)).tolist()
+                here = [world for world, out in zip(members, gone, strict=True) if not out]
+                if name not in scene:
+                    self._set_again(driver, [name], here)
+
+    def _set_again(self, driver: Driver, names: Sequence[str], worlds: list[int]) -> None:
+        """Sets variables that worlds carry, all at once."""
+        if not names or not worlds:
+            return
+        values = {name: driver.host_values[name] for name in names}
+        for name, rows in values.items():
+            rows[worlds] = [self._carried[world][name] for world in worlds]
+        self._count(driver.do(values, worlds=worlds, check=False).reasons)
 
     def _carry(self, entries: Sequence[LogEntry], graph: CausalGraph) -> None:
         """Notes what worlds took; of two descriptions of one thing the later one stands."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.envs import Snapshot, WorldEnv, make_vec
-from interverse.worlds.world import changed_options
+from interverse.envs.build import options_of
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class Planner:
             inner.driver.id,
             self.config.population,
             autoreset_mode=AutoresetMode.DISABLED,
-            **changed_options(inner.world.options),
+            **options_of(inner.driver.id, inner.world),
         )
 
     def close(self) -> None:

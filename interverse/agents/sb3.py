@@ -78,14 +78,14 @@ class WorldVecEnv(VecEnv):
         terminated, truncated = to_numpy(terminated), to_numpy(truncated)
         done = terminated | truncated
         if self.goals:
-            seen = info.get("final_obs", observation)  # what the action led to, before any reset
-            reward = self.venv.compute_reward(seen["achieved_goal"], seen["desired_goal"])
+            told = info.get("final_info", info)  # what the action led to, before any reset
+            reward = self.venv.compute_reward(told["achieved_goal"], told["desired_goal"])
         reward = to_numpy(reward)
         self._returns += reward
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(done).tolist():
-            infos[i]["terminal_observation"] = _row(info["final_obs"], i)
+            infos[i]["terminal_observation"] = _host(info["final_obs"][i])
             infos[i]["TimeLimit.truncated"] = bool(truncated[i] and not terminated[i])
             infos[i]["episode"] = {"r": float(self._returns[i]), "l": int(self._lengths[i])}
             self._returns[i], self._lengths[i] = 0.0, 0
@@ -113,12 +113,6 @@ class WorldVecEnv(VecEnv):
     ) -> list[bool]:
         """Returns False: there are no wrappers inside a batch."""
         return [False] * len(list(self._get_indices(indices)))
-
-
-def _row(tree: Any, i: int) -> Any:
-    if isinstance(tree, dict):
-        return {name: _row(value, i) for name, value in tree.items()}
-    return to_numpy(tree[i])
 
 
 def _host(tree: Any) -> Any:

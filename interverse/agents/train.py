@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from interverse.core.errors import (
     missing_extra,
 )
 from interverse.core.files.atomic import alone_in, quiet_threads, storage
+from interverse.core.files.json_text import plain
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
@@ -201,7 +201,7 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
     }
     for name in ("out", "allow_other_code", "wandb"):
         del record[name]
-    return json.loads(json.dumps(record, default=str))
+    return dict(plain(record))
 
 
 def make_env(config: Train) -> WorldVecEnv:

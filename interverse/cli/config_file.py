@@ -14,6 +14,7 @@ from tyro.conf import Positional, Suppress
 
 from interverse.core.errors import InterverseError, InvalidValueError, explain
 from interverse.core.files.atomic import write_text
+from interverse.core.files.json_text import plain
 from interverse.core.files.yaml_text import check_keys, read_yaml
 
 
@@ -104,8 +105,8 @@ def config_text(config: Any, verb: str) -> str:
     names = [item.name for item in fields(config) if item.name not in hidden]
     values = {name: getattr(config, name) for name in names}
     told = {name: value for name, value in values.items() if value not in (None, (), {})}
-    plain = {_VERB: verb, **told}
-    return "".join(f"{name}: {json.dumps(value, default=str)}\n" for name, value in plain.items())
+    lines = {_VERB: verb, **told}
+    return "".join(f"{name}: {json.dumps(plain(value))}\n" for name, value in lines.items())
 
 
 @contextmanager

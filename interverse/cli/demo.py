@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from interverse.agents.policies import trained_policy
 from interverse.core.errors import install_line, missing_extra
 from interverse.envs import make
 from interverse.protocols.evaluate import evaluate
 from interverse.reports.page import report
 from interverse.results import Results
 from interverse.rollouts import Episode, counterfactual, rollout
+from interverse.rollouts.shipped import trained_policy
 from interverse.rollouts.video import episode_frames
 from interverse.worlds.rooms import CLASS_NAMES
 

@@ -17,13 +17,15 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import SHIPPED, shipped_path
 from interverse.cli.config_file import CONFIG_FILE
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
+from interverse.core.files.yaml_text import read_yaml
+from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
+from interverse.rollouts.shipped import SHIPPED, shipped_path
 
 # What is written otherwise on a command line than in Python; all else is the signature's.
 _WRITTEN: dict[str, tuple[Any, Any]] = {
@@ -113,13 +115,8 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
             )
         )
     known = policy_world(given)
-    if known.task is None and (Path(given) / CONFIG_FILE).is_file():
-        raise InvalidValueError(
-            explain(
-                f"the run {given} has no policy yet",
-                fix=f"Go on with it: interverse train --config {Path(given) / CONFIG_FILE}",
-            )
-        )
+    if known.task is None:
+        _check_folder(Path(given))
     if task is None and known.task is None:
         raise InvalidValueError(
             explain(
@@ -128,6 +125,25 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
             )
         )
     return known if task is None else known.in_task(task)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raises for a folder of the package without a policy: a run's that goes on, or no run's."""
+    config, scored = folder / CONFIG_FILE, (folder / RESULT_FILE).is_file()
+    if not config.is_file() and not scored:
+        return
+    told = read_yaml(config) if config.is_file() else {}
+    verb = told.get("verb", "evaluate" if scored else "train")
+    if verb == "train":
+        problem = f"the run {folder} has no policy yet"
+        fix = f"Go on with it: interverse train --config {config}"
+    else:
+        problem = f"{folder} is a folder of `interverse {verb}` and holds no policy"
+        named = told.get("run") or told.get("policy", "POLICY")
+        task = f" --task {told['task']}" if "task" in told else ""
+        scores = f"what it scored ({named}{task})" if verb == "evaluate" else "a policy"
+        fix = f"Name {scores}, or the folder of a training run"
+    raise InvalidValueError(explain(problem, fix=fix))
 
 
 def summary(results: Results) -> list[dict[str, Any]]:

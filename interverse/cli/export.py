@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import shipped_path
 from interverse.reports.export import export as write_export
+from interverse.rollouts.shipped import shipped_path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import SHIPPED, shipped_path
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.page import report as write_page
 from interverse.reports.runs import read_folder
 from interverse.results import Results
+from interverse.rollouts.shipped import SHIPPED, shipped_path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import shipped_path
 from interverse.protocols.verify import Verdict, VerificationError
 from interverse.protocols.verify import verify as run
+from interverse.rollouts.shipped import shipped_path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.agents.policies import shipped_path
 from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
 from interverse.core.errors import UnknownNameError, explain
 from interverse.rollouts.policy_card import is_path
+from interverse.rollouts.shipped import shipped_path
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
 

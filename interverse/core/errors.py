@@ -59,7 +59,7 @@ class FileFormatError(InterverseError, ValueError):
 
 
 class StorageError(InterverseError, OSError):
-    """A disk that is full; nothing half-written is left behind."""
+    """A full disk, or a file or folder in the way; nothing half-written is left behind."""
 
 
 class MissingExtraError(InterverseError, ImportError):

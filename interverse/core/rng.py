@@ -107,7 +107,7 @@ class Noise:
 
     def again(self, number: int) -> Noise:
         """Returns the noise of a further draw at the same moment; number 0 is this noise."""
-        return replace(self, steps=self.steps + _APART * number)
+        return replace(self, steps=self.steps + _APART * (number & _MASK))
 
     def words(self, names: Sequence[str], count: int) -> Array:
         """Returns (N, len(names), count) words in [0, 2**32) held in int64."""

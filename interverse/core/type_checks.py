@@ -22,6 +22,7 @@ _WORDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     str: "a text",
+    bytes: "bytes",
     Literal: "a text",
     Path: "the path of a file",
     os.PathLike: "the path of a folder",

@@ -60,6 +60,11 @@ class Dataset:
         """How many episodes there are."""
         return len(self.actions)
 
+    def __repr__(self) -> str:
+        """Names the world and the sizes; the arrays stand in its fields."""
+        count, steps = self.actions.shape[:2]
+        return f"Dataset({self.header.id}, {count} episodes of {steps} actions, {self.path.name})"
+
     @property
     def graph(self) -> CausalGraph:
         """The causal graph of the world it was collected in."""

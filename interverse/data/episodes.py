@@ -29,7 +29,8 @@ from interverse.core.errors import (
     check_whole,
     explain,
 )
-from interverse.core.files.json_text import read_json_object
+from interverse.core.files.atomic import make_folder
+from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.rng import check_seed, generator
 from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
@@ -107,7 +108,7 @@ class CollectEpisodes:
             "steps": self.steps,
             "seed": self.seed,
             "twins": [{n: np.asarray(v).tolist() for n, v in t.items()} for t in self.twins],
-            "options": json.loads(json.dumps(dict(self.options), default=str)),
+            "options": plain(self.options),
             "every": self.every,
             "actors": list(self.actors),
         }
@@ -127,7 +128,7 @@ def collect_episodes(
     config = replace(config, policy=trained.policy, options=options)
     engine = _check_twins(config)
     tell_engine(config.policy, engine)
-    config.out.mkdir(parents=True, exist_ok=True)
+    make_folder(config.out)
     with locked(config.out / _HEADER):
         _write_header(config, engine)
         units = [
@@ -183,9 +184,23 @@ class TwinFolder:
         return found
 
     def twin(self, episode: int, number: int = 0) -> Episode | Refusal:
-        """Returns a fact's twin, or why there is none: the intervention could not be."""
-        with opened_episodes(self.facts.file_of(episode)) as file:
-            group = file[_twin_name(episode, number)]
+        """Returns a fact's twin, or why there is none: the intervention could not be.
+
+        Args:
+            episode: the fact's place in `facts`; one below 0 counts from the end.
+            number: the twin's in `twins`, likewise.
+        """
+        wanted = episode + len(self) if episode < 0 else episode
+        if not -len(self.twins) <= number < len(self.twins):
+            asked = [f"{k}: {do}" for k, do in enumerate(self.twins)]
+            raise InvalidValueError(
+                explain(
+                    f"there is no twin {number} of an episode",
+                    allowed="; ".join(asked) or "none: it was collected without twins",
+                )
+            )
+        with opened_episodes(self.facts.file_of(wanted)) as file:
+            group = file[_twin_name(wanted, number % len(self.twins))]
             if "refusal" in group.attrs:
                 return Refusal(0, tuple(group.attrs["variables"]), str(group.attrs["refusal"]))
             return Episode.read(group)

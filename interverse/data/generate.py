@@ -30,7 +30,7 @@ from interverse.data.schema import (
     GridScene,
     Header,
     SceneWorld,
-    plain,
+    plain_options,
     value_path,
 )
 from interverse.data.store import (
@@ -118,7 +118,7 @@ def collect(config: Collect) -> Path:
 def header_of(config: Collect) -> Header:
     """Returns the header of the data set that a configuration stands for; nothing is played."""
     world = _build(config, 1)
-    options = {n: plain(v) for n, v in config.options.items() if n not in _NOT_SHAPING}
+    options = {n: plain_options(v) for n, v in config.options.items() if n not in _NOT_SHAPING}
     if config.steps > world.max_steps:
         raise InvalidValueError(
             explain(

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from interverse.core.files.atomic import atomic, write_text
+from interverse.core.files.json_text import plain
 from interverse.data.episodes import TwinFolder
 from interverse.data.worldmodel import encoded, leaves, pictures
 from interverse.rollouts.episode import Episode
@@ -136,7 +137,7 @@ def _card(data: TwinFolder, schema: pa.Schema) -> str:
     lines = ["---", *(f"{k}: {json.dumps(v)}" for k, v in front.items()), "---", ""]
     lines += [f"# {first.id}: {len(data)} episodes", ""]
     lines += ["A row is a moment; the last of an episode has no action."]
-    lines += ["", f"Options of the world: `{json.dumps(dict(first.options), default=str)}`."]
+    lines += ["", f"Options of the world: `{json.dumps(plain(first.options))}`."]
     if twins:
         told = "Twins are the same episode (start, noise, actions) under another intervention."
         lines += ["", told, "", *twins]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from interverse._version import __version__
 from interverse.core.arrays import Array
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
-from interverse.core.files.json_text import parse_json
+from interverse.core.files.json_text import parse_json, plain
 from interverse.sim import raster
 
 FORMAT = "interverse-dataset-1"
@@ -160,16 +160,12 @@ def variable_at(path: str) -> str | None:
     return path[len(_VALUES) :].replace(":", "/") if path.startswith(_VALUES) else None
 
 
-def plain(value: Any) -> Any:
-    """Returns options as JSON holds them: arrays and tuples as lists."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
+def plain_options(value: Any) -> Any:
+    """Returns options as JSON holds them: arrays and tuples as lists; what is neither raises."""
+    return plain(value, _refuse)
+
+
+def _refuse(value: Any) -> Any:
     raise InvalidValueError(
         explain(f"option of type {type(value).__name__}", allowed="numbers, text, lists, None")
     )

@@ -9,10 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, final
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_name,
+    explain,
+)
 from interverse.core.files.atomic import datasets_folder
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
@@ -110,7 +116,7 @@ def load_dataset(
         split: "train" (so if None), "valid", "test"; blocks have more, see `splits`. For pairs
             None is all of them, "comp/train" a shift and a part of it.
         folder: where data sets are kept; None takes the user's cache folder.
-        episodes: only the first so many; None takes all.
+        episodes: only the first so many of the split's; None takes all. `collect` makes more.
         images: store pixels in the file; without, they are drawn when asked for, the same bytes.
         progress: show a bar on standard error while it is made.
         **options: options of the world, as for `make`.
@@ -132,11 +138,19 @@ def load_dataset(
         return load_pairs(id, split, folder=folder, progress=progress, **options)
     split = "train" if split is None else split
     config = _config(id, split, options)
+    if isinstance(episodes, Integral) and episodes > config.episodes:
+        raise InvalidValueError(
+            explain(
+                f"episodes is {episodes}, and split {split!r} has {config.episodes}",
+                fix="Collect a data set of your own with collect",
+            )
+        )
+    wanted = int(episodes) if isinstance(episodes, Integral) else episodes
     config = replace(
         config,
         images=images,
         progress=progress,
-        episodes=config.episodes if episodes is None else episodes,
+        episodes=config.episodes if wanted is None else wanted,
     )
     header = header_of(config)
     name = f"{id.replace('/', '-')}.{split}.{header.short_hash}-{header.version}.h5"

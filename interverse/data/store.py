@@ -23,6 +23,7 @@ from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import (
     atomic,
     check_path,
+    make_folder,
     remove_stale,
     scratch_folder,
     storage,
@@ -59,7 +60,7 @@ def locked(path: Path) -> Iterator[None]:
         raise InvalidValueError(explain(f"out is {path}", allowed="a name"))
     check_path(path)
     with storage(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         lock = path.with_name(f".{path.name}.lock")
         lock.touch()  # raises where no file can be made; the lock would wait for ever
         with FileLock(lock):

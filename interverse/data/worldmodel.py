@@ -1,7 +1,8 @@
 """Collected episodes in the layouts of stable-worldmodel: one HDF5 file, or a Lance table.
 
 A row is a step: what is seen before action t, and the action. What the last action leads to is left
-out. Twins are columns. Of stacked pictures a row holds the newest; readers stack them again. In
+out. Twins are columns. Of stacked pictures a row holds the newest; readers stack them again. Whole
+numbers among the variables (seeds) are int64, all other numbers float32, as networks take them. In
 HDF5 `ep_len` and `ep_offset` say where an episode begins, and arrays of `info` whose columns have
 names (active edges) have an attribute `columns`; in Lance `episode_idx` and `step_idx` count, a
 picture is a JPEG, and names have `_` where HDF5 has a dot.
@@ -24,10 +25,12 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import missing_extra
 from interverse.core.files.hdf5 import new_hdf5
+from interverse.core.files.json_text import plain
 from interverse.data.episodes import TwinFolder
 from interverse.rollouts.episode import Episode
 
 _PIXELS = 4  # axes of a column of pictures: step, row, column, colour
+_VALUE = "value_"  # start of the columns of variables
 _JPEG_QUALITY = 95  # as the library's own writer
 
 
@@ -61,7 +64,7 @@ def export_worldmodel(
             for prefix in ("", *(f"twin_{k}_" for k in range(len(data.twins)))):
                 file[prefix + name].attrs["columns"] = list(titles)
         if lengths:
-            file.attrs["options"] = json.dumps(dict(data.facts[0].options), default=str)
+            file.attrs["options"] = json.dumps(plain(data.facts[0].options))
     return target
 
 
@@ -100,8 +103,7 @@ def _batch(columns: Mapping[str, NDArray[Any]], number: int) -> pa.RecordBatch:
         if column.ndim == _PIXELS:
             part = pa.array([encoded(picture, "JPEG") for picture in column], pa.binary())
         else:
-            flat = pa.array(column.astype(np.float32).ravel())
-            part = pa.FixedSizeListArray.from_arrays(flat, column[0].size)
+            part = pa.FixedSizeListArray.from_arrays(pa.array(column.ravel()), column[0].size)
         held[name.replace(".", "_")] = part
     return pa.record_batch(held)
 
@@ -138,15 +140,16 @@ def _columns(episode: Episode, rows: int, prefix: str) -> dict[str, NDArray[Any]
             "pixels" if name.rpartition(".")[2] in ("image", "pixels") else name: rows
             for name, rows in leaves(held)
         }
-    found |= {"value_" + name.replace("/", "."): v for name, v in episode.values.items()}
+    found |= {_VALUE + name.replace("/", "."): v for name, v in episode.values.items()}
     found |= {"action": episode.actions, "reward": episode.rewards}
     found |= {name: episode.info[name] for name in episode.columns}
     out = {}
     for name, column in found.items():
         picked = lengthened(np.asarray(column), rows)
         drawn = pictures(picked)
-        flat = picked.reshape(rows, -1)
-        out[prefix + name] = flat.astype(np.float32) if drawn is None else drawn
+        exact = name.startswith(_VALUE) and picked.dtype.kind == "i"  # float32 ends at 2**24
+        flat = picked.reshape(rows, -1).astype(np.int64 if exact else np.float32)
+        out[prefix + name] = flat if drawn is None else drawn
     return out
 
 

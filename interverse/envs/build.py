@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
+
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
@@ -14,14 +16,20 @@ from interverse.core.errors import (
 )
 from interverse.scm import Do, as_intervention
 from interverse.worlds import WORLDS
-from interverse.worlds.world import World, parse_options
+from interverse.worlds.world import World, changed_options, parse_options
 
 RESET_OPTIONS = {
     "do": "an intervention to start under",
     "episode": "which episode of the seed to play",
-    "snapshot": "a saved moment to start from",
+    "snapshot": "a saved moment to start from, with its own seed and episode",
 }
 VECTOR_RESET_OPTIONS = {**RESET_OPTIONS, "reset_mask": "which worlds to reset"}
+_LEAVE_OUT = "Leave it out: a snapshot goes on with its own seed and episode"
+_BESIDE_SNAPSHOT = {
+    "do": "Reset to the snapshot, then call do",
+    "episode": _LEAVE_OUT,
+    "seed": _LEAVE_OUT,
+}
 _MOST_WORLDS = 1_000_000
 
 
@@ -34,6 +42,13 @@ def build_world(world_id: str, num_worlds: int, options: Mapping[str, Any]) -> W
     return kind(num_worlds=num_worlds, options=parsed)  # type: ignore[call-arg]
 
 
+def options_of(world_id: str, world: World) -> dict[str, Any]:
+    """Returns the options with which `make` builds a world like this from its id."""
+    own, options = WORLDS[world_id].options, world.options
+    given = {name: getattr(options, name) for name in own}
+    return changed_options(options) | {n: v for n, v in given.items() if np.any(v != own[n])}
+
+
 def check_render_mode(mode: object, allowed: Collection[str]) -> None:
     """Raises unless the mode is one of these, or None."""
     if mode is not None and mode not in allowed:
@@ -41,9 +56,13 @@ def check_render_mode(mode: object, allowed: Collection[str]) -> None:
 
 
 def check_reset_options(
-    options: Mapping[str, Any] | None, allowed: Collection[str], variables: Collection[str] = ()
+    options: Mapping[str, Any] | None,
+    allowed: Collection[str],
+    variables: Collection[str] = (),
+    *,
+    seed: object = None,
 ) -> Mapping[str, Any]:
-    """Returns the reset options, or raises naming an unknown one.
+    """Returns the reset options, or raises naming an unknown one, or one that a snapshot decides.
 
     Options named like one of `variables` are another way of writing a `do` on it.
     """
@@ -57,13 +76,11 @@ def check_reset_options(
         if name not in allowed and name not in variables:
             raise UnknownNameError(unknown("reset option", name, [*allowed, *variables]))
     options = _written_out(options, variables)
-    if "snapshot" in options and "do" in options:
-        raise InvalidValueError(
-            explain(
-                "reset got both a snapshot and a do",
-                fix="Reset to the snapshot, then call do",
-            )
-        )
+    if "snapshot" in options:
+        given = {**options} if seed is None else {**options, "seed": seed}
+        for name, fix in _BESIDE_SNAPSHOT.items():
+            if name in given:
+                raise InvalidValueError(explain(f"reset got both a snapshot and a {name}", fix=fix))
     return options
 
 

@@ -6,29 +6,24 @@ device keep their tensors: nothing is copied to the host but which worlds have e
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, final
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
-from interverse.envs.checks import check_actions, check_episodes, select_worlds
+from interverse.envs.checks import ActionChecker, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
-from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
+from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, ENDED, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
-from interverse.worlds.world import Index, Observation, World, changed_options
-
-_FEW = 8  # numbers, and worlds
-_NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
+from interverse.worlds.world import Index, Observation, World
 
 
 @final
@@ -88,6 +83,8 @@ class Driver:
         skips_diverged: whether worlds whose physics broke down are left out until their reset
             while the others go on; otherwise the step raises SimulationError.
         diverged: the reason for each world that was left out.
+        rules: what judges and applies interventions.
+        ended: in which worlds the last step ended the episode.
     """
 
     def __init__(self, world_id: str, world: World) -> None:
@@ -98,6 +95,7 @@ class Driver:
         self.episodes = np.full(n, -1, dtype=np.int64)
         self.steps = np.zeros(n, dtype=np.int64)
         self.running = np.zeros(n, dtype=bool)
+        self.ended = np.zeros(n, dtype=bool)
         self.on_cpu = world.options.device == "cpu"
         self.host_values: Mapping[str, NDArray[Any]] = HostValues(world)
         self.values: Mapping[str, Any] = self.host_values if self.on_cpu else WorldValues(world)
@@ -106,15 +104,11 @@ class Driver:
         self.starting_values: Mapping[str, Any] = {}
         self.skips_diverged = False
         self.diverged: dict[int, str] = {}
-        self._rules = InterventionRules(world, self.host_values)
+        self.rules = InterventionRules(world, self.host_values)
         self._edits = 0  # interventions and resets so far: whether a hook changed anything
         self._log: list[LogEntry] = []
         self._log_start = np.zeros(n, dtype=np.int64)  # first entry of each world's episode
-        space = world.action_space
-        self._box = space if isinstance(space, gym.spaces.Box) else None
-        self._shape = (n, *(space.shape or ()))
-        ends = (np.ravel(getattr(space, name, ())).tolist() * n for name in ("low", "high"))
-        self._ends = tuple(ends) if n <= _FEW else ((), ())
+        self._checked = ActionChecker(world.action_space, n, clip=world.clips_actions)
 
     # ---------------------------------------------------------------- episodes
 
@@ -122,20 +116,21 @@ class Driver:
         self,
         index: Index,
         *,
-        seeds: Sequence[int] | None = None,
+        seeds: Sequence[int | None] | None = None,
         episode: int | Sequence[int] | None = None,
         do: Mapping[str, Any] | Intervention | None = None,
-        check: bool = True,
+        check: bool | Collection[str] = True,
     ) -> None:
-        """Starts episodes. Seeds restart the episode count; without them it rises by one.
+        """Starts episodes. A seed restarts the episode count; without one it rises by one.
 
-        A refused `do` raises: the episodes before are over, and the count is as it was.
+        A refused `do` raises: the episodes before are over, and the count is as it was. `check`
+        says whether values must lie in the active space, or which variables' must.
         """
         before = self.seeds[index], self.episodes[index]
         self._address(index, seeds, episode)
         if not len(index):
             return
-        self.running[index] = False
+        self.running[index] = self.ended[index] = False
         self._edits += 1
         for world in index.tolist():
             self.diverged.pop(world, None)
@@ -152,16 +147,24 @@ class Driver:
             self.hook.on_reset(self, index)
 
     def _begin(
-        self, index: Index, do: Mapping[str, Any] | Intervention | None, *, check: bool
+        self,
+        index: Index,
+        do: Mapping[str, Any] | Intervention | None,
+        *,
+        check: bool | Collection[str],
     ) -> dict[str, NDArray[Any]]:
         """Puts worlds at the start of an episode; returns the values that they start under."""
         noise = self._noise(index)
-        self.world.reset(index, noise, {})
+        refused = dict(self.world.reset(index, noise, {}))
         given = self._starting_values(index, noise, do, check=check)
         if given:
             refused = dict(self.world.reset(index, noise, given))
-            refused |= self._rules.hold(given, index, refused)
-            self._raise_refused(refused, given)
+            refused |= self.rules.hold(given, index, refused)
+        elif refused:
+            refused = {
+                w: f"the defaults cannot be in this episode: {r}" for w, r in refused.items()
+            }
+        self._raise_refused(refused, given or self.world.options.defaults)
         return given
 
     def _starting_values(
@@ -170,7 +173,7 @@ class Driver:
         noise: Noise,
         do: Mapping[str, Any] | Intervention | None,
         *,
-        check: bool,
+        check: bool | Collection[str],
     ) -> dict[str, NDArray[Any]]:
         """Returns the values that episodes start under: the world's own, then those of `do`.
 
@@ -181,7 +184,7 @@ class Driver:
         if self.starting_values:
             given = graph.updated(self._resolve(self.starting_values, index, noise), given)
         changed = {n: differs(r, self.host_values[n][index]) for n, r in given.items()}
-        self._raise_refused(self._rules.outside(given, index, changed, check=check), given)
+        self._raise_refused(self.rules.outside(given, index, changed, check=check), given)
         always = self.world.starting_values
         if always:
             rows = {name: np.repeat(row, len(index), axis=0) for name, row in always.items()}
@@ -189,18 +192,22 @@ class Driver:
         return given
 
     def _address(
-        self, index: Index, seeds: Sequence[int] | None, episode: int | Sequence[int] | None
+        self,
+        index: Index,
+        seeds: Sequence[int | None] | None,
+        episode: int | Sequence[int] | None,
     ) -> None:
         """Sets seeds, episodes and steps; malformed ones raise before anything changes."""
         numbers = None if episode is None else check_episodes(episode, len(index))
-        checked = None if seeds is None else [check_seed(seed) for seed in seeds]
-        if checked is not None:
-            self.seeds[index] = checked
-            self.episodes[index] = 0
-        else:
-            never = index[self.episodes[index] < 0]
-            self.seeds[never] = [fresh_seed() for _ in never]
-            self.episodes[index] += 1
+        given = [None] * len(index) if seeds is None else seeds
+        checked = [None if seed is None else check_seed(seed) for seed in given]
+        seeded = np.array([seed is not None for seed in checked], dtype=bool)
+        self.seeds[index[seeded]] = [seed for seed in checked if seed is not None]
+        self.episodes[index[seeded]] = 0
+        others = index[~seeded]
+        never = others[self.episodes[others] < 0]
+        self.seeds[never] = [fresh_seed() for _ in never]
+        self.episodes[others] += 1
         if numbers is not None:
             self.episodes[index] = numbers
         self.steps[index] = 0
@@ -221,8 +228,9 @@ class Driver:
         """
         if 0 in self.running.tobytes() and not self._only_diverged():  # faster than all()
             raise ResetNeededError(explain("step before reset", fix="Call reset() first"))
-        self._advance(checked := self._check_actions(actions), index)
+        self._advance(checked := self._checked(actions), index)
         moment = self.transition()
+        self.ended[index] = moment.ended[index]
         for listener in self.listeners:
             listener.on_step(checked, moment)
         if self.hook is None:
@@ -231,25 +239,6 @@ class Driver:
         extra = self.hook.on_step(self, moment)  # the reward stays the step's own
         seen = moment.observation if edits == self._edits else self.world.observe()
         return moment._replace(observation=seen, info={**moment.info, **extra})
-
-    def _check_actions(self, actions: Any) -> Any:
-        """Returns actions of the right shape and range; the usual case takes no detour."""
-        box, clips = self._box, self.world.clips_actions
-        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and real and actions.shape == self._shape:
-            if clips and np.isfinite(actions).all():
-                return np.clip(actions, box.low, box.high)
-            few, low, high = actions.size <= _FEW, box.low, box.high
-            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
-                return actions
-        return check_actions(actions, self.world.action_space, len(self.steps), clip=clips)
-
-    def _within(self, actions: NDArray[Any]) -> bool:
-        """Returns whether a few actions lie in their box: faster one by one."""
-        for low, x, high in zip(self._ends[0], actions.ravel().tolist(), self._ends[1]):  # noqa: B905
-            if not low <= x <= high:
-                return False
-        return True
 
     def _advance(self, actions: Any, index: Index) -> None:
         """Steps worlds and counts their steps; one that breaks down needs a reset."""
@@ -310,10 +299,10 @@ class Driver:
         rows = self._resolve(given, index, self._noise(index))
         if not len(index):
             return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
-        before = {name: self.host_values[name] for name in self._rules.reach(rows)}
+        before = {name: self.host_values[name] for name in self.rules.reach(rows)}
         changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
-        reasons = self._rules.outside(rows, index, changed, check=check)
-        reasons |= self._rules.apply(rows, index, changed, reasons)
+        reasons = self.rules.outside(rows, index, changed, check=check)
+        reasons |= self.rules.apply(rows, index, changed, reasons)
         applied = np.zeros(len(self.steps), dtype=bool)
         applied[index] = True
         applied[list(reasons)] = False
@@ -330,7 +319,7 @@ class Driver:
     ) -> dict[str, NDArray[Any]]:
         if isinstance(given, Mapping):
             given = {n: to_numpy(v) if hasattr(v, "detach") else v for n, v in given.items()}
-        return self._rules.resolve(as_intervention(given), index, noise)
+        return self.rules.resolve(as_intervention(given), index, noise)
 
     # ------------------------------------------------------------------- log
 
@@ -355,9 +344,7 @@ class Driver:
     @property
     def options_json(self) -> str:
         """The options that shape the world, as JSON."""
-        options = changed_options(self.world.options)
-        shaping = {k: v for k, v in options.items() if k not in _NOT_SHAPING}
-        return json.dumps(shaping, sort_keys=True, default=_plain)
+        return shaping_options(self.world.options)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that makes later steps what they are."""
@@ -367,6 +354,7 @@ class Driver:
         arrays = {name: to_numpy(value) for name, value in state.items()}
         for name in COUNTERS:
             arrays[DRIVER_PREFIX + name] = np.array(getattr(self, name))
+        arrays[ENDED] = self.ended.copy()
         return Snapshot(self.id, self.options_json, arrays)
 
     def restore(self, snapshot: Snapshot, index: Index) -> None:
@@ -374,12 +362,13 @@ class Driver:
 
         A snapshot that does not fit raises and leaves every world as it was.
         """
-        Snapshot.check(snapshot, world_id=self.id, options=self.options_json)
+        Snapshot.check(snapshot, world_id=self.id, options=self.world.options)
         if not len(index):
             return
         before = self.world.save(index) if self.running[index].all() else None
         arrays = snapshot.rows_for(index, len(self.steps), like=before)
         counters = {name: arrays.pop(DRIVER_PREFIX + name) for name in COUNTERS}
+        ended = arrays.pop(ENDED, None)
         try:
             self.world.load(arrays, index)
         except (KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
@@ -391,15 +380,11 @@ class Driver:
         self.running[index] = True
         for world in index.tolist():
             self.diverged.pop(world, None)
+        self.ended[index] = self._seems_ended()[index] if ended is None else ended
         self._edits += 1
         self._trim_log(index)
 
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if callable(value):
-        return getattr(value, "__qualname__", repr(value))
-    return str(value)
+    def _seems_ended(self) -> NDArray[np.bool_]:
+        """Returns in which worlds the state is one that a step ends with: old snapshots lack it."""
+        over = to_numpy(self.world.score().terminated) | (self.steps >= self.world.max_steps)
+        return np.asarray(over & (self.steps > 0))

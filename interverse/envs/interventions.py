@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -59,8 +59,14 @@ class InterventionRules:
         """Returns variables and all that follows from them at once."""
         return set(names).union(*(self.effects(name) for name in names))
 
-    def outside(self, rows: Rows, index: Index, differs: Masks, *, check: bool) -> dict[int, str]:
-        """Returns, by world, which changed value lies outside its domain or the active space."""
+    def outside(
+        self, rows: Rows, index: Index, differs: Masks, *, check: bool | Collection[str]
+    ) -> dict[int, str]:
+        """Returns, by world, which changed value lies outside its domain or the active space.
+
+        `check`: whether the active space counts, or for which variables it does.
+        """
+        within = (rows if check else ()) if isinstance(check, bool) else check
         variables, space = self._world.variables, self._world.options.space
         legal = dict(rows)  # spaces that depend on values must not see illegal ones
         for name, values in rows.items():
@@ -72,7 +78,7 @@ class InterventionRules:
         reasons: dict[int, str] = {}
         for name, values in rows.items():
             variable = variables[name].resolve(after)
-            for row, text in outside(values, variable, space, check=check).items():
+            for row, text in outside(values, variable, space, check=name in within).items():
                 if differs[name][row]:
                     reasons.setdefault(int(index[row]), text)
         return reasons
@@ -94,6 +100,15 @@ class InterventionRules:
         if back.any():
             self._world.load({name: part[back] for name, part in before.items()}, index[back])
         return reasons | lost
+
+    def judged(self, rows: Rows, index: Index) -> dict[int, str]:
+        """Returns the worlds that would refuse values, with why; nothing stays changed."""
+        differing = {name: differs(r, self._values[name][index]) for name, r in rows.items()}
+        reasons = self.outside(rows, index, differing, check=True)
+        before = self._world.save(index)
+        reasons |= self.apply(rows, index, differing, reasons)
+        self._world.load(before, index)
+        return reasons
 
     def hold(self, rows: Rows, index: Index, refused: Mapping[int, str]) -> dict[int, str]:
         """Sets again what other asked values have changed; returns where asked values disagree."""

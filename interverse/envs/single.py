@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from interverse.core.errors import InterventionError
 from interverse.core.rng import check_seed
 from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode, check_reset_options
+from interverse.envs.copying import CopyableEnv
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
@@ -25,11 +26,12 @@ _FPS = 25  # pictures a second of a window or a video
 
 
 @final
-class WorldEnv(gym.Env[Any, Any]):
+class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
     """One world as a Gymnasium environment.
 
     `reset(options={"do": {...}})` starts under an intervention, `{"snapshot": s}` from a saved
     moment; `do`, `values`, `variables`, `graph`, `snapshot` and `restore` are interverse's own.
+    It can be copied (`copy.deepcopy`) and pickled.
     """
 
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": _FPS}  # noqa: RUF012 - Gymnasium's
@@ -37,6 +39,7 @@ class WorldEnv(gym.Env[Any, Any]):
     def __init__(self, world_id: str, render_mode: str | None = None, **options: Any) -> None:
         check_render_mode(render_mode, self.metadata["render_modes"])
         world = build_world(world_id, 1, options)
+        self._made_with = {"world_id": world_id, "render_mode": render_mode, **options}
         self.driver = Driver(world_id, world)
         self.render_mode = render_mode
         self._window = RenderWindow(world_id, _FPS) if render_mode == "human" else None
@@ -50,8 +53,12 @@ class WorldEnv(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; see `RESET_OPTIONS` for the options."""
-        chosen = check_reset_options(options, RESET_OPTIONS, self.world.reset_variables)
+        """Starts an episode; see `RESET_OPTIONS` for the options.
+
+        A snapshot brings its own seed and episode: none may be given beside it.
+        """
+        names = self.world.reset_variables
+        chosen = check_reset_options(options, RESET_OPTIONS, names, seed=seed)
         driver = self.driver
         if "snapshot" in chosen:
             driver.restore(chosen["snapshot"], _ALL)

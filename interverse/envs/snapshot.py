@@ -12,13 +12,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.core.files.zip_archive import read_npz
-from interverse.worlds.world import Index
+from interverse.core.type_checks import blames_types
+from interverse.worlds.world import Index, WorldOptions, changed_options, parse_options
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot
 COUNTERS = ("seeds", "episodes", "steps")
+ENDED = DRIVER_PREFIX + "ended"  # whether the last step ended the episode; old snapshots lack it
+_NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 _FORMAT = "interverse-snapshot-1"
 _EDITED = "model/"  # a simulator's fields, of which only those that were ever edited are saved
 _HEADER = "__header__"
@@ -52,6 +55,7 @@ class Snapshot:
         return buffer.getvalue()
 
     @classmethod
+    @blames_types
     def from_bytes(cls, data: bytes) -> Snapshot:
         """Returns the snapshot that `to_bytes` wrote; anything else raises FileFormatError."""
         try:
@@ -74,7 +78,7 @@ class Snapshot:
             ) from error
 
     @staticmethod
-    def check(given: object, *, world_id: str, options: str) -> None:
+    def check(given: object, *, world_id: str, options: WorldOptions) -> None:
         """Raises unless this is a snapshot of a world of that id and those options."""
         if not isinstance(given, Snapshot):
             raise InvalidValueError(
@@ -85,9 +89,9 @@ class Snapshot:
             )
         for name, mine, theirs in (
             ("id", given.id, world_id),
-            ("options", given.options, options),
+            ("options", given.options, shaping_options(options)),
         ):
-            if mine != theirs:
+            if mine != theirs and not (name == "options" and _same_options(mine, options)):
                 raise InvalidValueError(
                     explain(
                         f"the snapshot's {name} is {mine}, this environment's is {theirs}",
@@ -112,13 +116,16 @@ class Snapshot:
         out = {name: np.asarray(value)[rows] for name, value in self.arrays.items()}
         wanted = {DRIVER_PREFIX + name for name in COUNTERS} | set(like or {})
         strange = wanted - set(out) if like is None else wanted ^ set(out)
-        strange = {name for name in strange if not name.startswith(_EDITED)}
+        strange = {n for n in strange if n != ENDED and not n.startswith(_EDITED)}
         if strange:
             raise Snapshot.misfit(f"{', '.join(sorted(strange)[:5])} missing or unknown")
         for name in COUNTERS:
             counts = out[DRIVER_PREFIX + name]
             if counts.shape != (len(rows),) or counts.dtype.kind != "i" or np.any(counts < 0):
                 raise Snapshot.misfit(f"{name} must be whole numbers from 0, one per world")
+        ended = out.get(ENDED, np.zeros(len(rows), dtype=bool))
+        if ended.shape != (len(rows),) or ended.dtype.kind != "b":
+            raise Snapshot.misfit("ended must be true or false, one per world")
         for name, now in (like or {}).items():
             if name in out and out[name].shape[1:] != tuple(now.shape[1:]):
                 raise Snapshot.misfit(f"{name} has shape {out[name].shape[1:]}")
@@ -135,7 +142,8 @@ class Snapshot:
         raise InvalidValueError(
             explain(
                 f"the snapshot holds {held} worlds, {len(index)} are selected",
-                allowed=f"1, {len(index)} or {num_worlds} worlds",
+                allowed=" or ".join(map(str, sorted({1, len(index), num_worlds}))),
+                fix="Select as many worlds as it holds, or make an environment with as many",
             )
         )
 
@@ -148,3 +156,32 @@ class Snapshot:
                 allowed="what snapshot() or Snapshot.from_bytes returned",
             )
         )
+
+
+def shaping_options(options: WorldOptions) -> str:
+    """Returns the options that shape a world, as JSON."""
+    shaping = {k: v for k, v in changed_options(options).items() if k not in _NOT_SHAPING}
+    return json.dumps(shaping, sort_keys=True, default=_plain)
+
+
+def _same_options(text: str, options: WorldOptions) -> bool:
+    """Returns whether options at rest mean those of a world, written in another way."""
+    mine = json.loads(shaping_options(options))
+    try:
+        theirs = parse_json(text, "the options")
+        return bool(
+            theirs == mine
+            or json.loads(shaping_options(parse_options(type(options), theirs))) == mine
+        )
+    except (InterverseError, ValueError, TypeError):
+        return False
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if callable(value):
+        return getattr(value, "__qualname__", repr(value))
+    return str(value)

@@ -28,6 +28,7 @@ from interverse.envs.build import (
     check_reset_options,
 )
 from interverse.envs.checks import select_worlds
+from interverse.envs.copying import CopyableEnv
 from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
@@ -38,7 +39,7 @@ _MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_
 
 
 @final
-class WorldVectorEnv(VectorEnv[Any, Any, Any]):
+class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
     """N worlds stepped together; world i of `reset(seed=s)` equals a single env with seed s + i."""
 
     def __init__(
@@ -53,6 +54,8 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         self.autoreset_mode = _autoreset(autoreset_mode)
         world = build_world(world_id, num_envs, options)
         self.driver = Driver(world_id, world)
+        self._made_with = {"world_id": world_id, "num_envs": num_envs, "render_mode": render_mode}
+        self._made_with |= {"autoreset_mode": self.autoreset_mode, **options}
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.metadata = {
@@ -66,7 +69,6 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(world.action_space, num_envs)
         self.layout: Mapping[str, slice] = world.layout
         self._everyone = np.arange(num_envs)
-        self._ended = np.zeros(num_envs, dtype=bool)  # worlds that the next step resets
 
     def reset(
         self,
@@ -74,8 +76,13 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts episodes in all worlds, or in those of `options["reset_mask"]`."""
-        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, self.world.reset_variables)
+        """Starts episodes in all worlds, or in those of `options["reset_mask"]`.
+
+        A list gives each world its seed; None in it does for its world what no seed at all does: a
+        first episode draws a seed, a later one is the next of the seed that the world has.
+        """
+        names = self.world.reset_variables
+        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, names, seed=seed)
         index = select_worlds(chosen.get("reset_mask"), self.num_envs)
         if not len(index) and not self.driver.running.all():
             raise ResetNeededError(
@@ -88,11 +95,12 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
             self.driver.reset(
                 index, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do")
             )
-        self._ended[index] = False
         moment = self.driver.transition()
         return moment.observation, _vector_info(moment.info, self._everyone)
 
-    def _seeds(self, seed: int | Sequence[int | None] | None, index: Any) -> list[int] | None:
+    def _seeds(
+        self, seed: int | Sequence[int | None] | None, index: Any
+    ) -> list[int | None] | None:
         if seed is None:
             return None
         if isinstance(seed, int | np.integer):
@@ -103,28 +111,33 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
             raise InvalidValueError(
                 explain(f"seed is {seed!r}", allowed=f"a number, or one per world, {self.num_envs}")
             )
-        return [check_seed(seed[i]) for i in index.tolist()]
+        return [seed[i] for i in index.tolist()]
+
+    @property
+    def resets_next(self) -> NDArray[np.bool_]:
+        """The worlds that the next step resets instead of stepping: those that have ended."""
+        waits = self.autoreset_mode is AutoresetMode.NEXT_STEP
+        return self.driver.ended & waits
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Advances every world; ended ones start anew as the autoreset mode says."""
-        driver = self.driver
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP and np.any(self._ended):
-            return self._step_and_reset(actions)
-        moment = driver.step(actions, self._everyone)
-        self._ended = moment.ended
+        resets = self.resets_next
+        if np.any(resets):
+            return self._step_and_reset(actions, resets)
+        moment = self.driver.step(actions, self._everyone)
         info = _vector_info(moment.info, self._everyone)
         observation = moment.observation
-        if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(self._ended):
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(moment.ended):
             observation, info = self._reset_at_once(moment)
         return observation, moment.reward, moment.terminated, moment.truncated, info
 
-    def _step_and_reset(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def _step_and_reset(
+        self, actions: Any, ended: NDArray[np.bool_]
+    ) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Steps the worlds that go on and resets the others; each gets its own results."""
-        ended = self._ended.copy()
         moment = self.driver.step(actions, self._everyone[~ended])
         self.driver.reset(self._everyone[ended])
         fresh = self.driver.transition()
-        self._ended = moment.ended & ~ended
         reward, terminated, truncated = (
             _with_rows(part, 0, ended)
             for part in (moment.reward, moment.terminated, moment.truncated)
@@ -133,14 +146,15 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         return fresh.observation, reward, terminated, truncated, info
 
     def _reset_at_once(self, moment: Transition) -> tuple[Any, dict[str, Any]]:
-        ended = self._ended.copy()
+        ended = moment.ended
         self.driver.reset(self._everyone[ended])
         fresh = self.driver.transition()
         info = self._mixed_info(moment, fresh, ended)
-        info["final_obs"], info["_final_obs"] = moment.observation, ended
+        info["final_obs"], info["_final_obs"] = np.full(self.num_envs, None), ended
+        for world in self._everyone[ended].tolist():  # Gymnasium's form: one by one, else None
+            info["final_obs"][world] = _row(moment.observation, world)
         info["final_info"] = _vector_info(moment.info, self._everyone[ended], self.num_envs)
         info["_final_info"] = ended.copy()
-        self._ended = np.zeros(self.num_envs, dtype=bool)
         return fresh.observation, info
 
     def _mixed_info(
@@ -193,7 +207,6 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         """Goes back to a moment, in all or some worlds; returns the observations."""
         index = select_worlds(worlds, self.num_envs)
         self.driver.restore(snapshot, index)
-        self._ended[index] = False
         return self.driver.world.observe()
 
     def render(self) -> tuple[Any, ...] | None:
@@ -222,6 +235,13 @@ def _batched(space: gym.Space[Any], count: int) -> gym.Space[Any]:
     for name in ("low", "high", "bounded_below", "bounded_above"):
         out.__dict__[name] = np.broadcast_to(getattr(space, name), out._shape)
     return out
+
+
+def _row(observation: Any, world: int) -> Any:
+    """Returns one world's part of a batched observation."""
+    if isinstance(observation, dict):
+        return {name: _row(value, world) for name, value in observation.items()}
+    return observation[world]
 
 
 def _with_rows(array: Any, rows: Any, chosen: NDArray[np.bool_]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -27,7 +26,7 @@ from interverse.core.errors import (
     explain,
 )
 from interverse.core.files.atomic import alone_in, storage, write_json
-from interverse.core.files.json_text import read_json
+from interverse.core.files.json_text import plain, read_json
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import check_seed
 from interverse.core.type_checks import check_types
@@ -318,8 +317,7 @@ def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, A
     }
     for name in ("out", "seconds", "allow_other_code", "checkpoint_every"):
         del record[name]
-    plain: dict[str, Any] = json.loads(json.dumps(record, default=str))
-    return plain
+    return dict(plain(record))
 
 
 def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
-from interverse.core.files.atomic import write_text
+from interverse.core.files.atomic import make_folder, write_text
 from interverse.core.files.json_text import read_json_object
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 
@@ -48,7 +48,7 @@ class Progress:
 
 def save(folder: Path, progress: Progress) -> None:
     """Writes a progress record; the one before it stays valid until this one is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     name = f"progress-{progress.stage}-{progress.epoch}.safetensors"
     write_tensors(folder / name, progress.tensors)
     record = {

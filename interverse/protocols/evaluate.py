@@ -25,6 +25,7 @@ from interverse.core.errors import (
     explain,
 )
 from interverse.core.files.atomic import remove_stale, write_json
+from interverse.core.files.json_text import plain
 from interverse.core.rng import check_seed
 from interverse.core.type_checks import blames_types
 from interverse.envs import make
@@ -135,15 +136,16 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     first = check_seed(seed)
     about, engine = _check_world(task, options, chosen, policy, measured)
     trained_on = engine_note(training_engine(policy), engine)
-    for note in (task_note(policy, task), space_note(training_space(policy)), trained_on):
+    known = (task_note(policy, task), space_note(training_space(policy)), trained_on)
+    for note in (*known, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True)
     request = Request(
         task=task,
         options=options,
         protocols=chosen,
-        episodes=episodes,
-        seeds=range(first, first + seeds),
+        episodes=int(episodes),
+        seeds=range(first, first + int(seeds)),
         label=experiment or policy_name(policy),
         policy=policy,
         metrics=measured,
@@ -155,7 +157,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
         claim(plan.folder, plan.identity, allow_other_code=allow_other_code)
         remove_stale(plan.folder)
         remove_stale(plan.folder / "units")
-    rows = _collect(plan, policy, workers, cluster, progress=progress)
+    rows = _collect(plan, policy, int(workers), cluster, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
     if plan.folder is not None:
         results.to_parquet(plan.folder / RESULT_FILE)
@@ -205,9 +207,11 @@ def _check_world(
     """Builds each kind of world once, so that every mistake shows before any work starts.
 
     Returns:
-        What the record says of variables and of the range of scores by task; and the engine.
+        What the record says of variables and of the range of scores by task, with notes to the
+        user; and the engine.
     """
     about: dict[str, Any] = {}
+    notes: dict[str, None] = {}  # each once, in order
     ends: list[tuple[float, float]] = []
     engine: dict[str, str] = {}
     for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
@@ -218,6 +222,7 @@ def _check_world(
             check_task(policy, task, env.world)
             for protocol in chosen:
                 protocol.check(env.driver)
+                notes[protocol.late_note(env.world.max_steps)] = None
             for metric in metrics:
                 _check_names(metric, env.driver.world.variables)
                 if is_registered(metric):
@@ -231,7 +236,8 @@ def _check_world(
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     known = math.isfinite(low) and math.isfinite(high) and low < high
     ranges = {task: {"return": [low, high]}} if known else {}
-    return {"variables": about, "ranges": ranges}, engine
+    said = {"notes": told} if (told := [note for note in notes if note]) else {}
+    return {"variables": about, "ranges": ranges, **said}, engine
 
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
@@ -240,7 +246,8 @@ def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
 
 
 def _distinct(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [item for i, item in enumerate(given) if item not in given[:i]]
+    told = [plain(item) for item in given]  # arrays cannot be compared as they are
+    return [item for i, item in enumerate(given) if told[i] not in told[:i]]
 
 
 def _ranges(variable: Variable) -> dict[str, Any]:

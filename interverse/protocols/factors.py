@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -37,18 +37,31 @@ def as_factors(given: FactorsLike, variables: Mapping[str, Variable]) -> Factors
     """
     if given is None:
         return _default(variables)
-    named = given if isinstance(given, Mapping) else {pattern: pattern for pattern in _words(given)}
+    words = [] if isinstance(given, Mapping) else _words("factors", given)
+    named = given if isinstance(given, Mapping) else {pattern: pattern for pattern in words}
     out = {name: _regions(name, parts, variables) for name, parts in named.items()}
     _check_apart(out)
     return out
 
 
-def _words(given: Any) -> Sequence[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _words(name: str, given: Any) -> Sequence[str]:
+    """Returns patterns as a list; anything but texts raises."""
+    words = [given] if isinstance(given, str) else given
+    listed = isinstance(words, Iterable) and not isinstance(words, Mapping)
+    out = list(words) if listed else []
+    if not out or not all(isinstance(word, str) for word in out):
+        raise InvalidValueError(
+            explain(
+                f"{name} is {given!r}",
+                allowed="a pattern of variables, several, or {pattern: region}",
+                fix="For instance factors={'look': ['box/color', 'floor/*']}",
+            )
+        )
+    return out
 
 
 def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[str, Region]:
-    parts = given if isinstance(given, Mapping) else dict.fromkeys(_words(given))
+    parts = given if isinstance(given, Mapping) else dict.fromkeys(_words(f"factor {name}", given))
     out: dict[str, Region] = {}
     spaceless: dict[str, Region] = {}
     for pattern, region in parts.items():

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from interverse.agents.policies import SHIPPED, trained_policy
 from interverse.core.code import files_hash
 from interverse.rollouts.policy_card import NAMES, PolicyLike, policy_path
+from interverse.rollouts.shipped import SHIPPED, trained_policy
 
 _DEEPEST = 32
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")
@@ -165,7 +165,8 @@ class _Content:
         if not held and hasattr(type(value), "__dataclass_fields__"):
             held = {name: getattr(value, name) for name in type(value).__dataclass_fields__}
         for name, part in sorted(held.items()):
-            if not (name.endswith(_HOOKS) and not part):
+            mode = name == "training" and _is_module(value)  # it acts in eval mode
+            if not mode and not (name.endswith(_HOOKS) and not part):
                 self._note(name)
                 self.add(part, depth)
 

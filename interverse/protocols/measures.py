@@ -62,11 +62,16 @@ class Metric:
 
     def __call__(self, steps: Steps) -> float:
         """Returns the score; NaN stands for none."""
-        found = np.asarray(self.function(steps), dtype=np.float64)
-        if found.ndim:
+        given = self.function(steps)
+        try:
+            found = None if isinstance(given, str) else np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = None
+        if found is None or found.ndim:
+            shown = repr(given)[:60] if found is None else f"an array of shape {found.shape}"
             raise InvalidValueError(
                 explain(
-                    f"metric {self.name} returned an array of shape {found.shape}",
+                    f"metric {self.name} returned {shown}",
                     allowed="one number per episode",
                 )
             )

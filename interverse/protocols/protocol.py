@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
 from typing import Any, final
 
 import numpy as np
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from interverse.actors.actor import Actor, Moment, apply, choose, matching
 from interverse.actors.uniform import Everything, Regional
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import plain
 from interverse.core.rng import Noise
+from interverse.core.type_checks import check_types
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
-from interverse.scm.variable import SPACE_NAMES, SpaceName
+from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 from interverse.worlds.world import Index
 
 _NAME = re.compile(r"[^\\\x00-\x1f]{1,100}")  # it is part of file names
@@ -40,7 +43,8 @@ class Protocol:
     name: str
     variables: Regions = field(default_factory=dict)
     everything: SpaceName | None = None
-    """Draw everything else from this region too, sizes or positions by a coin."""
+    """Draw everything else from this region too, but what `grid` lists; sizes or positions by a
+    coin."""
     without: tuple[str, ...] = ("gravity", "joint_positions")
     """What `everything` leaves out: CausalWorld's never drew these."""
     at: tuple[int, ...] = (0,)
@@ -60,16 +64,25 @@ class Protocol:
     note: str = ""
 
     def __post_init__(self) -> None:
-        plain = isinstance(self.name, str) and _NAME.fullmatch(self.name)
-        if not plain or any(part in ("", ".", "..") for part in self.name.split("/")):
+        written = isinstance(self.name, str) and _NAME.fullmatch(self.name)
+        if not written or any(part in ("", ".", "..") for part in self.name.split("/")):
             raise InvalidValueError(
                 explain(
                     f"a protocol is named {self.name!r}",
                     allowed="1 to 100 characters, no path: a variable's name, but no leading slash",
                 )
             )
-        for name in ("variables", "grid", "options", "ranges"):  # copies, and they pickle
+        check_types(Protocol, {item.name: getattr(self, item.name) for item in fields(self)})
+        _check_lists(self.name, {"without": self.without, **self.grid})
+        for name in ("variables", "options", "ranges"):  # copies, and they pickle
             object.__setattr__(self, name, dict(getattr(self, name)))
+        for name in ("at", "without"):
+            object.__setattr__(self, name, tuple(plain(list(getattr(self, name)))))
+        grid = {
+            name: values if isinstance(values, range) else tuple(plain(list(values)))
+            for name, values in self.grid.items()
+        }
+        object.__setattr__(self, "grid", grid)
         regions = {**self.variables, **({} if self.everything is None else {"*": self.everything})}
         for pattern, region in regions.items():
             if region not in SPACE_NAMES:
@@ -91,23 +104,26 @@ class Protocol:
     def check(self, driver: Driver) -> None:
         """Raises unless every pattern names variables with that region in this world."""
         variables = driver.world.variables
-        matching(variables, self.grid)
+        self._check_grid(driver)
         if self.everything is not None:
-            self.actor.check(variables, self.everything)
-        draws, length = self.everything is not None or self.variables, driver.world.max_steps
+            self._drawer(driver).check(variables, self.everything)
+        length = driver.world.max_steps
         cut = driver.world.options.max_steps is not None  # short episodes are somebody's wish
-        if draws and (not self.at or (not cut and min(self.at) >= length)):
+        if self.draws and (not self.at or (not cut and min(self.at) >= length)):
             raise InvalidValueError(
                 explain(
                     f"protocol {self.name} never acts: at is {self.at}",
                     allowed=f"an action from 0 to {length - 1} in this world",
                 )
             )
-        for pattern in self.ranges:
+        for pattern, parts in self.ranges.items():
             drawn = (
                 variables if self.everything is not None else matching(variables, self.variables)
             )
-            if not set(matching(variables, [pattern])) & set(drawn):
+            ranged = set(matching(variables, [pattern])) & set(drawn)
+            for name in sorted(ranged):
+                _check_parts(self.name, variables[name], parts)
+            if not ranged:
                 raise InvalidValueError(
                     explain(
                         f"protocol {self.name}: nothing draws {pattern}, which has a range",
@@ -124,6 +140,39 @@ class Protocol:
                             fix="See `interverse describe` for the published spaces",
                         )
                     )
+
+    def _check_grid(self, driver: Driver) -> None:
+        """Raises if what the grid lists is drawn again at once, itself or by another name."""
+        variables, graph = driver.world.variables, driver.world.graph
+        listed = matching(variables, self.grid)
+        for name, values in self.grid.items():
+            if name in variables and not isinstance(values, range):
+                _check_shapes(self.name, variables[name], values)
+        for name in matching(variables, self.variables) if 0 in self.at else ():
+            same = sorted({name, *graph.twins(name)} & {*listed})
+            if same:
+                raise InvalidValueError(
+                    explain(
+                        f"protocol {self.name}: the grid lists {same[0]} and {name} is drawn over"
+                        " it before the first action",
+                        fix="Name it in grid or in variables, or draw it later (at)",
+                    )
+                )
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws anything, beside what its grid lists."""
+        return self.everything is not None or bool(self.variables)
+
+    def late_note(self, length: int) -> str:
+        """Returns the line that says when it does not act in episodes so short; empty if always."""
+        late = [step for step in self.at if step >= length]
+        if not (late and self.draws):
+            return ""
+        return (
+            f"Protocol {self.name} does not act before action {', '.join(map(str, late))}:"
+            f" episodes have {length} actions."
+        )
 
     def start(self, episodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Returns the values of the grid that episodes of these numbers start with.
@@ -148,12 +197,20 @@ class Protocol:
             return Regional(regions=self.variables)
         return Everything(space=self.everything, without=self.without, but=self.variables)
 
+    def _drawer(self, driver: Driver) -> Actor:
+        """Returns the actor in a world: "everything" is all but what the grid lists."""
+        actor, graph = self.actor, driver.world.graph
+        if not isinstance(actor, Everything):
+            return actor
+        listed = {same for name in self.grid for same in (name, *graph.twins(name))}
+        return replace(actor, without=(*self.without, *sorted(listed)))
+
     def draw(self, driver: Driver, worlds: Index, attempt: int) -> dict[str, NDArray[Any]]:
         """Returns the values to set, one row per world; masked rows leave their worlds alone."""
         noise = Noise(driver.seeds[worlds], driver.episodes[worlds], driver.steps[worlds])
         tag = f"protocol/{self.name}/{attempt}"
         moment = Moment(driver, worlds, noise, "A_B", tag)
-        drawn = choose(self.actor, moment)
+        drawn = choose(self._drawer(driver), moment)
         for pattern, parts in self.ranges.items():
             for name in set(matching(moment.variables, [pattern])) & drawn.keys():
                 for part, (low, high) in parts.items():
@@ -171,6 +228,48 @@ class Protocol:
             if not refused:
                 break
         return refused
+
+
+def _check_lists(protocol: str, given: Mapping[str, Any]) -> None:
+    """Raises for a text where a list is meant: its letters would be taken for the items."""
+    for name, value in given.items():
+        if isinstance(value, str):
+            raise InvalidValueError(
+                explain(f"protocol {protocol}: {name} is {value!r}", allowed="a list")
+            )
+
+
+def _check_shapes(protocol: str, variable: Variable, values: Sequence[Any]) -> None:
+    """Raises unless every value of a grid has the variable's shape."""
+    for value in values:
+        try:
+            same = np.shape(value) == variable.shape
+        except ValueError:  # a list of unequal lists
+            same = False
+        if not same:
+            raise InvalidValueError(
+                explain(
+                    f"protocol {protocol}: the grid lists {value!r} for {variable.name}",
+                    allowed=f"values of shape {variable.shape}",
+                )
+            )
+
+
+def _check_parts(
+    protocol: str, variable: Variable, parts: Mapping[int, tuple[float, float]]
+) -> None:
+    """Raises unless ranges are two ordered ends each, of components that the variable has."""
+    count = variable.shape[0] if len(variable.shape) == 1 else 0
+    for part, ends in parts.items():
+        known = isinstance(part, Integral) and 0 <= part < count
+        if not known or len(ends) != 2 or not ends[0] <= ends[1]:
+            allowed = f"low and high of components 0 to {count - 1}" if count else "no ranges of it"
+            raise InvalidValueError(
+                explain(
+                    f"protocol {protocol}: the range of {variable.name} is {{{part!r}: {ends!r}}}",
+                    allowed=allowed,
+                )
+            )
 
 
 @final

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
-
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.json_text import plain
 from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
@@ -60,7 +58,7 @@ def identity(request: Request) -> dict[str, Any]:
     """
     out = {
         "task": request.task,
-        "options": json.loads(json.dumps(dict(request.options), default=str)),
+        "options": plain(request.options),
         "experiment": request.label,
         "policy": fingerprint(request.policy),
         "policy_version": request.policy_version,
@@ -94,7 +92,7 @@ def describe(protocol: Protocol) -> dict[str, Any]:
         "at": list(protocol.at),
         "note": protocol.note,
     }
-    out |= {n: _plain(getattr(protocol, n)) for n in _SPECIAL if getattr(protocol, n)}
+    out |= {n: plain(getattr(protocol, n)) for n in _SPECIAL if getattr(protocol, n)}
     if protocol.everything is not None:
         out["without"] = list(protocol.without)
     if len(protocol.grid) > 1:  # JSON sorts names, and the order says which one runs fastest
@@ -128,12 +126,3 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
         for pattern, parts in given.get("ranges", {}).items()
     }
     return Protocol(name=name, **given)
-
-
-def _plain(value: Any) -> Any:
-    """Returns a JSON value: mappings with text keys, sequences as lists."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(part) for part in value]
-    return value.item() if isinstance(value, np.generic) else value

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
+from interverse.worlds import WORLDS
 
 _RANGE = re.compile(r"^([A-Za-z_]*)(\d{1,18})-\1(\d{1,18})$")
 Selection = str | Protocol | Sequence[str | Protocol]
@@ -25,6 +26,7 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
     >>> [p.name for p in select_protocols("trifinger/stacking2-v1", "P2-P5")]
     ['P2', 'P4', 'P5']
     """
+    WORLDS[task]  # an unknown world is told as such, not as a protocol it lacks
     table = {p.name: p for p in PROTOCOLS.load(task)} if task in PROTOCOLS else {}
     if not table:
         table = {"P0": Protocol(name="P0", note="nothing changes")}

@@ -85,8 +85,8 @@ def play(
         given = unit.protocol.start(numbers)
         begin = {"episode": numbers.tolist(), **({"do": given} if given else {})}
         observation, _ = venv.reset(seed=[unit.seed] * count, options=begin)
-        actor = FixedBatchPolicy(as_policy(policy, world), numbers % ROWS, ROWS)
-        actor.reset(np.ones(count, dtype=bool), unit.seed + (numbers << 32))
+        actor = FixedBatchPolicy(as_policy(policy, world), numbers, ROWS)
+        actor.start(unit.seed)
         scorer = EpisodeScorer(driver, unit.metrics, given)
         everyone = np.arange(count)
         for step in range(world.max_steps):

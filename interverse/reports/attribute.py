@@ -159,8 +159,8 @@ class _Replays:
         self, numbers: NDArray[np.int64], refused: Mapping[int, str]
     ) -> list[dict[str, Any]]:
         world = self._driver.world
-        actor = FixedBatchPolicy(as_policy(self._policy, world), numbers % ROWS, ROWS)
-        actor.reset(np.ones(len(numbers), dtype=bool), self._seed + (numbers << 32))
+        actor = FixedBatchPolicy(as_policy(self._policy, world), numbers, ROWS)
+        actor.start(self._seed)
         scorer = EpisodeScorer(self._driver, (), {})
         scorer.intervened(refused, 0)
         observation = world.observe()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.files.atomic import write_text
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import engine_words
 
@@ -49,6 +50,11 @@ class Attribution:
     factors: Mapping[str, Mapping[str, str]]
     scores: Mapping[Condition, FloatArray]
     engine: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Names the task and the factors; `table()` has the costs."""
+        told = f"{self.task}, {self.metric}, {len(self.scores[()])} episodes"
+        return f"Attribution({told}; {', '.join(self.factors)})"
 
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together."""
@@ -257,10 +263,7 @@ class Attribution:
 
     def save(self, path: str | Path) -> Path:
         """Writes it as JSON and returns the path."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(self.to_json(), indent=1))
-        return target
+        return write_text(Path(path), json.dumps(self.to_json(), indent=1))
 
 
 def _percent(cost: float, base: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.files.atomic import make_folder
 
 try:
     import imageio.v3 as iio
@@ -58,7 +59,7 @@ def video(frames: Frames, path: str | Path, *, fps: float = 25.0) -> Path:
     if target.suffix.lower() != ".mp4":
         raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
     height, width = (side - side % 2 for side in given.shape[1:3])
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     options: Any = {"codec": "libx264", "macro_block_size": 2, "output_params": ["-crf", "23"]}
     iio.imwrite(target, given[:, :height, :width], fps=fps, plugin="FFMPEG", **options)
     return target
@@ -77,6 +78,6 @@ def _checked(frames: Frames) -> Frames:
 
 
 def _write(picture: Frames, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     iio.imwrite(path, picture)
     return path

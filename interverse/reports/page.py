@@ -16,7 +16,8 @@ import numpy as np
 
 from interverse._version import __version__
 from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
-from interverse.core.files.atomic import write_text
+from interverse.core.files.atomic import make_folder, write_text
+from interverse.core.type_checks import blames_types
 from interverse.reports import PLOTS
 from interverse.reports.episodes import film
 from interverse.results import Results, tables
@@ -53,6 +54,7 @@ class Section:
     lines: tuple[str, ...] = ()  # further remarks
 
 
+@blames_types
 def report(
     results: Results | Mapping[str, Results],
     folder: str | os.PathLike[str],
@@ -82,7 +84,7 @@ def report(
     files = {caption: _media_file(caption, Path(path)) for caption, path in (media or {}).items()}
     target = Path(folder)
     for name in ("plots", "tables", "media"):
-        (target / name).mkdir(parents=True, exist_ok=True)
+        make_folder(target / name)
     sections = _sections(table, chosen, _copy_media(files, target))
     if episodes is not False and len(table):
         policies = episodes if isinstance(episodes, Mapping) else {}

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
+from interverse.core.type_checks import blames_types
 from interverse.results import parquet, tables
 from interverse.results.labels import split_step
 from interverse.results.schema import SCORES, checked, is_score
@@ -116,6 +117,7 @@ class Results:
         except ImportError:
             raise missing_extra("pandas", "report") from None
 
+    @blames_types
     def table(
         self,
         format: tables.Format = "rich",
@@ -127,7 +129,7 @@ class Results:
 
         Args:
             format: "rich" (for a terminal), "markdown", "latex" (booktabs) or "csv".
-            metrics: which scores; all that the results hold by default.
+            metrics: which scores, or the name of one; all that the results hold by default.
             unit: what the 95% intervals resample: "episode" (these policies, other episodes) or
                 "seed" (other seeds; needs several).
         """
@@ -213,7 +215,11 @@ class Results:
         data = self.data
         for name, value in equal.items():
             self.column(name)  # an unknown name gets a proper error
-            data = data.filter(pc.equal(data[name], value))
+            try:
+                data = data.filter(pc.equal(data[name], value))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+                told = f"{name} is {value!r}, and the column holds {data[name].type}"
+                raise InvalidValueError(explain(told)) from None
         return replace(self, data=data)
 
     def final(self) -> Results:

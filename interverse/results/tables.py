@@ -51,7 +51,8 @@ def scores(
     if unit not in UNITS:
         raise InvalidValueError(explain(f"unknown unit {unit!r}", allowed=", ".join(UNITS)))
     last = results.final()
-    names = list(results.metrics if metrics is None else metrics)
+    chosen = results.metrics if metrics is None else metrics
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
     columns = [estimates(last, name, unit) for name in names]
     alike = last.first_alike
     several = _count(alike) < len(last)  # a column that is 0 in all tables but these says nothing

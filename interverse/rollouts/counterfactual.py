@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, overload
+
+import numpy as np
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.type_checks import blames_types
-from interverse.envs import Snapshot, make
+from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
-from interverse.scm import Do, Intervention, as_intervention
+from interverse.scm import Intervention, as_intervention
 from interverse.worlds.rooms import Pair
+
+_ONE = np.arange(1)
 
 
 @overload
@@ -40,8 +45,9 @@ def counterfactual(
 
     The seed, hence all noise, and the actions are the fact's. The fact's own interventions replay,
     except on the variables of `do`, and other descriptions of the same things, from `at` on: there
-    `do` wins. Its refused interventions stay refused. With an empty `do` the result is the fact,
-    bit for bit.
+    `do` wins. Of what was done before action `at`, `do` comes last. At the start it is in force
+    before the initial draws, unless the fact intervened between its reset and its first action.
+    Refused interventions stay refused. With an empty `do` the result is the fact, bit for bit.
 
     Args:
         episode: the fact; or a before/after pair of rooms, whose counterfactual is a pair.
@@ -71,26 +77,19 @@ def counterfactual(
 
 
 def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bool) -> Episode:
-    graph = env.unwrapped.graph
-    described = {twin for name in change.variables if name in graph for twin in graph.twins(name)}
-    taken = set(change.variables) | described  # what `do` decides
+    taken = env.graph.with_twins(change.variables)  # what `do` decides
     facts = [_without(item, taken, at) for item in episode.interventions]
     start = Snapshot.from_bytes(episode.start) if episode.start else None
-    at_start = {} if at or start is not None else _absolute(change)
-    reset_do = {k: v for item in facts if item.at_reset for k, v in item.values.items()}
-    options: dict[str, Any] = {"episode": episode.episode}
+    acted = any(item.step == 0 and not item.at_reset for item in episode.interventions)
+    early = {} if at or acted or start is not None else change.fixed or {}
     if start is not None:
-        options = {"snapshot": start}
-    elif reset_do or at_start:
-        options["do"] = {**reset_do, **at_start}
-    seed = None if start is not None else episode.seed
-    env.reset(seed=seed, options=options)
-    pending = change if change.variables and not at_start else None
+        env.restore(start)
+    else:
+        begin(env, episode.seed, episode.episode, starting_do(facts), early, check=check)
+    pending = change if change.variables and not early else None
     with Recorder(env, env.observe(), start) as recorder:
         for step in range(len(episode) + 1):
-            for item in facts:
-                if item.step == step and not item.at_reset and item.values:
-                    env.do(dict(item.values), check=False)
+            intervene_again(env, facts, step)
             if pending is not None and step == at:
                 env.do(pending, check=check)
             if step == len(episode) or recorder.ended:
@@ -99,16 +98,47 @@ def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bo
         return replace(recorder.episode(), refusals=_refusals(episode, taken, at))
 
 
+def begin(
+    env: WorldEnv,
+    seed: int,
+    episode: int,
+    facts: Mapping[str, Any],
+    early: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    check: bool = True,
+) -> None:
+    """Starts a recorded episode again.
+
+    Args:
+        env: the world.
+        seed: of the episode.
+        episode: its number.
+        facts: the values that it started under; they were judged when they were recorded.
+        early: values to start under besides, which win.
+        check: whether these must lie in the active space.
+    """
+    given = {**facts, **early}
+    judged = early.keys() if check else ()
+    env.driver.reset(_ONE, seeds=[seed], episode=episode, do=given or None, check=judged)
+
+
+def starting_do(interventions: Iterable[AppliedDo]) -> dict[str, Any]:
+    """Returns the values that an episode started under."""
+    return {k: v for item in interventions if item.at_reset for k, v in item.values.items()}
+
+
+def intervene_again(env: WorldEnv, interventions: Iterable[AppliedDo], step: int) -> None:
+    """Does what was done before an action, but for what an episode started under."""
+    for item in interventions:
+        if item.step == step and not item.at_reset and item.values:
+            env.do(dict(item.values), check=False)
+
+
 def _refusals(episode: Episode, taken: set[str], at: int) -> tuple[Refusal, ...]:
     """Returns the fact's refusals, but for those that the change stands in for."""
     return tuple(
         item for item in episode.refusals if item.step < at or not taken & set(item.variables)
     )
-
-
-def _absolute(change: Intervention) -> dict[str, Any]:
-    """Returns the values of a pure `Do`, which can be in force before the initial draws."""
-    return dict(change.values) if isinstance(change, Do) else {}
 
 
 def _without(item: AppliedDo, taken: set[str], at: int) -> AppliedDo:

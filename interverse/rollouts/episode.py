@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
-from interverse.core.files.json_text import parse_json
+from interverse.core.files.json_text import parse_json, plain
+from interverse.core.type_checks import blames_types
 
 _FORMAT = "interverse-episode-1"
 _INFO, _COLUMNS = "info", "columns"  # the group of info, the names of an array's columns
@@ -97,6 +98,7 @@ class Episode:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    @blames_types
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the episode to an HDF5 file, whole or not at all; returns its path."""
         target = Path(path)
@@ -133,6 +135,7 @@ class Episode:
         return episode
 
     @classmethod
+    @blames_types
     def load(cls, path: str | os.PathLike[str]) -> Episode:
         """Returns the episode in a file; a corrupt or foreign file raises FileFormatError."""
         try:
@@ -152,7 +155,7 @@ class Episode:
     def _header(self) -> dict[str, Any]:
         return {
             "id": self.id,
-            "options": json.loads(json.dumps(dict(self.options), default=_plain)),
+            "options": plain(self.options),
             "seed": self.seed,
             "episode": self.episode,
             "interventions": [
@@ -208,7 +211,3 @@ def _from_arrays(tree: dict[str, Any]) -> dict[str, Any]:
         "values": tree.get("values", {}),
         "info": tree.get("info", {}),
     }
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

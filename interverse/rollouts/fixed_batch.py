@@ -24,37 +24,43 @@ from interverse.rollouts.policy import Policy
 class FixedBatchPolicy:
     """A policy whose batch has `rows` rows, of which each world has one of its own."""
 
-    def __init__(self, policy: Policy, seats: NDArray[np.int64], rows: int) -> None:
+    def __init__(self, policy: Policy, numbers: NDArray[np.int64], rows: int) -> None:
         """Gives every world a row.
 
         Args:
             policy: what acts.
-            seats: the row of each world, all different.
+            numbers: of the worlds' episodes, all of one block of `rows`; each has its row in it.
             rows: of the batch; those without a world show what the first world shows.
         """
-        self._policy, self._seats = policy, seats
+        self._policy, self._seats = policy, numbers % rows
+        self._numbers = numbers[0] // rows * rows + np.arange(rows)  # of every row
         self._shown = np.zeros(rows, dtype=np.int64)
-        self._shown[seats] = np.arange(len(seats))
+        self._shown[self._seats] = np.arange(len(numbers))
 
-    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
-        """Starts new episodes in the masked worlds; an empty row does as the first world does."""
-        self._policy.reset(mask[self._shown], seeds[self._shown])
+    def start(self, seed: int) -> None:
+        """Starts the episodes of a seed, in rows without a world too: those must not matter."""
+        every = np.ones(len(self._numbers), dtype=bool)
+        self._policy.reset(every, seed + (self._numbers << 32))
 
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
         with one_torch_thread():
             actions = to_numpy(self._policy(_rows(observations, self._shown)))
         # A hand-written policy may read the worlds themselves, and then it acts for those alone.
-        rows = len(actions) if actions.ndim else 0
-        if rows not in (len(self._shown), len(self._seats)):
-            raise ActionError(
-                explain(
-                    f"the policy returned actions of shape {actions.shape}",
-                    allowed=f"one row for each of {len(self._shown)} worlds",
-                    fix="Give every row of the observations its action",
-                )
+        check_rows(actions, len(self._shown), len(self._seats))
+        return actions[self._seats] if len(actions) == len(self._shown) else actions
+
+
+def check_rows(actions: NDArray[Any], *worlds: int) -> None:
+    """Raises unless a policy returned an action for each world, of which there are so many."""
+    if (len(actions) if actions.ndim else 0) not in worlds:
+        raise ActionError(
+            explain(
+                f"the policy returned actions of shape {actions.shape}",
+                allowed=f"one row for each of {worlds[0]} worlds",
+                fix="Give every row of the observations its action",
             )
-        return actions[self._seats] if rows == len(self._shown) else actions
+        )
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.core.errors import InterventionError, InvalidValueError, explain
 from interverse.envs import make
@@ -30,7 +32,8 @@ def counterfactual_pair(
 
     Noise and action are the fact's, unless `do` names `action/verb` or `action/object`. With an
     empty `do` the result is the fact, pixel for pixel. An action that the changed object cannot
-    take leaves it as it is: both pictures are then alike.
+    take leaves it as it is: both pictures are then alike. A further counterfactual
+    starts from this one.
 
     Args:
         pair: the fact, of a world of rooms.
@@ -51,14 +54,40 @@ def counterfactual_pair(
         world.load(dict(origin.state or {}), _ONE)
         if at == 0 and change.variables:
             env.do(change, check=check)
+            origin = replace(origin, state=world.save(_ONE))
         draft = _draft(pair, origin, action, slots=world.options.objects)
         found = act_and_draw(world, draft, depth=pair.depth_before is not None)
-        if at == 1 and change.variables:
-            env.do(change, check=check)
-            found = redrawn(world, found, draft)
-        return found
+        late = change if at == 1 else Do({})
+        afterwards = _intervene_after(env, origin.afterwards, change, late, check=check)
+        if not afterwards:
+            return found
+        done = draft._replace(origin=replace(origin, afterwards=afterwards))
+        return redrawn(world, found, done)
     finally:
         env.close()
+
+
+def _intervene_after(
+    env: Any,
+    facts: Mapping[str, Any],
+    change: Intervention,
+    late: Intervention,
+    *,
+    check: bool,
+) -> dict[str, NDArray[Any]]:
+    """Does after the action what the fact did, where the change does not win, then `late`.
+
+    Returns:
+        The values that were set.
+    """
+    taken = env.graph.with_twins(change.variables)
+    kept = {name: value for name, value in facts.items() if name not in taken}
+    before = len(env.driver.log(0))
+    for item, judged in ((Do(kept), False), (late, check)):
+        if item.variables:
+            env.do(item, check=judged)
+    entries = env.driver.log(0)[before:]
+    return {name: rows[0] for entry in entries for name, rows in entry.values.items()}
 
 
 def _complete(pair: Pair) -> Origin:
@@ -87,10 +116,16 @@ def _complete(pair: Pair) -> Origin:
 
 def _split(change: Intervention) -> tuple[dict[str, int], Intervention]:
     """Returns the parts of the action that an intervention sets, and the rest of it."""
-    if not isinstance(change, Do):
+    if change.fixed is None:
         return {}, change
-    action = {name: int(change.values[name]) for name in ACTION if name in change.values}
-    return action, Do({k: v for k, v in change.values.items() if k not in action})
+    action = {name: value for name, value in change.fixed.items() if name in ACTION}
+    for name, value in action.items():
+        if value.shape or value.dtype.kind not in "iuf" or value % 1 != 0:
+            raise InterventionError(
+                explain(f"{name} is {value.tolist()}", allowed="a whole number"), [name]
+            )
+    rest = {name: value for name, value in change.fixed.items() if name not in action}
+    return {name: int(value) for name, value in action.items()}, Do(rest)
 
 
 def _draft(pair: Pair, origin: Origin, action: Mapping[str, int], *, slots: int) -> Draft:

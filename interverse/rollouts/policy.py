@@ -22,6 +22,7 @@ from interverse.envs.values import to_numpy
 from interverse.rollouts.archives import load_archive
 from interverse.rollouts.policy_card import NAMES, policy_path
 from interverse.rollouts.policy_card import PolicyLike as PolicyLike
+from interverse.rollouts.shipped import SHIPPED
 from interverse.worlds.world import World
 
 RATES = ("frame_skip", "skip_frame")  # options that say how often there is a decision
@@ -104,9 +105,11 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """Returns the policy meant by a name, a model or a callable, for this world.
 
     Args:
-        given: "random", "scripted" (where the world has one), the folder of a training run or of
-            its policy, a zip that Stable-Baselines saved, a Stable-Baselines3 model, a Torch
-            module on float32 observations, or any callable on batched observations.
+        given: "random", "scripted" (where the world has one), the name of a policy of the package
+            (`interverse.rollouts.shipped`), the folder of a training run or of its policy, a zip
+            that Stable-Baselines saved, a Stable-Baselines3 model, a Torch module on float32
+            observations (a dict of tensors where they are a Dict), which acts in eval mode and is
+            left as it was, or any callable on batched observations.
         world: the world it will act in.
     """
     if (path := policy_path(given)) is not None:
@@ -117,9 +120,11 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     if isinstance(given, str):
         return _named_policy(given, world)
     if callable(getattr(given, "predict", None)):
-        return CallablePolicy(lambda seen: given.predict(seen, deterministic=True)[0])
+        return CallablePolicy(_predictor(given))
     if callable(getattr(given, "state_dict", None)):
-        return CallablePolicy(_torch_function(given))
+        from interverse.rollouts.torch_module import ModulePolicy  # loads Torch
+
+        return ModulePolicy(given)
     if callable(given):
         return CallablePolicy(given)
     raise InvalidValueError(
@@ -140,14 +145,28 @@ def _wants_goals(given: PolicyLike) -> bool:
 
 def _with_goals(given: PolicyLike, world: World) -> Callable[[Any], Any]:
     """Returns the policy on flat observations: the goals are asked of the world it acts in."""
-    predict = getattr(given, "predict", None)
+    function = _predictor(given) if callable(getattr(given, "predict", None)) else given
 
     def act(observations: Any) -> Any:
         told = world.score().info
         rows = np.arange(_leading(observations))
         rows[world.num_worlds :] = 0  # rows without a world show the first one's
         seen = {"observation": observations} | {n: to_numpy(told[n])[rows] for n in _GOALS}
-        return predict(seen, deterministic=True)[0] if callable(predict) else given(seen)
+        return function(seen)
+
+    return act
+
+
+def _predictor(model: Any) -> Callable[[Any], Any]:
+    """Returns the function of a Stable-Baselines3 model, which leaves its networks' mode alone."""
+    network = getattr(model, "policy", model)
+    if not callable(getattr(network, "modules", None)):
+        return lambda seen: model.predict(seen, deterministic=True)[0]
+    from interverse.rollouts.torch_module import eval_mode  # loads Torch
+
+    def act(observations: Any) -> Any:
+        with eval_mode(network):
+            return model.predict(observations, deterministic=True)[0]
 
     return act
 
@@ -161,7 +180,7 @@ def _named_policy(name: str, world: World) -> Policy:
         unknown(
             "policy",
             name,
-            policy_names(world),
+            (*policy_names(world), *SHIPPED),
             fix="Or pass the folder of a run or of a policy, or a zip of Stable-Baselines",
         )
     )
@@ -259,17 +278,6 @@ def load_policy(path: Path) -> Any:
 
     kinds: dict[Any, Any] = {FORMAT: PixelPolicy, PLANNED_FORMAT: PlannedPolicy}
     return kinds.get(policy_format(path), ExportedPolicy).load(path)
-
-
-def _torch_function(module: Any) -> Callable[[Any], Any]:
-    import torch
-
-    def act(observations: Any) -> Any:
-        with torch.no_grad():
-            seen = torch.as_tensor(np.asarray(observations), dtype=torch.float32)
-            return module(seen).cpu().numpy()
-
-    return act
 
 
 def _leading(observations: Any) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, explain
+from interverse.rollouts.shipped import shipped_path
 
 NAMES = ("random", "scripted")  # of policies that every world, or some, bring along
 PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
@@ -27,7 +28,11 @@ def is_path(given: str) -> bool:
 
 
 def policy_path(given: PolicyLike) -> Path | None:
-    """Returns where a policy given as a path lies: a training run has one; None for others."""
+    """Returns where a policy given as a path lies: a training run has one; None for others.
+
+    A policy of the package may be given by name.
+    """
+    given = shipped_path(given) if isinstance(given, str) else given
     if not (isinstance(given, os.PathLike) or (isinstance(given, str) and is_path(given))):
         return None
     of_run = Path(given) / POLICY_FOLDER

@@ -13,7 +13,9 @@ import gymnasium as gym
 import h5py
 
 from interverse.core.errors import FileFormatError, check_whole, explain
+from interverse.core.files.atomic import make_folder
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
+from interverse.core.type_checks import blames_types
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.runner import Recorder, world_env
 
@@ -38,10 +40,11 @@ class EpisodeWriter:
     [0, 1, 2]
     """
 
+    @blames_types
     def __init__(self, folder: str | os.PathLike[str], *, every: int = 100) -> None:
         check_whole(every, "every", 10**9)
         self.folder, self.every = Path(folder), every
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._next = len(EpisodeFolder(self.folder))
         self._pending: list[Episode] = []
 
@@ -76,6 +79,7 @@ class EpisodeWriter:
 class EpisodeFolder(Sequence[Episode]):
     """The episodes of a folder, read when asked for."""
 
+    @blames_types
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():

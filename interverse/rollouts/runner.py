@@ -8,17 +8,18 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs.build import options_of
 from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.fixed_batch import check_rows
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
-from interverse.worlds.world import changed_options
 
 
 @blames_types
@@ -45,8 +46,8 @@ def rollout(
     >>> len(episode), episode.actions.shape
     (5, (5,))
     """
-    if max_steps is not None and max_steps < 0:
-        raise InvalidValueError(explain(f"max_steps is {max_steps}", allowed="0 or more, or None"))
+    if max_steps is not None:
+        check_whole(max_steps, "max_steps", 10**9, least=0)
     owned = isinstance(env, str)
     if isinstance(env, str):
         env = make(env, **policy_world(policy).in_task(env).with_options({}))
@@ -61,8 +62,9 @@ def rollout(
         with Recorder(inner, inner.observe()) as recorder:
             ended = False
             while not ended and recorder.steps != max_steps:
-                action = np.asarray(actor(_lead(observation)))[0]
-                observation, _, terminated, truncated, _ = playing.step(action)
+                actions = to_numpy(actor(_lead(observation)))
+                check_rows(actions, 1)
+                observation, _, terminated, truncated, _ = playing.step(actions[0])
                 ended = terminated or truncated
             return recorder.episode()
     finally:
@@ -147,7 +149,7 @@ class Recorder:
         log = driver.log(0)
         return Episode(
             id=driver.id,
-            options=changed_options(driver.world.options),
+            options=options_of(driver.id, driver.world),
             seed=self._seed,
             episode=self._episode,
             observations=_stack(self._observations),

@@ -18,7 +18,9 @@ from interverse.core.errors import (
     missing_extra,
 )
 from interverse.core.files.atomic import atomic
+from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
+from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.policy_world import policy_world
@@ -41,7 +43,7 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
         yield env.render()
         for step, action in enumerate(episode.actions):
             env.step(action)
-            _intervene(env, episode, step + 1)
+            intervene_again(env, episode.interventions, step + 1)
             if (step + 1) % every == 0:
                 yield env.render()
     finally:
@@ -50,21 +52,13 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
 
 def _begin(env: WorldEnv, episode: Episode) -> None:
     if episode.start:
-        env.reset(options={"snapshot": Snapshot.from_bytes(episode.start)})
+        env.restore(Snapshot.from_bytes(episode.start))
     else:
-        first = [item.values for item in episode.interventions if item.at_reset]
-        do = {name: value for values in first for name, value in values.items()}
-        options: dict[str, Any] = {"episode": episode.episode, **({"do": do} if do else {})}
-        env.reset(seed=episode.seed, options=options)
-    _intervene(env, episode, 0)
+        begin(env, episode.seed, episode.episode, starting_do(episode.interventions))
+    intervene_again(env, episode.interventions, 0)
 
 
-def _intervene(env: WorldEnv, episode: Episode, step: int) -> None:
-    for item in episode.interventions:
-        if item.step == step and not item.at_reset and item.values:
-            env.do(dict(item.values), check=False)
-
-
+@blames_types
 def record_episode(
     episode: Episode, path: str | os.PathLike[str], *, fps: float = 25.0, every: int = 1
 ) -> Path:
@@ -80,6 +74,7 @@ def record_episode(
     return write_video(episode_frames(episode, every=every), path, fps=fps)
 
 
+@blames_types
 def record_policy(
     task: str,
     policy: PolicyLike,
@@ -107,6 +102,7 @@ def record_policy(
     return record_episode(episode, path)
 
 
+@blames_types
 def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: float) -> Path:
     """Writes pictures to an MP4 as they come, whole or not at all; returns its path."""
     target = Path(path)

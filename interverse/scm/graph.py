@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import networkx as nx
 import numpy as np
@@ -31,9 +31,25 @@ def now(name: str) -> str:
     return name.removesuffix(NEXT)
 
 
+class _FixedData(dict[str, Any]):
+    """What is known of an edge or a node of a frozen graph: read like any dict, never changed."""
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise nx.NetworkXError("Frozen graph can't be modified")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = _refuse
+    pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
 @final
 class CausalGraph(nx.DiGraph):
     """A directed graph over variable names; every networkx function works on it.
+
+    What `build` returns is frozen (`networkx.freeze`), since worlds share it: an edit raises
+    NetworkXError. Its `copy()` may be edited.
 
     >>> graph = CausalGraph.build(["mass", "speed"], [("mass", "speed'"), ("speed", "speed'")])
     >>> sorted(graph.descendants("mass"))
@@ -48,7 +64,7 @@ class CausalGraph(nx.DiGraph):
         constraints: Iterable[Edge] = (),
         inert: Mapping[Edge, str] | None = None,
     ) -> CausalGraph:
-        """Returns the graph; an edge to or from an undeclared variable raises.
+        """Returns the graph, frozen; an edge to or from an undeclared variable raises.
 
         Args:
             names: the variables.
@@ -71,7 +87,16 @@ class CausalGraph(nx.DiGraph):
             graph.add_edge(parent, child, constraint=(parent, child) in both_ways)
         for (parent, child), reason in (inert or {}).items():
             graph.add_edge(parent, child, constraint=False, inert=reason)
-        return graph
+        return graph._frozen()
+
+    def _frozen(self) -> CausalGraph:
+        """Freezes the graph, and what is known of its nodes and edges; returns it."""
+        for parent, child, data in list(self.edges(data=True)):
+            self._adj[parent][child] = self._pred[child][parent] = _FixedData(data)
+        for name, data in self.nodes(data=True):
+            self._node[name] = _FixedData(data)
+        nx.freeze(self)
+        return self
 
     @property
     def inert(self) -> dict[Edge, str]:
@@ -112,6 +137,11 @@ class CausalGraph(nx.DiGraph):
     def twins(self, name: str) -> set[str]:
         """Returns the other descriptions of the thing that this variable describes."""
         return {a for a, edge in self._pred[name].items() if edge.get("constraint")}
+
+    def with_twins(self, names: Iterable[str]) -> set[str]:
+        """Returns variables, known or not, and the other descriptions of the same things."""
+        given = set(names)
+        return given.union(*(self.twins(name) for name in given if name in self))
 
     def equals(self, name: str) -> set[str]:
         """Returns the twins that always have the same value: one quality of two things."""

@@ -37,12 +37,17 @@ class Intervention(ABC):
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns the values it sets, each (N, *shape) or of the variable's shape."""
 
+    @property
+    def fixed(self) -> Assignment | None:
+        """The values it sets, where they are known beforehand."""
+        return None
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Returns a JSON-ready description."""
 
-    def __or__(self, other: Intervention) -> Joint:
-        return Joint((*_parts(self), *_parts(other)))
+    def __or__(self, other: Mapping[str, Any] | Intervention) -> Joint:
+        return Joint((*_parts(self), *_parts(as_intervention(other))))
 
 
 @final
@@ -57,6 +62,7 @@ class Do(Intervention):
     __slots__ = ("values",)
 
     def __init__(self, values: Mapping[str, Any]) -> None:
+        _check_names(values)
         frozen = {}
         for name, value in values.items():
             try:
@@ -71,6 +77,11 @@ class Do(Intervention):
         """The names it sets."""
         return tuple(self.values)
 
+    @property
+    def fixed(self) -> Assignment:
+        """The values it sets."""
+        return self.values
+
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns its values."""
         return self.values
@@ -84,6 +95,9 @@ class Do(Intervention):
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_json(), sort_keys=True))
+
+    def __reduce__(self) -> tuple[type[Do], tuple[dict[str, Any]]]:
+        return Do, (dict(self.values),)
 
     def __repr__(self) -> str:
         return f"Do({ {n: v.tolist() for n, v in self.values.items()} })"
@@ -121,6 +135,9 @@ class Shift(Intervention):
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
+    def __reduce__(self) -> tuple[type[Shift], tuple[dict[str, Any]]]:
+        return Shift, (dict(self.amounts),)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -128,6 +145,19 @@ class Replace(Intervention):
     """Draws variables uniformly from other spaces, with the variables' own noise addresses."""
 
     spaces: Mapping[str, Space]
+
+    def __post_init__(self) -> None:
+        _check_names(self.spaces)
+        for name, space in self.spaces.items():
+            if not isinstance(space, Space):
+                raise InterventionError(
+                    explain(
+                        f"{name} is drawn from {space!r}",
+                        allowed="a space",
+                        fix=f"Pass env.unwrapped.variables[{name!r}].space_a, for instance",
+                    ),
+                    [name],
+                )
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -176,6 +206,14 @@ class Joint(Intervention):
         """The names the parts act on."""
         return tuple(name for part in self.parts for name in part.variables)
 
+    @property
+    def fixed(self) -> Assignment | None:
+        """The parts' values together, where all are known beforehand."""
+        known = [part.fixed for part in self.parts]
+        if any(values is None for values in known):
+            return None
+        return {name: value for values in known if values for name, value in values.items()}
+
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns the parts' values together."""
         return {k: v for part in self.parts for k, v in part.resolve(read, noise).items()}
@@ -191,15 +229,20 @@ def _parts(intervention: Intervention) -> tuple[Intervention, ...]:
 
 def as_intervention(given: Mapping[str, Any] | Intervention) -> Intervention:
     """Returns the intervention meant: a plain mapping is a `Do`."""
-    if isinstance(given, Intervention):
-        return given
+    return given if isinstance(given, Intervention) else Do(given)
+
+
+def _check_names(given: object) -> None:
+    """Raises unless this is a mapping from names."""
+    problem = f"an intervention cannot be a {type(given).__name__}"
     if isinstance(given, Mapping):
-        bad = [name for name in given if not isinstance(name, str)]
-        if not bad:
-            return Do(given)
+        wrong = [name for name in given if not isinstance(name, str)]
+        if not wrong:
+            return
+        problem += f" with the name {wrong[0]!r}"
     raise InterventionError(
         explain(
-            f"an intervention cannot be a {type(given).__name__}",
+            problem,
             allowed="a mapping from variable name to value, Do, Shift, Replace",
             fix='Pass {"block_0/mass": 0.03}, for instance',
         )

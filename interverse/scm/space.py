@@ -85,6 +85,15 @@ class Space(ABC):
         return np.asarray(np.all(holds, axis=axes) if axes else holds)
 
 
+def _fix_bounds(space: Space, dtype: type) -> None:
+    """Keeps bounds that are arrays as copies that cannot be changed: worlds share their spaces."""
+    for name in ("least", "most"):
+        if not np.isscalar(bound := getattr(space, name)):
+            fixed: NDArray[Any] = np.array(bound, dtype=dtype)
+            fixed.flags.writeable = False
+            object.__setattr__(space, name, fixed)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Box(Space):
@@ -103,6 +112,7 @@ class Box(Space):
     open_high: bool = False
 
     def __post_init__(self) -> None:
+        _fix_bounds(self, np.float64)
         if np.any(self.low > self.high):
             raise InvalidValueError(
                 explain(f"a Box needs low <= high, got low {self.low} and high {self.high}")
@@ -161,6 +171,9 @@ class Integers(Space):
     most: ArrayLike
     shape: tuple[int, ...] = ()
     integral = True
+
+    def __post_init__(self) -> None:
+        _fix_bounds(self, np.int64)
 
     @property
     def low(self) -> NDArray[np.int64]:

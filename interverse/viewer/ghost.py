@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make
+from interverse.rollouts.counterfactual import begin
 from interverse.sim.shapes import Shape
 from interverse.viewer.history import History
 from interverse.viewer.session import Session, quick_picture
@@ -48,6 +49,7 @@ class Ghost:
         self.do, self.at, self._check = dict(do), at, check
         self._session, self._seen = session, session.history
         self._env = make(session.id, render_mode="rgb_array", **session.options)
+        self._decided = self._env.graph.with_twins(self.do)
         try:
             self._restart()
             self.follow()
@@ -61,13 +63,17 @@ class Ghost:
         self.trace: list[Mapping[str, NDArray[Any]]] = []
         self.earned, self.ended = 0.0, False
         self._events = 0  # of the session, that were done here
-        self._done = self.at == 0 and start.snapshot is None and self._check
         if start.snapshot is not None:
-            self._seen_now, _ = self._env.reset(options={"snapshot": start.snapshot})
+            self._done = False
+            self._seen_now = self._env.restore(start.snapshot)
             return
-        given = {**start.do, **(self.do if self._done else {})}
-        options = {"episode": start.episode, **({"do": given} if given else {})}
-        self._seen_now, _ = self._env.reset(seed=start.seed, options=options)
+        acted = any(event.step == 0 for event in self._session.history.events)
+        self._done = self.at == 0 and not acted
+        early = self.do if self._done else {}
+        decided = self._decided if self.at == 0 else set()
+        facts = {name: v for name, v in start.do.items() if name not in decided}
+        begin(self._env, start.seed, start.episode, facts, early, check=self._check)
+        self._seen_now = self._env.observe()
 
     def follow(self) -> None:
         """Takes the session's actions since; plays from the start again if some were undone."""
@@ -109,7 +115,7 @@ class Ghost:
         for event in history.events[self._events :]:
             if event.step != step:
                 break
-            won = self.do.keys() if event.step >= self.at else set()
+            won = self._decided if event.step >= self.at else set()
             kept = {name: v for name, v in event.values.items() if name not in won}
             if kept:
                 self._env.do(kept, check=False)

@@ -23,17 +23,19 @@ from interverse.core.errors import (
 )
 from interverse.core.rng import check_seed
 from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs.build import options_of
 from interverse.envs.driver import Transition
 from interverse.envs.single import first
+from interverse.envs.values import to_numpy
 from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.select import select_protocols
 from interverse.rollouts import as_policy
+from interverse.rollouts.fixed_batch import check_rows
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.policy_world import check_world
 from interverse.scm import Outcome
 from interverse.sim.shapes import Shape
 from interverse.viewer.history import EpisodeStart, Event, History, Refused, ViewerMoment, plain
-from interverse.worlds.world import changed_options
 
 _ONE = np.arange(1)
 
@@ -70,7 +72,7 @@ class Session:
         self._shared = isinstance(id, WorldEnv)
         self.env = id if isinstance(id, WorldEnv) else make(id, render_mode="rgb_array", **options)
         self.id = self.env.driver.id
-        self.options = changed_options(self.env.world.options) if self._shared else options
+        self.options = options_of(self.id, self.env.world) if self._shared else options
         self.refused: list[Refused] = []  # newest last, of the whole session
         self.saved: ViewerMoment | None = None
         self.busy = False  # whether what happens to the world is this session's own doing
@@ -152,7 +154,9 @@ class Session:
 
     def _act(self) -> NDArray[Any]:
         try:
-            return np.asarray(self._policy(_lead(self._observation)))[0]
+            actions = to_numpy(self._policy(_lead(self._observation)))
+            check_rows(actions, 1)
+            return np.asarray(actions[0])
         except (RuntimeError, TypeError, ValueError) as error:  # a policy of another world, mostly
             reason = str(error).strip().splitlines()[:1]
             raise InvalidValueError(

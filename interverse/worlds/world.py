@@ -7,6 +7,7 @@ index arrays, and arrays given with them have one row per index.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -66,6 +67,8 @@ class WorldOptions:
     """Steps until truncation; None takes the world's own length."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.defaults, Mapping):  # what the caller does with its own later is no edit
+            object.__setattr__(self, "defaults", copy.deepcopy(dict(self.defaults)))
         check_name("space", self.space, SPACE_NAMES)
         check_device_name(self.device)
         if self.max_steps is not None:
@@ -149,6 +152,7 @@ class World(ABC):
     pixel_options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
+    scene_variables: tuple[str, ...] = ()  # what builds the scene anew, and decides what is there
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options
 
     num_worlds: int
@@ -157,7 +161,7 @@ class World(ABC):
     graph: CausalGraph
     observation_space: gym.Space[Any]  # of one world
     action_space: gym.Space[Any]  # of one world
-    layout: Mapping[str, slice]  # key -> slice of the flat observation; empty without one
+    layout: Mapping[str, slice]  # key -> slice of the flat observation, read-only; may be empty
     max_steps: int
     reward_range: tuple[float, float]
 
@@ -183,7 +187,8 @@ class World(ABC):
                 variables come before the initial draws, those of state variables after.
 
         Returns:
-            Why worlds refused `given`; a refused world is left in its default start.
+            Why worlds refused `given`; a refused world is left in its default start. Without
+            `given`, why an episode cannot start with the options' defaults.
         """
 
     @abstractmethod
@@ -248,6 +253,18 @@ class World(ABC):
                 fix="Use another actor, such as uniform",
             )
         )
+
+    def absent(self, values: Mapping[str, Array], worlds: Index) -> Mapping[str, NDArray[np.bool_]]:
+        """Returns the objects that some worlds would not have under an intervention.
+
+        Args:
+            values: to intervene with, (n, *shape) each.
+            worlds: which worlds, (n,).
+
+        Returns:
+            By object (`block_7` of `block_7/mass`), in which rows it is not there, (n,).
+        """
+        return {}
 
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the world's hand-written baseline policy, where it has one."""

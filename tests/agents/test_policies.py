@@ -7,7 +7,7 @@ import pytest
 import interverse as iv
 from interverse.agents.policies import TRAINED, trained_policy
 from interverse.cli.evaluate import known_policy
-from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 
 pytest.importorskip("torch")
 
@@ -72,3 +72,26 @@ def test_another_task_than_it_was_trained_for_is_named(capsys: pytest.CaptureFix
     said = capsys.readouterr().err
     assert said.count("Trained for trifinger/picking-v1, plays trifinger/pushing-v1") == 1
     assert "plays trifinger/picking-v1" not in said
+
+
+def test_policies_of_the_package_are_known_by_name(tmp_path):
+    task = "trifinger/pushing-v1"
+    given = {"task": task, "protocols": "P0", "episodes": 1, "max_steps": 3}
+    named = iv.evaluate("pushing_1", **given, out=tmp_path / "a")
+    by_path = iv.evaluate(trained_policy("pushing_1"), **given, out=tmp_path / "a")
+    assert named.data.equals(by_path.data), "one policy, one folder"
+    assert named.experiments == ["pushing_1"]
+    assert named.provenance["options"]["skip_frame"] == 3, "with the options of its world"
+    episode = iv.rollout(task, "pushing_1", max_steps=2)
+    assert episode.options["skip_frame"] == 3
+    with pytest.raises(InvalidValueError, match="trained in trifinger/pushing-v1"):
+        iv.rollout("tutorial/slider-v1", "pushing_1")
+    with pytest.raises(UnknownNameError, match="Did you mean 'pushing_1'"):
+        iv.evaluate("pushin_1", **given)
+
+
+def test_a_path_of_that_name_comes_first(tmp_path, monkeypatch):
+    (tmp_path / "pushing_1").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileFormatError):
+        iv.rollout("trifinger/pushing-v1", "pushing_1", max_steps=2)

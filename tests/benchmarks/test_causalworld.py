@@ -26,9 +26,12 @@ from interverse.benchmarks.causalworld.answer import (
     joined,
     sampled,
 )
+from interverse.benchmarks.causalworld.explained import cost_table
 from interverse.benchmarks.causalworld.pages import summary, unlike
 from interverse.benchmarks.causalworld.records import (
+    baseline_means,
     by_curriculum,
+    kept_mean,
     released_scores,
     stored_records,
 )
@@ -211,6 +214,38 @@ def test_ours_are_told_from_the_released_policies_by_both_errors() -> None:
     scores = {"P6": [0.0, 1.0] * 128, "P8": [0.4] * 256, "P10": [0.2, 0.3] * 128}
     text = summary([_run(1, 0, {ONE_START: [0.0] * 256, **scores})])
     assert "Told from the released policy: 1 is above in P6; 1 is below in P10.\n" in text
+
+
+def test_policies_that_nobody_trained_stand_below_ours() -> None:
+    rows = {"scripted": (0.95, 0.02), "still": (0.1, 0.02)}
+    kept = {
+        name: {"P6": kept_mean("P6", value, error, 128), ONE_START: kept_mean(ONE_START, 1, 0, 1)}
+        for name, (value, error) in rows.items()
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("interverse.benchmarks.causalworld.pages.baseline_means", lambda _: kept)
+        text = summary([_run(1, 0, {ONE_START: [0.0] * 256, "P6": [0.0, 1.0] * 128})])
+    assert "| none: scripted | 1.00 | 0.95 ± 0.04 |" in text
+    assert "| none: still | 1.00 | 0.10 ± 0.04 |" in text
+    assert "Told from the scripted baseline: 1 is below in P6.\n" in text
+
+
+def test_the_kept_baselines_cover_the_tasks_of_the_page() -> None:
+    for task, _ in released_scores():
+        found = baseline_means(task)
+        assert list(found) == ["scripted", "still"]
+        for means in found.values():
+            assert {"P0", "P1", "P5", "P10", "P11"} <= set(means)
+            assert all(0.0 <= mean.value <= 1.0 for mean in means.values())
+
+
+def test_the_costs_of_variables_are_printed_from_the_kept_scores() -> None:
+    kept = json.loads((KEPT / "explained.json").read_text())
+    page = (ROOT / "docs" / "causalworld.md").read_text()
+    assert str(cost_table(kept["explained"]).render("markdown")) in page
+    assert kept["commit"]
+    for held in kept["explained"]:
+        assert {len(row["scores"]) for row in held["conditions"]} == {64}
 
 
 def test_the_page_is_printed_from_the_kept_runs() -> None:

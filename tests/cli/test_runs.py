@@ -50,6 +50,20 @@ def test_a_run_without_a_policy_yet_says_how_to_go_on(capsys, tmp_path):
     assert "interverse train --config" in told
 
 
+def test_the_folder_of_an_evaluation_is_no_run(capsys, tmp_path):
+    words = ["--task", "tutorial/slider-v1", "--protocols", "P0", "--episodes", "1"]
+    out = tmp_path / "e"
+    assert main(["evaluate", *words, "--option", "max_steps=1", "--out", str(out)]) == 0
+    iv.evaluate("random", "tutorial/slider-v1", "P0", 1, max_steps=1, out=tmp_path / "p")
+    for folder, known in ((out, "random --task tutorial/slider-v1"), (tmp_path / "p", "POLICY")):
+        capsys.readouterr()
+        assert main(["explain", str(folder)]) == 2
+        told = capsys.readouterr().err.replace("\n", " ")
+        assert "is a folder of `interverse evaluate` and holds no policy" in told
+        assert f"what it scored ({known})" in told
+        assert "train --config" not in told
+
+
 def test_a_contradiction_names_both_sides(run):
     with pytest.raises(InvalidValueError, match=r"'joint_torques'.*'joint_positions'"):
         iv.evaluate(run, task="trifinger/reaching-v1", action_mode="joint_positions", episodes=1)

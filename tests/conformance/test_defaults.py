@@ -1,7 +1,8 @@
 """What is declared is what runs from the start: simulators hold what values mean after a reset.
 
 Bindings send what changes. So a default that a scene was not compiled with must be sent as well,
-or values say one thing and the simulator runs with another.
+or values say one thing and the simulator runs with another. And a default equals a `do` at every
+reset, bit for bit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pytest
 import interverse as iv
 from interverse.core.arrays import as_rows
 from interverse.scm import Binding, Box, CausalGraph, Variable, table
+from interverse.scm.variable import KINDS
 from interverse.sim.elements import STATE_FIELDS, find_slot, template
 from interverse.worlds.control import dynamics as control_dynamics
 from interverse.worlds.control.paint import PIXELS, SHOWN
@@ -21,7 +23,7 @@ from interverse.worlds.control.variables import control_variables
 from interverse.worlds.trifinger.physics import PHYSICAL
 from interverse.worlds.tutorial import world as tutorial
 
-from .cases import CASES
+from .cases import CASES, Case, as_numpy, play, same, some_value, state, writable
 
 # Distractions write over what looks write, so the looks' own fields hold something else.
 SIMULATED = [
@@ -129,3 +131,68 @@ def test_control_sends_a_default_that_its_scene_does_not_have(monkeypatch, field
         check_there_and_back(iv.make("control/cartpole_balance-v1", observation="state"), field)
     finally:
         control_variables.cache_clear()
+
+
+# ------------------------------------------------------- a default is a do at every reset
+
+META = [
+    Case("chemistry/random-v1", {"meta": True, "objects": 4}),
+    Case("blocks/observed-4-v1", {"max_steps": 3}),
+]
+_A_KIND = 5  # variables of a kind that are tried in one world
+
+
+def some_of_each_kind(env):
+    """Returns a few settable variables of each kind, unlike ones first."""
+    rng, out = np.random.default_rng(0), []
+    for kind in KINDS:
+        names = [n for n in writable(env) if env.unwrapped.variables[n].kind == kind]
+        unlike = list({name.rpartition("/")[2]: name for name in rng.permutation(names)}.values())
+        out += unlike[:_A_KIND]
+    return out
+
+
+def beginning(env, episode, do=None):
+    """Returns values, observation, state and first steps of an episode, or None if refused."""
+    options = {"episode": episode} | ({} if do is None else {"do": do})
+    try:
+        seen, _ = env.reset(seed=7, options=options)
+    except iv.InterventionError:
+        return None
+    out = {"seen": as_numpy(seen), **{f"value/{n}": v for n, v in env.unwrapped.values.items()}}
+    out |= {f"state/{n}": v for n, v in state(env).items()}  # grows with the first edit of a field
+    for step, (later, reward) in enumerate(play(env, 5, 1)):
+        out |= {f"seen/{step}": as_numpy(later), f"reward/{step}": np.asarray(reward)}
+    return out
+
+
+def made_with(case, name, value):
+    """Returns an environment with another default, or None where that is refused at once.
+
+    Chemistry refuses places that every episode draws.
+    """
+    try:
+        return case.make(defaults={name: value})
+    except iv.InterverseError:
+        return None
+
+
+@pytest.mark.parametrize("case", [*CASES, *META], ids=str)
+def test_a_default_is_a_do_at_every_reset(case):
+    plain = case.make()
+    for name in some_of_each_kind(plain):
+        plain.reset(seed=7)
+        variable, now = plain.unwrapped.variables[name], plain.unwrapped.values[name]
+        value = some_value(variable, now, np.random.default_rng(3))
+        other = made_with(case, name, value)
+        if other is None:
+            assert "position" in name or beginning(plain, 0, {name: value}) is None, name
+            continue
+        for episode in (0, 3):
+            told, declared = beginning(plain, episode, {name: value}), beginning(other, episode)
+            assert (told is None) == (declared is None), name
+            if told is not None and declared is not None:
+                both = told.keys() & declared.keys()
+                assert not [key for key in both if not same(told[key], declared[key])], name
+        other.close()
+    plain.close()

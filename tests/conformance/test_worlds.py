@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import gymnasium as gym
+import networkx as nx
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -372,6 +373,27 @@ def test_every_variable_is_a_node_and_every_node_a_variable(worlds, case):
         variable = variables[name]
         assert value.shape == variable.shape
         assert value.dtype == variable.dtype
+
+
+@every_world
+def test_what_an_env_hands_out_cannot_change_a_world(worlds, case):
+    """Envs of a process share graphs and spaces: an edit through one would act in all others."""
+    env = worlds(case).unwrapped
+    env.reset(seed=0)
+    with pytest.raises(nx.NetworkXError):
+        env.graph.remove_edges_from(list(env.graph.edges))
+    with pytest.raises(TypeError):
+        env.layout["another"] = slice(0, 1)
+    for variable in env.world.variables.values():
+        spaces = [s for s in (variable.domain, variable.space_a, variable.space_b) if s is not None]
+        for held in (variable, *spaces):
+            for name in ("default", "least", "most", "options"):
+                assert not getattr(getattr(held, name, None), "flags", Fixed).writeable, name
+                assert not isinstance(getattr(held, name, None), list)
+
+
+class Fixed:
+    writeable = False
 
 
 @every_world

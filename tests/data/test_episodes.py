@@ -38,6 +38,22 @@ def test_a_refused_twin_is_kept_as_refused(tmp_path):
     assert "99" in refused.reason
 
 
+def test_a_twin_wins_over_the_curriculum_of_its_fact(tmp_path):
+    world, size = "trifinger/towers-v1", [0.05, 0.05, 0.05]
+    actors, twins = ("uniform:patterns=tower/dims",), ({"block_0/size": size},)
+    asked = CollectEpisodes(
+        id=world,
+        out=tmp_path,
+        episodes=1,
+        steps=1,
+        actors=actors,
+        twins=twins,
+        options={"skip_frame": 1},
+    )
+    folder = TwinFolder(collect_episodes(asked))
+    assert folder.twin(0).values["block_0/size"][0].tolist() == size
+
+
 def test_a_restart_plays_only_what_is_missing(tmp_path):
     collect_episodes(config(tmp_path))
     files = sorted(tmp_path.glob("*.h5"))
@@ -109,3 +125,13 @@ def test_grids_and_rooms_give_episodes_with_twins_too(world, twin, tmp_path, cap
     twins = TwinFolder(out)
     assert twins.twin(0).fingerprint != twins.facts[0].fingerprint
     assert (tmp_path / "set_hub" / "README.md").exists()
+
+
+def test_twins_are_found_like_facts_and_those_there_are_are_named(tmp_path):
+    data = TwinFolder(collect_episodes(config(tmp_path / "d", twins=({"box/mass": 0.4},))))
+    same = {data.twin(*address).fingerprint for address in ((-1,), (2,), (2, -1))}
+    assert len(same) == 1
+    with pytest.raises(InvalidValueError, match=r"no twin 7 of an episode\. Allowed: 0: \{'box"):
+        data.twin(0, 7)
+    with pytest.raises(IndexError, match="no episode"):
+        data.twin(len(data))

@@ -110,3 +110,16 @@ def test_without_a_split_the_file_is_named_after_the_one_that_is_taken(tmp_path)
     assert ".train." in path.name
     load_dataset("blocks/observed-3-v1", "train", folder=tmp_path, episodes=2)
     assert list(tmp_path.glob("*.h5")) == [path]
+
+
+def test_a_split_gives_no_more_episodes_than_it_has(tmp_path):
+    with pytest.raises(InvalidValueError, match="episodes is 500, and split 'valid' has 200"):
+        load_dataset("blocks/observed-3-v1", "valid", episodes=500, folder=tmp_path)
+    with pytest.raises(InvalidValueError, match=r"episodes is 2\.5"):
+        load_dataset("blocks/observed-3-v1", "valid", episodes=2.5, folder=tmp_path)
+
+
+def test_a_data_set_is_shown_in_one_line(tmp_path):
+    data = load_dataset("blocks/observed-3-v1", "valid", episodes=np.int64(2), folder=tmp_path)
+    assert repr(data).startswith("Dataset(blocks/observed-3-v1, 2 episodes of 100 actions, ")
+    assert len(repr(data)) < 150

@@ -93,3 +93,35 @@ def test_of_stacked_pictures_a_row_holds_the_newest(tmp_path):
     table = parquet.read_table(export_parquet(folder) / DATA_FILE)
     exact = np.asarray(image.open(io.BytesIO(table["observation"][1].as_py()["bytes"])))
     np.testing.assert_array_equal(exact, newest[1])
+
+
+SEED = 2**24 + 1  # the first that float32 cannot hold
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory):
+    pytest.importorskip("dm_control")
+    config = CollectEpisodes(
+        id="control/cartpole_balance-v1",
+        out=tmp_path_factory.mktemp("seeded") / "c",
+        episodes=1,
+        steps=2,
+        twins=({"visual_seed": SEED},),
+        options={"observation": "state"},
+    )
+    return collect_episodes(config)
+
+
+def test_whole_numbers_keep_their_value(seeded):
+    drawn = TwinFolder(seeded).facts[0].values["dynamics_seed"][0]
+    with h5py.File(export_worldmodel(seeded)) as file:
+        assert file["twin_0_value_visual_seed"][:].tolist() == [[SEED], [SEED]]
+        assert file["value_dynamics_seed"][0, 0] == drawn
+        assert file["value_dynamics_seed"].dtype == np.int64
+        assert file["action"].dtype == file["value_qpos"].dtype == np.float32
+
+
+def test_whole_numbers_keep_their_value_in_lance(seeded):
+    lance = pytest.importorskip("lance")
+    rows = lance.dataset(str(export_lance(seeded))).to_table().to_pylist()
+    assert rows[0]["twin_0_value_visual_seed"] == [SEED]

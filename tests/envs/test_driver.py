@@ -123,7 +123,7 @@ def test_a_value_is_held_against_its_cause_even_if_it_is_the_present_one():
 
 def test_a_value_is_handed_on_where_its_cause_changes():
     env = started(PUSHING)
-    rules = env.driver._rules
+    rules = env.driver.rules
     changed = {"block_0/size": np.array([True]), "block_0/cartesian_position": np.array([False])}
     assert rules._held("block_0/cartesian_position", changed).tolist() == [True]
     alone = {"block_0/cartesian_position": np.array([False])}

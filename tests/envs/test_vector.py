@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
+from interverse.envs.snapshot import Snapshot
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()
@@ -76,7 +78,7 @@ def test_same_step_autoreset_keeps_the_final_observation():
     observation, _, _, truncated, info = venv.step(ZERO)
     assert truncated.all()
     assert info["_final_obs"].all()
-    assert not np.array_equal(info["final_obs"], observation)
+    assert not np.array_equal(np.stack(info["final_obs"]), observation)
     assert info["final_info"]["distance"].shape == (3,)
 
 
@@ -199,3 +201,139 @@ def test_an_empty_intervention_changes_nothing():
     outcome = env.unwrapped.do({})
     assert outcome.applied
     assert not outcome.changed
+
+
+@pytest.mark.parametrize("world", [ID, "blocks/observed-3-v1"])
+def test_final_observations_have_gymnasiums_form(world):
+    ours = iv.make_vec(world, num_envs=3, max_steps=2, autoreset_mode="same_step")
+    mode = gym.vector.AutoresetMode.SAME_STEP
+    makers = [lambda: iv.make(world, max_steps=2)] * 3
+    theirs = gym.vector.SyncVectorEnv(makers, autoreset_mode=mode)
+    ours.action_space.seed(0)
+    actions = ours.action_space.sample()
+    for venv in (ours, theirs):
+        venv.reset(seed=0)
+        venv.step(actions)
+        venv.reset(options={"reset_mask": np.array([False, True, False])})
+    mine, other = ours.step(actions)[-1], theirs.step(actions)[-1]
+    assert mine["final_obs"].dtype == other["final_obs"].dtype == object
+    np.testing.assert_array_equal(mine["_final_obs"], other["_final_obs"])
+    assert mine["final_obs"][1] is None
+    for i in (0, 2):
+        assert_same(mine["final_obs"][i], other["final_obs"][i])
+
+
+def assert_same(a, b):
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for name in a:
+            assert_same(a[name], b[name])
+    else:
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("saved", ["now", "bytes", "old"])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_snapshot_of_ended_episodes_goes_on_with_their_autoreset(saved, elsewhere):
+    venv = make_vec(max_steps=4)
+    venv.reset(seed=0)
+    venv.step(ZERO)
+    venv.reset(options={"reset_mask": np.array([False, True, False])})
+    for _ in range(3):
+        venv.step(ZERO)
+    snapshot = venv.snapshot()
+    if saved == "bytes":
+        snapshot = Snapshot.from_bytes(snapshot.to_bytes())
+    if saved == "old":  # written before it said which episodes had ended
+        arrays = {name: rows for name, rows in snapshot.arrays.items() if "ended" not in name}
+        snapshot = Snapshot(snapshot.id, snapshot.options, arrays)
+    expected = [venv.step(ZERO + 0.1 * k) for k in range(3)]
+    other = make_vec(max_steps=4) if elsewhere else venv
+    other.reset(seed=9)
+    other.restore(snapshot)
+    for k, wanted in enumerate(expected):
+        found = other.step(ZERO + 0.1 * k)
+        for a, b in zip(found[:4], wanted[:4], strict=True):
+            np.testing.assert_array_equal(a, b)
+    other.reset(options={"snapshot": snapshot})
+    np.testing.assert_array_equal(other.step(ZERO)[0], expected[0][0])
+
+
+def test_an_episode_that_ended_stays_so_in_a_snapshot_whatever_is_done_then():
+    venv = iv.make_vec("tutorial/slider-v1", num_envs=1, max_steps=2)
+    venv.reset(seed=0)
+    still = np.zeros((1, 2), np.float32)
+    venv.step(still)
+    venv.step(still)
+    venv.do({"box/position": [0.1, 0.1, 0.05]}, check=False)
+    snapshot = venv.snapshot()
+    venv.step(still)
+    assert venv.driver.steps.tolist() == [0]
+    venv.restore(snapshot)
+    assert venv.resets_next.all()
+    venv.step(still)
+    assert venv.driver.steps.tolist() == [0]
+
+
+def test_a_snapshot_of_an_ended_single_env_resets_in_a_vector():
+    env, venv = iv.make(ID, max_steps=2), make_vec(max_steps=2)
+    env.reset(seed=5)
+    for _ in range(2):
+        env.step(ZERO[0])
+    venv.reset(seed=0)
+    venv.restore(env.snapshot(), worlds=[1])
+    venv.step(ZERO)
+    assert venv.driver.steps.tolist() == [1, 0, 1]
+
+
+def test_none_among_seeds_is_a_world_without_a_seed():
+    venv, other = make_vec(), make_vec()
+    seen, _ = venv.reset(seed=[1, None, 3])
+    assert venv.driver.episodes.tolist() == [0, 0, 0]
+    assert not np.array_equal(seen[1], other.reset(seed=[1, None, 3])[0][1])  # each draws its own
+    drawn = int(venv.driver.seeds[1])
+    again, _ = venv.reset(seed=[1, None, 4])
+    assert np.array_equal(again[0], seen[0])
+    assert venv.driver.seeds.tolist() == [1, drawn, 4]
+    assert venv.driver.episodes.tolist() == [0, 1, 0]
+    with pytest.raises(InvalidValueError, match=r"seed must be a whole number, got 'x'"):
+        venv.reset(seed=[1, None, "x"])
+    assert venv.driver.episodes.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("beside", [{"seed": 7}, {"seed": -3}, {"episode": 5}, {"do": {}}])
+@pytest.mark.parametrize("vector", [False, True])
+def test_what_a_snapshot_decides_is_refused_beside_it(beside, vector):
+    env = make_vec() if vector else iv.make(ID)
+    env.reset(seed=0)
+    snapshot = env.snapshot()
+    env.step(ZERO if vector else ZERO[0])
+    before = env.snapshot().to_bytes()
+    options = {"snapshot": snapshot, **{k: v for k, v in beside.items() if k != "seed"}}
+    with pytest.raises(InvalidValueError, match=f"a snapshot and a {next(iter(beside))}"):
+        env.reset(seed=beside.get("seed"), options=options)
+    assert env.snapshot().to_bytes() == before
+
+
+def test_options_written_in_another_way_fit_a_snapshot():
+    first = make_vec(spread=1)
+    first.reset(seed=0)
+    make_vec(spread=1.0).restore(first.snapshot())
+    with pytest.raises(InvalidValueError, match="the snapshot's options"):
+        make_vec(spread=2.0).restore(first.snapshot())
+    pole = {"image_size": 24, "frame_stack": 1}
+    env = iv.make("control/cartpole_balance-v1", vary=["floor", "camera"], **pole)
+    env.reset(seed=0)
+    other = iv.make("control/cartpole_balance-v1", vary=["camera", "floor"], **pole)
+    assert np.array_equal(other.restore(env.snapshot()), env.observe())
+    shuffled = env.snapshot().options.replace('"floor", "camera"', '"camera", "floor"')
+    assert shuffled != env.snapshot().options
+    other.restore(Snapshot(env.driver.id, shuffled, env.snapshot().arrays))  # of an older version
+
+
+def test_how_many_worlds_a_snapshot_may_hold_is_said_once():
+    many, env = make_vec(), iv.make(ID)
+    many.reset(seed=0)
+    env.reset(seed=0)
+    with pytest.raises(InvalidValueError, match=r"holds 3 worlds, 1 are selected. Allowed: 1\. "):
+        env.restore(many.snapshot())

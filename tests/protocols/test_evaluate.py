@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, StorageError, UnknownNameError
 from interverse.protocols import unit as unit_module
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.select import select_protocols
@@ -339,3 +339,14 @@ def test_the_device_is_an_argument_and_a_flag(capsys):
     words = ["evaluate", "--task", SLIDER, "--protocols", "P0", "--episodes", "1"]
     assert main([*words, "--device", "gpu"]) == 2
     assert "unknown device 'gpu'" in capsys.readouterr().err
+
+
+def test_a_file_is_no_folder_to_write_to(tmp_path):
+    place = tmp_path / "a_file"
+    place.write_text("mine")
+    given = {"task": SLIDER, "protocols": "P0", "episodes": 1, "max_steps": 1}
+    with pytest.raises(StorageError, match="a_file is a file"):
+        iv.evaluate("random", **given, out=place)
+    with pytest.raises(StorageError, match="a_file is a file"):
+        iv.report(iv.evaluate("random", **given), place)
+    assert place.read_text() == "mine"

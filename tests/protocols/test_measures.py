@@ -113,7 +113,7 @@ def test_named_metrics_are_those_of_the_library():
             "variable of metric m 'box/mas'",
         ),
         ([Metric(name="m", function=lambda s: s.rewards)], InvalidValueError, "one number per"),
-        (["last20_legacy", lambda s: "x"], ValueError, "could not convert"),
+        (["last20_legacy", lambda s: "x"], InvalidValueError, "one number per"),
     ],
     ids=range(9),
 )
@@ -140,3 +140,12 @@ def test_a_metric_that_cannot_be_sent_needs_one_worker():
     lock = threading.Lock()
     with pytest.raises(InvalidValueError, match="a metric cannot be sent"):
         iv.evaluate("random", metrics=[lambda s: float(lock.locked())], workers=2, **SETTINGS)
+
+
+@pytest.mark.parametrize("given", ["0.5", "good", {}, [[1.0], [1.0, 2.0]], 1j])
+def test_a_metric_that_returns_no_number_is_refused(given):
+    def judged(steps):
+        return given
+
+    with pytest.raises(InvalidValueError, match="metric judged returned"):
+        iv.evaluate("random", **SETTINGS | {"episodes": 1, "max_steps": 1}, metrics=[judged])

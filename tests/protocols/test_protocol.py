@@ -230,3 +230,99 @@ def test_a_protocol_without_a_moment_is_refused_also_in_short_episodes():
     never = Protocol(name="never", variables={"box/mass": "B"}, at=())
     with pytest.raises(InvalidValueError, match="never acts"):
         iv.evaluate("random", task="tutorial/slider-v1", protocols=[never], episodes=2, max_steps=3)
+
+
+def drawn_masses(**given):
+    protocol = Protocol(name="g", **given)
+    return iv.evaluate("random", task=SLIDER, protocols=[protocol], episodes=4, max_steps=2)
+
+
+def test_a_grid_that_would_be_drawn_over_is_refused():
+    with pytest.raises(InvalidValueError, match="the grid lists box/mass and box/mass is drawn"):
+        drawn_masses(grid={"box/mass": (0.5,)}, variables={"box/m*": "A"})
+    later = drawn_masses(grid={"box/mass": (0.5,)}, variables={"box/mass": "B"}, at=(1,))
+    assert (later.values("box/mass") > 0.6).all(), "the start is listed, what is set later drawn"
+    twin = {"grid": {"block_0/cartesian_position": ((0.1, 0.0, 0.0325),)}}
+    twin |= {"variables": {"block_0/cylindrical_position": "A"}}
+    with pytest.raises(InvalidValueError, match="lists block_0/cartesian_position and block_0/cyl"):
+        iv.evaluate("random", "trifinger/pushing-v1", Protocol(name="g", **twin), episodes=1)
+
+
+def test_everything_leaves_what_a_grid_lists_alone():
+    results = drawn_masses(grid={"box/mass": (0.5, 0.55)}, everything="A")
+    assert results.values("box/mass")[:, 0].tolist() == [0.5, 0.55, 0.5, 0.55]
+    assert len(np.unique(results.values("box/friction"))) == 4
+    whose = iv.make("trifinger/pushing-v1")
+    whose.reset(seed=0)
+    sized = Protocol(name="g", grid={"goal_0/size": ([0.06] * 3,)}, everything="A")
+    drawn = sized.draw(whose.driver, np.arange(1), 0)
+    assert not {"block_0/size", "goal_0/size"} & drawn.keys(), "one size by two names"
+    assert "block_0/mass" in drawn
+
+
+def test_numpy_is_taken_in_protocols(tmp_path):
+    listed = Protocol(name="g", grid={"box/mass": np.linspace(0.3, 0.6, 3)}, at=np.array([0, 1]))
+    assert listed.grid["box/mass"][0] == 0.3
+    assert listed.at == (0, 1)
+    given = {"task": SLIDER, "protocols": [listed], "max_steps": np.int64(2), "out": tmp_path / "a"}
+    results = iv.evaluate("random", **given, episodes=np.int64(2), seed=np.int64(3))
+    again = iv.evaluate("random", **given, episodes=2, seed=3)
+    assert results.data.equals(again.data)
+    sizes = Protocol(name="s", grid={"box/size": np.full((2, 3), 0.2)}, options={"max_steps": 1})
+    assert json.dumps(describe(sizes))
+    ranged = Protocol(name="r", variables={"x": "A"}, ranges={"x": {0: np.array([0.1, 0.2])}})
+    assert protocol_from("r", json.loads(json.dumps(describe(ranged)))).ranges["x"][0] == (0.1, 0.2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"at": 0},
+        {"at": (0.5,)},
+        {"at": (True,)},
+        {"at": "0"},
+        {"grid": {"box/mass": 0.4}},
+        {"grid": {"box/mass": "0.4"}},
+        {"grid": ["box/mass"]},
+        {"variables": ["box/mass"]},
+        {"variables": "box/mass"},
+        {"variables": {"box/mass": ["A"]}},
+        {"everything": "A", "without": "gravity"},
+        {"options": ["max_steps"]},
+        {"ranges": {"box/size": (0.1, 0.2)}},
+        {"ranges": {"box/size": {0: 0.1}}},
+    ],
+    ids=str,
+)
+def test_malformed_protocols_are_refused(given):
+    with pytest.raises(InvalidValueError):
+        Protocol(name="g", **given)
+
+
+@pytest.mark.parametrize(
+    "parts", [{5: (0.1, 0.2)}, {-1: (0.1, 0.2)}, {"x": (0.1, 0.2)}, {0: (0.2, 0.1)}, {0: (0.1,)}]
+)
+def test_a_range_of_a_component_that_is_not_there_is_refused(parts):
+    ranged = Protocol(name="g", variables={"box/size": "A"}, ranges={"box/size": parts})
+    with pytest.raises(InvalidValueError, match="the range of box/size is"):
+        iv.evaluate("random", task=SLIDER, protocols=[ranged], episodes=1, max_steps=1)
+
+
+@pytest.mark.parametrize("values", [((0.1, 0.1, 0.1), (0.1,)), ((0.1, (0.1,)),), (0.1,)])
+def test_a_grid_of_other_shapes_is_refused(values):
+    with pytest.raises(InvalidValueError, match=r"for box/size\. Allowed: values of shape \(3,\)"):
+        drawn_masses(grid={"box/size": values})
+
+
+def test_a_protocol_that_comes_too_late_says_so(capsys):
+    late = Protocol(name="late", variables={"box/mass": "A"}, at=(1, 50))
+    results = iv.evaluate("random", task=SLIDER, protocols=[late], episodes=60, max_steps=20)
+    said = "Protocol late does not act before action 50: episodes have 20 actions."
+    assert capsys.readouterr().err.count(said) == 1
+    assert results.provenance["notes"] == [said]
+
+
+@pytest.mark.parametrize("task", ["tutorial/slder-v1", None, 3])
+def test_an_unknown_task_is_told_before_its_protocols(task):
+    with pytest.raises(InterverseError, match="unknown world"):
+        iv.evaluate("random", task=task, protocols="P0,P3")

@@ -16,6 +16,7 @@ from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
+from interverse.protocols.verify import verify
 from interverse.results import Results
 
 SLIDER = "tutorial/slider-v1"
@@ -183,3 +184,20 @@ def test_a_protocol_named_like_a_variable_stays_in_the_folder(tmp_path):
     assert [file.name for file in (tmp_path / "e" / "units").iterdir()] == [
         "box%2Fmass-seed0-unit0000.parquet"
     ]
+
+
+def test_arrays_among_the_options_are_recorded_as_lists(tmp_path):
+    graph = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    given = {"task": "chemistry/custom-v1", "episodes": 2, "objects": 3, "max_steps": 3}
+    first = iv.evaluate("random", **given, graph=graph, out=tmp_path / "a")
+    assert verify(tmp_path / "a").problems == ()
+    again = iv.evaluate("random", **given, graph=graph.tolist(), out=tmp_path / "a")
+    assert first.data.equals(again.data)
+
+
+def test_arrays_that_print_alike_are_told_apart(tmp_path):
+    given = {"task": "tutorial/slider-v1", "protocols": "P0", "episodes": 1, "max_steps": 1}
+    one, other = (np.array([size] * 3) for size in (0.15, 0.150000001))
+    iv.evaluate("random", **given, defaults={"box/size": one}, out=tmp_path / "a")
+    with pytest.raises(InvalidValueError):
+        iv.evaluate("random", **given, defaults={"box/size": other}, out=tmp_path / "a")

@@ -325,3 +325,9 @@ def test_refused_interventions_have_no_cost():
         _of(a=[np.nan, np.nan]).verdict() == "Every intervention was refused, so no cost is known."
     )
     assert _of(a=[np.nan, np.nan], b=[3, 2]).worst == "b"
+
+
+@pytest.mark.parametrize("factors", [3, {"x": 3}, [3], {"x": [3]}, {"x": []}, []], ids=str)
+def test_factors_that_are_no_patterns_are_refused(factors):
+    with pytest.raises(InvalidValueError, match="Allowed: a pattern of variables"):
+        iv.attribute("random", task=SLIDER, factors=factors, episodes=1, max_steps=1)

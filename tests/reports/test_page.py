@@ -239,3 +239,8 @@ def test_an_episode_of_a_changed_policy_is_not_shown(tmp_path):
     other = replace(results, provenance={**results.provenance, "runs": [run | {"policy": "0"}]})
     assert "another policy than the one scored" in read(report(other, tmp_path)).text
     assert read(report(other, tmp_path / "off", episodes=False)).text.count("Episodes") == 0
+
+
+def test_a_report_needs_a_folder():
+    with pytest.raises(InvalidValueError, match="folder is None"):
+        report(synthetic.results(), None)

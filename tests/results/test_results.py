@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    StorageError,
+    UnknownNameError,
+)
 from interverse.results import Results, highlights, parquet
 from interverse.results.provenance import versions
 from interverse.results.schema import CONTRACT
@@ -263,3 +268,26 @@ def test_the_command_can_be_pasted(how, known, tmp_path, repository):
         check=True,
     )
     assert found.stdout.strip() == known
+
+
+def test_a_folder_is_no_file_to_write_to(tmp_path):
+    results = synthetic.results()
+    with pytest.raises(StorageError, match="is a folder"):
+        results.to_parquet(tmp_path)
+    (tmp_path / "a_file").write_text("")
+    with pytest.raises(StorageError, match=r"a_file is a file\. Allowed: a folder"):
+        results.to_parquet(tmp_path / "a_file" / "results.parquet")
+
+
+def test_what_no_table_can_take_is_named():
+    results = synthetic.results()
+    with pytest.raises(InvalidValueError, match="metrics is 3"):
+        results.table(metrics=3)
+    with pytest.raises(InvalidValueError, match="protocol is 3, and the column holds string"):
+        results.select(protocol=3)
+
+
+def test_a_table_of_one_metric():
+    results = synthetic.results()
+    name = results.metrics[0]
+    assert results.table("csv", metrics=name) == results.table("csv", metrics=[name])

@@ -9,6 +9,7 @@ import pytest
 
 import interverse as iv
 from interverse.envs.wrappers import StartingState
+from tests.envs.toy import ensure_registered
 
 SLIDER = "tutorial/slider-v1"
 STILL = np.zeros((1, 2), dtype=np.float32)
@@ -110,3 +111,101 @@ def test_a_change_wins_over_what_the_fact_did_at_the_same_moment():
     fact = placed_block(1, {"block_0/mass": 0.05})
     changed = iv.counterfactual(fact, {"block_0/mass": 0.03}, at=1)
     assert changed.values["block_0/mass"][-1] == 0.03
+
+
+def sized_box(step):
+    """Returns an episode of the slider whose box is made large before one action."""
+    env = iv.make(SLIDER)
+
+    def act(observations):
+        if int(env.unwrapped.driver.steps[0]) == step:
+            env.unwrapped.do({"box/size": [0.1, 0.1, 0.1], "push": 3.0})
+        return STILL
+
+    return iv.rollout(env, act, seed=0, max_steps=3)
+
+
+def test_a_change_at_the_start_wins_over_effects_of_what_the_fact_did_there():
+    where = [0.1, 0.1, 0.05]
+    small, changed = (
+        iv.counterfactual(sized_box(k), {"box/position": where}, at=k) for k in (1, 0)
+    )
+    np.testing.assert_array_equal(changed.values["box/position"][0], where)
+    np.testing.assert_array_equal(small.values["box/position"][1], where)
+    assert changed.values["push"][0] == 3.0
+    assert [item.at_reset for item in changed.interventions] == [False, False]
+
+
+def test_a_look_changed_at_the_start_wins_over_the_seed_that_the_fact_set_there():
+    env = iv.make("control/cartpole_balance-v1", image_size=24)
+
+    def act(observations):
+        if env.driver.steps[0] == 0:
+            env.do({"visual_seed": 3})
+        return np.zeros((1, 1), np.float32)
+
+    fact = iv.rollout(env, act, seed=0, max_steps=2)
+    red = [1.0, 0.0, 0.0, 1.0]
+    changed = iv.counterfactual(fact, {"body/color": red})
+    np.testing.assert_array_equal(changed.values["body/color"], [red] * 3)
+    env.close()
+
+
+def test_a_change_is_judged_by_what_the_fact_did_before_it():
+    toy = ensure_registered()
+    env = iv.make(toy)
+
+    def act(observations):
+        if env.driver.steps[0] == 0:
+            env.do({"fence": 6})
+        return STILL
+
+    fact = iv.rollout(env, act, seed=0, max_steps=2)
+    assert iv.counterfactual(fact, {"x": [5.0, 5.0]}).values["x"][0].tolist() == [5.0, 5.0]
+    other = iv.rollout(toy, "random", seed=0, max_steps=2)
+    with pytest.raises(iv.InterventionError, match="space A_B"):
+        iv.counterfactual(other, {"x": [5.0, 5.0]})
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_unchecked_change_may_leave_its_space_at_any_moment(at):
+    fact = iv.rollout(SLIDER, "random", seed=0, max_steps=2)
+    changed = iv.counterfactual(fact, {"gravity": -2.0}, at, check=False)
+    assert changed.values["gravity"][-1] == -2.0
+    with pytest.raises(iv.InterventionError, match="gravity"):
+        iv.counterfactual(fact, {"gravity": -2.0}, at)
+
+
+def test_values_that_a_fact_started_under_are_not_judged_again():
+    toy = ensure_registered()
+    fact = iv.rollout(toy, "random", do={"x": [5.0, 5.0], "fence": 6}, max_steps=2)
+    changed = iv.counterfactual(fact, {"fence": 3})
+    assert changed.values["x"][0].tolist() == [5.0, 5.0]
+    env = iv.make(PUSHING, space="A")
+    env.world.set_starting_state({"block_0/mass": 0.09})  # lies in B
+    latched = iv.rollout(env, "random", max_steps=2)
+    assert iv.counterfactual(latched, {}).fingerprint == latched.fingerprint
+
+
+def test_several_dos_in_one_act_at_the_start_like_one():
+    fact = iv.rollout(SLIDER, "random", seed=0, max_steps=2)
+    one = iv.counterfactual(fact, {"box/mass": 0.4, "gravity": -5.0})
+    several = iv.counterfactual(fact, iv.Do({"box/mass": 0.4}) | iv.Do({"gravity": -5.0}))
+    assert several.fingerprint == one.fingerprint
+
+
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_a_counterfactual_is_the_fact_of_the_next_one(step, at):
+    once = iv.counterfactual(sized_box(step), {"gravity": -2.0}, at, check=False)
+    assert iv.counterfactual(once, {}).fingerprint == once.fingerprint
+    twice = iv.counterfactual(once, {"box/mass": 0.4}, at)
+    assert twice.values["gravity"][-1] == -2.0
+    assert twice.values["box/size"][-1].tolist() == [0.1, 0.1, 0.1]
+
+
+def test_an_option_that_takes_back_what_the_id_says_is_part_of_the_record():
+    env = iv.make("blocks/observed-5-v1", objects=3, max_steps=2)  # 3 is the world's own default
+    fact = iv.rollout(env, "random", seed=0)
+    assert fact.options["objects"] == 3
+    assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import ActionError, FileFormatError, InvalidValueError
+from interverse.envs import Snapshot
+from interverse.rollouts.recorder import EpisodeFolder, EpisodeWriter
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()
@@ -145,3 +147,25 @@ def test_what_is_no_policy_is_refused(bad, match):
 def test_a_foreign_environment_is_refused():
     with pytest.raises(InvalidValueError, match="env is a CartPoleEnv"):
         iv.rollout(gym.make("CartPole-v1"), "random")
+
+
+@pytest.mark.parametrize("returned", [None, 3, [], np.zeros((3, 2), np.float32), {}])
+def test_a_policy_without_one_action_for_its_world_is_told_so(returned):
+    with pytest.raises(ActionError, match=r"the policy returned .* one row for each of 1 worlds"):
+        iv.rollout("tutorial/slider-v1", lambda seen: returned, max_steps=2)
+
+
+@pytest.mark.parametrize("steps", [-1, 1.5, "3"])
+def test_the_number_of_steps_is_whole(steps):
+    with pytest.raises(InvalidValueError, match="max_steps is"):
+        iv.rollout("tutorial/slider-v1", "random", max_steps=steps)
+
+
+@pytest.mark.parametrize("path", [None, 3])
+def test_a_path_that_is_none_is_named(path):
+    episode = iv.rollout("tutorial/slider-v1", "random", max_steps=1)
+    for use in (episode.save, iv.Episode.load, EpisodeFolder, EpisodeWriter):
+        with pytest.raises(InvalidValueError, match=f"is {path}. Allowed: a text, or the path"):
+            use(path)
+    with pytest.raises(InvalidValueError, match="data is None"):
+        Snapshot.from_bytes(None)

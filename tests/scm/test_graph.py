@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import networkx as nx
 import numpy as np
 import pydot
@@ -83,3 +86,26 @@ def test_it_plots_every_node(graph):
     graph.plot(ax)
     assert {text.get_text() for text in ax.texts} == set(graph.nodes)
     pyplot.close(figure)
+
+
+def test_a_built_graph_is_frozen_and_its_copy_is_not():
+    built = CausalGraph.build(["a", "b", "c"], [("a", "b")], constraints=[("b", "c")])
+    edits = [
+        lambda g: g.add_edge("a", "c"),
+        lambda g: g.remove_edges_from(list(g.edges)),
+        lambda g: g.remove_nodes_from(list(g)),
+        lambda g: g.clear(),
+        lambda g: g.edges["b", "c"].update(constraint=False),
+        lambda g: g.edges["b", "c"].clear(),
+        lambda g: g.nodes["a"].__setitem__("color", "red"),
+        lambda g: nx.set_edge_attributes(g, {("b", "c"): {"constraint": False}}),
+    ]
+    for edit in edits:
+        with pytest.raises(nx.NetworkXError):
+            edit(built)
+        edit(built.copy())
+        edit(CausalGraph(built))
+    assert built.twins("c") == {"b"}
+    kept = pickle.loads(pickle.dumps(built))
+    assert nx.utils.graphs_equal(kept, built)
+    assert nx.utils.graphs_equal(copy.deepcopy(built), built)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -116,3 +118,25 @@ def test_a_cycle_is_refused():
 def test_an_unknown_variable_is_refused():
     with pytest.raises(InterventionError, match=r"unknown variable 'mas'\. Did you mean 'mass'"):
         MODEL.sample(NOISE, do=Do({"mas": 1.0}))
+
+
+@pytest.mark.parametrize("kind", [Do, Shift, Replace])
+@pytest.mark.parametrize("wrong", [None, 3, "x", [("mass", 1)], {3: 1}])
+def test_what_is_no_mapping_from_names_is_refused_at_once(kind, wrong):
+    with pytest.raises(InterventionError, match="a mapping from variable name"):
+        kind(wrong)
+    with pytest.raises(InterventionError, match="a mapping from variable name"):
+        Do({"mass": 1.0}) | wrong
+
+
+def test_what_is_no_space_is_refused_at_once():
+    with pytest.raises(InterventionError, match=r"mass is drawn from 3\. Allowed: a space"):
+        Replace({"mass": 3})
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_interventions_can_be_copied_and_sent(how):
+    some = [Do({"mass": [1.0, 2.0]}), Shift({"mass": 1}), Replace({"mass": Box(0.0, 1.0)})]
+    for item in (*some, some[0] | {"push": 2.0}):
+        assert how(item).to_json() == item.to_json()
+    assert not how(some[0]).values["mass"].flags.writeable

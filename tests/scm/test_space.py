@@ -114,3 +114,14 @@ def test_a_variable_without_a_b_has_no_space_b():
     both = replace(mass, space_b=Box(2, 3, open_low=True))
     assert both.region("B") is both.space("B") is both.space_b
     assert both.space("A_B").contains(2.5)
+
+
+@pytest.mark.parametrize("kind", [Box, Integers])
+def test_bounds_cannot_be_changed_through_the_space_or_the_array_given(kind):
+    given = np.zeros(3)
+    space = kind(given, np.ones(3), (3,))
+    given += 5.0
+    assert not space.least.flags.writeable
+    assert not space.most.flags.writeable
+    space.low[:] = 7  # a copy
+    assert space.low.tolist() == [0, 0, 0]

@@ -198,6 +198,13 @@ def played(session, dos):
         (SLIDER, {2: {"gravity": -6.0}}, {"box/friction": 0.5}, 3),
         (SLIDER, {0: {"box/mass": 0.4}, 2: {"gravity": -6.0}}, {"box/mass": 0.8}, 0),
         (SLIDER, {1: {"box/mass": 0.4}, 3: {"box/mass": 0.5}}, {"box/mass": 0.8}, 2),
+        (SLIDER, {0: {"box/size": [0.1] * 3}}, {"box/position": [0.1, 0.1, 0.05]}, 0),
+        (
+            PUSHING,
+            {2: {"block_0/cylindrical_position": [0.1, 0.5, 0.0325]}},
+            {"block_0/cartesian_position": [0.05, 0.05, 0.0325]},
+            1,
+        ),
         (SLIDER, {2: {"gravity": -6.0}}, {}, 0),
         (PUSHING, {1: {"gravity": -8.0}}, {"block_0/cartesian_position": [0.05, 0.05, 0.0325]}, 2),
         ("chemistry/chain-v1", {1: {"edge_0_1": 0}}, {"object_0/color": 2}, 1),

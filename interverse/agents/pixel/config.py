@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from interverse.agents.pixel.presets import (
     schedule,
 )
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.files.json_text import plain
 from interverse.core.rng import check_seed
 from interverse.core.type_checks import check_types
 from interverse.models.steps import Precision, check_device
@@ -90,7 +90,7 @@ class PixelTrain:
         for name in ("overlap", "compiled"):  # runs from before they existed go on
             if not record[name]:
                 del record[name]
-        return json.loads(json.dumps(record, default=str))
+        return dict(plain(record))
 
 
 @final

@@ -21,6 +21,7 @@ from interverse.benchmarks.causalworld.figures import draw_task
 from interverse.benchmarks.causalworld.records import (
     RELEASED_EPISODES,
     Record,
+    baseline_means,
     by_curriculum,
     by_task,
     cpu_means,
@@ -49,6 +50,11 @@ _RELEASED = (
     f"{RELEASED_EPISODES} episodes a protocol, so they have a standard error of up to 0.11. Ours "
     "are told from them where the 95% interval of the difference is without 0, each for itself."
 )
+_UNTRAINED = (
+    "Policies that nobody trained stand below the others, played on the CPU engine with convex "
+    "contacts: `scripted` is the package's hand-written baseline, `still` holds the joints where "
+    "they are. A block that overlaps its goal at the start scores without being touched."
+)
 
 
 def write_pages(out: Path, records: Sequence[Record]) -> None:
@@ -65,10 +71,10 @@ def summary(records: Sequence[Record]) -> str:
     scores = {task: by_curriculum(mine) for task, mine in tasks.items()}
     differ = {task: unlike(mine) for task, mine in tasks.items()}
     lines = ["# CausalWorld: curricula against protocols", "", HOW_TO_READ, "", _RELEASED, ""]
-    lines += [_CURVES, "", *answer(scores, differ)]
+    lines += [_UNTRAINED, "", _CURVES, "", *answer(scores, differ)]
     for task, mine in tasks.items():
         lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), ""]
-        lines += _beside_released(task, mine)
+        lines += _comparisons(task, mine)
         lines += verdicts(scores[task], differ[task])
     return "\n".join(lines).rstrip() + "\n"
 
@@ -83,14 +89,21 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
     rows = _trained(records)
     for record in (record for record in records if "cpu_engine" in record):
         rows[_cpu_title(record)] = cpu_means(record)
-    for title, means in rows.items():
-        cells = [_cell(means[name]) if name in means else "" for name in protocols]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    lines += _rows(rows, protocols)
     for (name, number), scores in released_scores().items():
         if name == task:
             title = f"{number}, released by the original"
             lines.append(f"| {title} | " + " | ".join(_plain(scores, protocols)) + " |")
-    return lines
+    untrained = {f"none: {title}": means for title, means in baseline_means(task).items()}
+    return lines + _rows(untrained, protocols)
+
+
+def _rows(means: Mapping[str, Mapping[str, Mean]], protocols: Sequence[str]) -> list[str]:
+    """Returns lines of a table, a row for each title."""
+    return [
+        f"| {title} | " + " | ".join(_cell(row[p]) if p in row else "" for p in protocols) + " |"
+        for title, row in means.items()
+    ]
 
 
 def _trained(records: Sequence[Record]) -> dict[str, Mapping[str, Mean]]:
@@ -101,19 +114,26 @@ def _trained(records: Sequence[Record]) -> dict[str, Mapping[str, Mean]]:
     return rows
 
 
-def _beside_released(task: str, records: Sequence[Record]) -> list[str]:
-    """Returns in which protocols ours are told from the original's released policies."""
+def _comparisons(task: str, records: Sequence[Record]) -> list[str]:
+    """Returns in which protocols ours are told from released and from scripted policies."""
     lines = []
     for theirs in (found for (name, _), found in released_scores().items() if name == task):
         released = {p: kept_mean(p, value, None, RELEASED_EPISODES) for p, value in theirs.items()}
-        told = []
-        for title, means in _trained(records).items():
-            gaps = {p: gain(mean, means[p]) for p, mean in released.items() if p in means}
-            for word, sign in (("above", 1), ("below", -1)):
-                apart = [p for p, (gap, half, _) in gaps.items() if sign * gap > half]
-                told += [f"{title} is {word} in {', '.join(apart)}"] if apart else []
-        lines += [f"Told from the released policy: {'; '.join(told) or 'none'}.", ""]
+        lines += [f"Told from the released policy: {_told(released, records)}.", ""]
+    if scripted := baseline_means(task).get("scripted"):
+        lines += [f"Told from the scripted baseline: {_told(scripted, records)}.", ""]
     return lines
+
+
+def _told(theirs: Mapping[str, Mean], records: Sequence[Record]) -> str:
+    """Returns which of ours are above or below a policy, and in which protocols."""
+    told = []
+    for title, means in _trained(records).items():
+        gaps = {p: gain(mean, means[p]) for p, mean in theirs.items() if p in means}
+        for word, sign in (("above", 1), ("below", -1)):
+            apart = [p for p, (gap, half, _) in gaps.items() if sign * gap > half]
+            told += [f"{title} is {word} in {', '.join(apart)}"] if apart else []
+    return "; ".join(told) or "none"
 
 
 def _cpu_title(record: Record) -> str:

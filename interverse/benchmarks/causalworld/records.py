@@ -20,18 +20,38 @@ RELEASED_EPISODES = 20
 _NEEDED = {"task", "curriculum", "seed", "curve"}
 
 
+def baseline_means(task: str) -> dict[str, dict[str, Mean]]:
+    """Returns what policies that nobody trained score in a task, by policy and protocol.
+
+    `tools/causalworld_baselines.py` played them on the CPU engine with convex contacts, seed 0.
+    """
+    found: dict[str, dict[str, Mean]] = {}
+    for row in _table("baselines.csv"):
+        if row["task"] == task:
+            mean = kept_mean(
+                row["protocol"], float(row["value"]), float(row["error"]), int(row["episodes"])
+            )
+            found.setdefault(row["policy"], {})[row["protocol"]] = mean
+    return found
+
+
 def released_scores() -> dict[tuple[str, int], dict[str, float]]:
     """Returns the scores of the original's released policies, by task and curriculum.
 
     They were measured with the original's own code, `RELEASED_EPISODES` a protocol, seed 0; the
     paper prints bars without numbers.
     """
-    text = files("interverse.benchmarks.causalworld").joinpath("released.csv").read_text()
     out: dict[tuple[str, int], dict[str, float]] = {}
-    for row in csv.DictReader(text.splitlines()):
+    for row in _table("released.csv"):
         key = row["task"], int(row["curriculum"])
         out.setdefault(key, {})[row["protocol"]] = float(row["value"])
     return out
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    """Returns the rows of a table that comes with the package."""
+    text = files("interverse.benchmarks.causalworld").joinpath(name).read_text()
+    return list(csv.DictReader(text.splitlines()))
 
 
 def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:

@@ -36,13 +36,16 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
         durable: whether the bytes must be on the disk before the name is.
 
     Raises:
-        StorageError: if the disk is full or a quota is spent; nothing is left behind.
+        StorageError: if the disk is full, a quota is spent, or a folder has the name; nothing is
+            left behind.
     """
     check_path(path)
+    if path.is_dir():
+        raise StorageError(explain(f"{path} is a folder", allowed="the name of a file"))
     mark = f"{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     partial = path.with_name(f".{path.name}.{mark}.partial{path.suffix}")
     with storage(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         try:
             yield partial
             if durable:
@@ -50,6 +53,16 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder with those above it; raises StorageError where a file is in the way."""
+    check_path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        file = next((part for part in (folder, *folder.parents) if part.is_file()), folder)
+        raise StorageError(explain(f"{file} is a file", allowed="a folder")) from error
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
@@ -186,8 +199,7 @@ _LOCK = ".lock"
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Holds a folder for one run; another process that wants it is refused at once."""
-    check_path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     (folder / _LOCK).touch()  # raises where no file can be made
     try:
         with FileLock(folder / _LOCK, blocking=False):

@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from interverse.core.errors import FileFormatError, explain
 
 MOST_BYTES = 8 * 2**20
 _DEEPEST = 64
+
+
+def plain(value: Any, other: Callable[[Any], Any] = str) -> Any:
+    """Returns a value as JSON holds it: NumPy arrays and numbers, tuples, mappings likewise.
+
+    Args:
+        value: the value.
+        other: what stands for anything else, such as a path; its text by default.
+
+    >>> plain({"size": np.array([0.5, 0.25]), "graph": ((0, 1),), "objects": np.int64(3)})
+    {'size': [0.5, 0.25], 'graph': [[0, 1]], 'objects': 3}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): plain(item, other) for name, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(item, other) for item in value]
+    known = value is None or isinstance(value, str | int | float | bool)
+    return value if known else other(value)
 
 
 def parse_json(text: str | bytes, what: str = "the text") -> Any:

@@ -21,10 +21,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
+from interverse.core.files.atomic import make_folder
 from interverse.core.rng import check_seed
 from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
 from interverse.data.pairs.shards import ShardInfo, read_info, read_layout, shard_name, write_shard
-from interverse.data.schema import MOST_EPISODES, plain
+from interverse.data.schema import MOST_EPISODES, plain_options
 from interverse.data.store import file_bytes, locked, write_bytes
 from interverse.rollouts.executors import run_units
 from interverse.worlds.rooms import Pair, Rejection
@@ -79,7 +80,8 @@ class CollectPairs:
     @property
     def shaping(self) -> dict[str, Any]:
         """The options that change a pair, as JSON holds them."""
-        return {n: plain(v) for n, v in self.options.items() if n not in ("threads", "device")}
+        told = {n: v for n, v in self.options.items() if n not in ("threads", "device")}
+        return dict(plain_options(told))
 
     @property
     def key(self) -> str:
@@ -129,7 +131,7 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
             from interverse.data.pairs.rooms import RoomsSource  # builds a world: only when needed
 
             source = RoomsSource.of(config)
-        config.out.mkdir(parents=True, exist_ok=True)
+        make_folder(config.out)
         _clear_partial(config.out)
         shards = _shards(config, source)
         _remove_others(config.out, {shard.file for shard in shards})

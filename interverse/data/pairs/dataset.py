@@ -71,6 +71,11 @@ class PairDataset:
         """How many pairs there are."""
         return len(self.verb)
 
+    def __repr__(self) -> str:
+        """Names the folder and the sizes; the arrays stand in its fields."""
+        kinds = f"{len(self.verbs)} verbs, {len(self.nouns)} nouns"
+        return f"PairDataset({self.path.name}, {len(self)} pairs, {kinds})"
+
     @property
     def verb_names(self) -> NDArray[np.str_]:
         """(N,) the action of each pair, by name."""

@@ -161,9 +161,10 @@ def _created(
                 for name, place in places.items()
             }
         except OSError as error:
+            why = error.strerror or error
             raise InvalidValueError(
                 explain(
-                    f"pictures cannot be kept in {files['before'].parent}: {error.strerror}",
+                    f"pictures cannot be kept in {files['before'].parent}: {why}",
                     fix="Pass cache=FOLDER with one that can be written",
                 )
             ) from error

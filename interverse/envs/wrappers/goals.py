@@ -18,6 +18,9 @@ from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
 from interverse.scm.variable import SpaceName
 
+_ATTEMPTS = 100  # draws of a goal: the default tower has room for one in ten
+_FURTHER = 1_000_033  # between the numbers of these: more than anyone's own `draw`
+
 
 def goals_of(env: Any, seen: gym.Space[Any]) -> tuple[Any, gym.spaces.Dict]:
     """Returns the world's reward of goals, and the space of observations with both goals."""
@@ -120,7 +123,11 @@ class GoalDictVector(VectorWrapper):
         """Advances every world by one action."""
         seen, reward, terminated, truncated, info = self.env.step(actions)
         if "final_obs" in info:
-            info = {**info, "final_obs": with_goals(info["final_obs"], info["final_info"])}
+            last, told = info["final_obs"].copy(), info["final_info"]
+            for i in np.flatnonzero(info["_final_obs"]).tolist():
+                goals = {name: told[name][i] for name in ("achieved_goal", "desired_goal")}
+                last[i] = with_goals(last[i], goals)
+            info = {**info, "final_obs": last}
         return with_goals(seen, info), reward, terminated, truncated, info
 
     def compute_reward(
@@ -135,7 +142,8 @@ def sample_new_goal(
 ) -> dict[str, NDArray[Any]]:
     """Returns a goal as values for `do`; applies nothing.
 
-    The goal depends on the seed, the episode, the step and `draw` alone.
+    It is the first of up to 100 draws that the world would accept, else the last of them. It
+    depends on the seed, the episode, the step, `draw` and what the world holds.
 
     Args:
         env: an environment of interverse, single or vector, wrapped or not, after a reset.
@@ -152,11 +160,23 @@ def sample_new_goal(
     driver = env.unwrapped.driver
     if not np.all(driver.running):
         raise InvalidValueError(explain("there is no episode yet", fix="Call reset() first"))
-    noise = Noise(driver.seeds, driver.episodes, driver.steps).again(check_seed(draw, name="draw"))
+    noise = Noise(driver.seeds, driver.episodes, driver.steps)
     chosen = driver.world.options.space if space is None else space
-    goal = driver.world.sample_goal(np.arange(len(noise)), noise, chosen)
+    goal: dict[str, NDArray[Any]] = {}
+    number, pending = check_seed(draw, name="draw"), np.arange(len(noise))
+    for attempt in range(_ATTEMPTS):
+        drawn = noise.take(pending).again(number + attempt * _FURTHER)
+        rows = driver.world.sample_goal(pending, drawn, chosen)
+        for name, values in rows.items():
+            part = to_numpy(values, driver.world.variables[name].dtype)
+            goal.setdefault(name, np.zeros((len(noise), *part.shape[1:]), part.dtype))
+            goal[name][pending] = part
+        asked = {name: values[pending] for name, values in goal.items()}
+        pending = np.array(sorted(driver.rules.judged(asked, pending)), dtype=np.int64)
+        if not len(pending):
+            break
     single = isinstance(env.unwrapped, WorldEnv)
-    return {name: to_numpy(v)[0] if single else to_numpy(v) for name, v in goal.items()}
+    return {name: values[0] if single else values for name, values in goal.items()}
 
 
 class _KeepsStart:

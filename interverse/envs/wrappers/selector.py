@@ -7,7 +7,7 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import AutoresetMode, VectorWrapper
+from gymnasium.vector import VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -100,7 +100,6 @@ class ObjectSelectorVector(VectorWrapper):
         super().__init__(env)
         one, act = _spaces(env.unwrapped, env.single_observation_space)
         self._low = np.tile(np.asarray(env.single_action_space.low), (env.num_envs, 1))
-        self._ended = np.zeros(env.num_envs, dtype=bool)  # worlds that the next step resets
         self.single_observation_space, self.single_action_space = one, act
         self.observation_space = batch_space(one, env.num_envs)
         self.action_space = batch_space(act, env.num_envs)
@@ -109,8 +108,6 @@ class ObjectSelectorVector(VectorWrapper):
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts episodes."""
-        mask = None if options is None else options.get("reset_mask")
-        self._ended[slice(None) if mask is None else mask] = False
         seen, info = self.env.reset(seed=seed, options=options)
         return seen[:, _ROBOT:], info
 
@@ -123,17 +120,18 @@ class ObjectSelectorVector(VectorWrapper):
             )
         refused = self._place(given)
         seen, reward, terminated, truncated, info = self.env.step(self._low)
-        mode = getattr(self.env.unwrapped, "autoreset_mode", None)
-        self._ended = (terminated | truncated) & (mode is AutoresetMode.NEXT_STEP)
         if "final_obs" in info:
-            info = {**info, "final_obs": info["final_obs"][:, _ROBOT:]}
+            last = info["final_obs"].copy()
+            for i in np.flatnonzero(info["_final_obs"]).tolist():
+                last[i] = last[i][_ROBOT:]
+            info = {**info, "final_obs": last}
         told = {"refused": refused, "_refused": np.ones(len(refused), dtype=bool)}
         return seen[:, _ROBOT:], reward, terminated, truncated, info | told
 
     def _place(self, actions: NDArray[Any]) -> NDArray[np.object_]:
         env: Any = self.env.unwrapped
         refused = np.full(len(actions), "", dtype=object)
-        moving = actions[:, 1:].any(axis=1) & ~self._ended
+        moving = actions[:, 1:].any(axis=1) & ~env.resets_next
         for block in np.unique(actions[moving, 0]).tolist():
             worlds = np.flatnonzero(moving & (actions[:, 0] == block))
             place, pose = f"block_{block}/cartesian_position", f"block_{block}/orientation"

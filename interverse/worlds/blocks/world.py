@@ -8,6 +8,7 @@ next reset. Positions follow from the positions, weights and action of the step 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -55,7 +56,7 @@ class Blocks(World):
         self.observation_space = _observation_space(options)
         self.moves = 4 if options.plain else len(dynamics.OFFSETS)
         self.action_space = gym.spaces.Discrete(self.moves * options.objects)
-        self.layout = {}
+        self.layout = MappingProxyType({})
         self.max_steps = _STEPS if options.max_steps is None else options.max_steps
         furthest = 2.0 * (raster.GRID - 1)
         self.reward_range = (0.0 if options.plain else -furthest, 0.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, final
@@ -306,12 +305,12 @@ def _check_name(option: str, value: object, names: Any) -> None:
 
 def _is_scale(value: object) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and math.isfinite(value) and 0.0 <= value <= LARGEST_SCALE  # type: ignore[arg-type, operator]
+    return number and 0.0 <= value <= LARGEST_SCALE  # type: ignore[operator] # a NaN is not
 
 
 def _is_chance(value: object) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and 0.0 <= float(value) <= 1.0  # type: ignore[arg-type]
+    return number and 0.0 <= value <= 1.0  # type: ignore[operator]
 
 
 def _needs_mode(name: str, value: object, wanted: str, mode: str) -> InvalidValueError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -48,7 +49,7 @@ class Chemistry(World):
         self._where = layout.places(options)
         self.observation_space = layout.observation_space(options)
         self.action_space = gym.spaces.Discrete(options.objects * options.colors)
-        self.layout = {}
+        self.layout = MappingProxyType({})
         self.max_steps = _STEPS if options.max_steps is None else options.max_steps
         self.reward_range = (0.0, 1.0 if options.has_target else 0.0)
         self._blank = layout.blank_row(self.variables, self._where, options)
@@ -119,18 +120,19 @@ class Chemistry(World):
         weights, drawn = self._weights, self._noise(noise)
         if options.meta:
             weights = self._own_networks(noise)
-            fixed = any(self._where[name][0] == "adjacency" for name in options.defaults)
-            if options.graph_is_random and not fixed:
+            if options.graph_is_random:
                 rows["adjacency"] = graphs.random_adjacency(drawn, options.objects)
+                drawn_over = [n for n in options.defaults if self._where[n][0] == "adjacency"]
+                self._set(rows, self._defaults(drawn_over, len(noise)))
         late = {n for n in given if self.variables[n].kind in _AFTER_DRAWS}
         refused = self._set(rows, {n: v for n, v in given.items() if n not in late})
         self._draw(rows, weights, drawn)
-        declared = {
-            name: self._repeat(self.variables[name].default, len(noise))
-            for name in options.defaults
-            if self.variables[name].kind in _AFTER_DRAWS
-        }
+        after = [n for n in options.defaults if self.variables[n].kind in _AFTER_DRAWS]
+        declared = self._defaults(after, len(noise))
         return rows, weights, self._set(rows, declared | {n: given[n] for n in late}) | refused
+
+    def _defaults(self, names: Iterable[str], count: int) -> State:
+        return {name: self._repeat(self.variables[name].default, count) for name in names}
 
     def _own_networks(self, noise: Noise) -> cpt.CptWeights:
         each = [noise.generator("cpt", row) for row in range(len(noise))]

@@ -89,8 +89,8 @@ class ControlOptions(WorldOptions):
         """Gives options that can be written in several ways one form: snapshots compare them."""
         if str(self.vary) == "all":
             object.__setattr__(self, "vary", SWITCHES)
-        for name in ("vary", "vary_dynamics", "distract"):
-            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        for name, order in (("vary", SWITCHES), ("vary_dynamics", ()), ("distract", KINDS)):
+            object.__setattr__(self, name, _in_order(_names(name, getattr(self, name)), order))
         for name in ("textures", "videos"):
             if isinstance(getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(getattr(self, name)))
@@ -219,6 +219,12 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, Iterable):
         raise InvalidValueError(explain(f"{option} is {given!r}", allowed="a name, or several"))
     return tuple(given)
+
+
+def _in_order(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns names in a table's order, those that it lacks by the alphabet at the end."""
+    places = {name: f"{place:03}" for place, name in enumerate(order)}
+    return tuple(sorted(names, key=lambda name: places.get(str(name), str(name))))
 
 
 def _check_names(option: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> None:

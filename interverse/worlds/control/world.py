@@ -96,8 +96,10 @@ class ControlWorld(World):
         self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
         for world, stage in enumerate(self._stages):
             stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
+        own = {name: self.variables[name].default for name in fixed}
         state = (*STATE, *self._moving)
-        self._fixed = {name: self.variables[name].default for name in fixed if name not in state}
+        self._fixed = {name: value for name, value in own.items() if name not in state}
+        self._start_state = {name: value for name, value in own.items() if name in state}
         drawn_by_seed = (factor.name for factor in factors(options.domain, options.poles))
         self._look_names = (*self.reset_variables, *drawn_by_seed)
         drawn_somehow = {*self._look_names, *options.dynamics_names, *self._moving}
@@ -139,6 +141,7 @@ class ControlWorld(World):
             self._put(self._episode_values(noise.take(np.array([row])), chosen), world)
             self._stages[world].start()
             state = {n: v for n, v in chosen.items() if n in STATE or n in self._moving}
+            state = self._start_state | state
             if state:
                 self._change(state, world)
         return NONE_REFUSED
@@ -338,16 +341,16 @@ class ControlWorld(World):
         stacked = np.concatenate(stage.frames(kind), axis=-1)
         return stacked.transpose(2, 0, 1) if self.options.channels_first else stacked
 
-    def _find_layout(self) -> dict[str, slice]:
+    def _find_layout(self) -> Mapping[str, slice]:
         if self.options.kinds != ("state",):
-            return {}
+            return MappingProxyType({})
         layout, start = {}, 0
         seen = self._stages[0].seen().values()
         self._is_flat = all(np.ndim(p) == 1 and p.dtype == np.float64 for p in seen)
         for name, part in self._stages[0].state().items():
             layout[name] = slice(start, start + part.size)
             start += part.size
-        return layout
+        return MappingProxyType(layout)
 
     def _space(self) -> gym.spaces.Space[Any]:
         spaces: dict[str, gym.spaces.Space[Any]] = {

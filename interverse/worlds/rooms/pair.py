@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -33,12 +33,14 @@ class Origin:
         world_id: of the world. options: that it was made with.
         state: the world's saved state before the action; None where only the address is known.
         attempt: number of the try in its round, whose noise moves camera and light.
+        afterwards: values that an intervention after the action set.
     """
 
     world_id: str
     options: Mapping[str, Any]
     state: Mapping[str, NDArray[Any]] | None = None
     attempt: int = 0
+    afterwards: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @final

@@ -28,6 +28,7 @@ SCORES: tuple[ScoreRule, ...] = ("aabb", "oriented")
 PICTURES = ("rgb", "depth", "segmentation")
 
 _MOST = 10_000  # more would run for hours or fill the memory
+_MOST_WEIGHT = 1e12  # of a term of the reward; sums stay far from where numbers end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,15 +146,24 @@ class TriFingerOptions(WorldOptions):
         weights = self.dense_reward_weights
         single = self.fractional_reward_weight
         numbers = [*(() if weights is None else weights), *(() if single is None else (single,))]
-        if not all(isinstance(w, int | float | np.number) and np.isfinite(w) for w in numbers):
+        if not all(isinstance(w, int | float | np.number) and _is_weight(w) for w in numbers):
             raise InvalidValueError(
-                explain(f"reward weights are {numbers}", allowed="finite numbers")
+                explain(
+                    f"reward weights are {numbers}", allowed=f"numbers within ±{_MOST_WEIGHT:g}"
+                )
             )
 
     @property
     def step_time(self) -> float:
         """Seconds of one step."""
         return SUBSTEP * self.skip_frame
+
+
+def _is_weight(number: float | np.number[Any]) -> bool:
+    try:
+        return abs(float(number)) <= _MOST_WEIGHT
+    except (OverflowError, TypeError):  # too many digits, a complex number
+        return False
 
 
 def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> ArenaScene:

@@ -255,13 +255,13 @@ class Editor:
         late = {n for n in values.keys() & self._states if not n.endswith("orientation")}
         refused: dict[int, str] = {}
         for name in sorted(values.keys() - late):  # a turn before a size, which stands on its face
-            refused |= self._put(rows, name, values[name])
+            self._put(rows, name, values[name])  # whether its object is there is seen below
         refused |= settle(self._task, rows, values.keys())
         if "joint_positions" in values:
             self._put(rows, "joint_positions", values["joint_positions"])
             self._hold(rows)
         for name in sorted(values):  # what is set follows from nothing else
-            refused |= self._put(rows, name, values[name])
+            refused = self._put(rows, name, values[name]) | refused
         if "joint_velocities" in values:  # before the first step they are those of the start
             fresh, rates = rows[CLOCK][:, None] == 0, rows["joint_velocities"]
             rows[START_RATES] = namespace(rates).where(fresh, rates, rows[START_RATES])
@@ -281,7 +281,14 @@ class Editor:
         if kind not in ("block", "goal") or not number.isdigit():
             return {}
         absent = to_numpy(~rows[f"{kind}/used"][:, int(number)])
-        return {int(k): _not_there(owner) for k in np.flatnonzero(absent)}
+        return {int(k): self._not_there(owner) for k in np.flatnonzero(absent)}
+
+    def _not_there(self, name: str) -> str:
+        causes = ", ".join(self._task.generators)
+        return explain(
+            f"{name} is not in use in this world",
+            fix=f"Leave it out, or set what decides how many there are: {causes}",
+        )
 
     def _keep_lower_face(self, rows: Rows, block: str, size: Array) -> None:
         """Lifts a block that is to have another size, so that it stays on what it stands on."""
@@ -354,10 +361,3 @@ def _any_differs(rows: Rows, before: Rows, keys: list[str]) -> Array:
         unequal = unequal.any(axis=-1) if unequal.ndim > 2 else unequal
         out = unequal if out is None else out | unequal
     return out
-
-
-def _not_there(name: str) -> str:
-    return explain(
-        f"{name} is not in use in this world",
-        fix="Ask for more blocks with the task's own variables first",
-    )

@@ -44,6 +44,7 @@ from interverse.worlds.trifinger.store import (
     REWARD,
     START_RATES,
     Editor,
+    noise_of,
     settle,
     slots_of,
     starting_rows,
@@ -86,6 +87,7 @@ class TriFinger(World):
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.num_worlds = num_worlds
         self.task: Task = load_task(options.task)()
+        self.scene_variables = self.task.generators if self.task.varies else ()
         mode, normalized = options.action_mode, options.normalize_actions
         self._control = RobotControl(mode=mode, normalized=normalized)
         self.scene = scene_of(self.task, options, self._control)
@@ -410,6 +412,23 @@ class TriFinger(World):
         """Returns a new goal per world, as values to intervene with; applies nothing."""
         values = ValuesOf(self, worlds)
         return self.task.sample_goal(values, ActiveSpaces(self.variables, values, space), noise)
+
+    def absent(self, values: Mapping[str, Array], worlds: Index) -> Mapping[str, NDArray[np.bool_]]:
+        """Returns the blocks and goals that the scene would not have, and in which rows."""
+        store, causes = self._store, self.scene_variables
+        if not causes:
+            return {}
+        keys, where = (*causes, "block/used", "goal/used", ADDRESS), store.index(worlds)
+        rows = {key: to_numpy(store.rows[key][where]) for key in keys}
+        counts = [rows[f"{kind}/used"].sum(axis=1) for kind in ("block", "goal")]
+        if given := {n: to_numpy(v) for n, v in values.items() if n in causes}:
+            counts = list(self.task.pieces(rows | given, noise_of(rows[ADDRESS]).at(0)))
+        return {
+            f"{kind}_{i}": count <= i
+            for kind, count in zip(("block", "goal"), counts, strict=True)
+            for i in range(rows[f"{kind}/used"].shape[1])
+            if (count <= i).any()
+        }
 
     def scripted_policy(self) -> Callable[[Any], Any] | None:
         """Returns the hand-written baseline of five of the tasks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import final
 
 import gymnasium as gym
@@ -51,7 +52,7 @@ class Slider(World):
         self._store.follow(self._engine.put)
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
-        """Starts episodes: defaults, given causes, a random place, then given state."""
+        """Starts episodes: defaults, given causes, a random place, then the state that is set."""
         self._engine.reset(worlds)
         self._store.restart(worlds)
         rows = self._store.take(worlds)
@@ -61,10 +62,12 @@ class Slider(World):
         self._set(rows, causes)
         uniform = self._engine.asarray(noise.uniform("box/position", (2,)))
         rows["box/position"] = dynamics.start(rows["box/position"], rows["box/size"], uniform)
-        self._set(rows, {n: v for n, v in given.items() if n not in causes})
-        bad = self._infeasible(rows, given)
+        state = {n: v.default for n, v in self.variables.items() if n in self.options.defaults}
+        state |= given
+        self._set(rows, {n: v for n, v in state.items() if self.variables[n].kind == "state"})
+        bad = self._infeasible(rows, state)
         self._store.commit(rows, worlds)
-        if bad.any():
+        if given and bad.any():
             self.reset(worlds[bad], noise.take(bad), {})
         return _refusals(worlds[bad])
 
@@ -143,13 +146,13 @@ class Slider(World):
         self._engine.close()
 
 
-def _layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+def _layout(shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, slice]:
     """Returns where each variable stands in the flat observation."""
     layout, start = {}, 0
     for name, (width,) in shapes.items():
         layout[name] = slice(start, start + width)
         start += width
-    return layout
+    return MappingProxyType(layout)
 
 
 def _refusals(worlds: Index) -> Refusals:

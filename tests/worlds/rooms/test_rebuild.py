@@ -197,6 +197,33 @@ def test_after_the_action_only_the_second_picture_changes(fact):
         iv.counterfactual(fact, do={}, at=2)
 
 
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_counterfactual_is_the_fact_of_the_next_one(fact, at):
+    dim = iv.counterfactual(fact, {"light/brightness": 0.4}, at, check=False)
+    assert not equal(dim, fact)
+    assert equal(iv.counterfactual(dim, {}), dim)
+    for then in (0, 1):
+        both = iv.counterfactual(dim, {"camera/fov": 1.3}, then, check=False)
+        assert both.factors_after["light/brightness"] == 0.4
+        assert both.factors_after["camera/fov"] == 1.3
+        assert both.factors_before["light/brightness"] == dim.factors_before["light/brightness"]
+        assert equal(iv.counterfactual(both, {}), both)
+        other = iv.counterfactual(dim, {"light/brightness": 0.7}, then, check=False)
+        assert other.factors_after["light/brightness"] == 0.7
+    assert equal(fact, iv.counterfactual(fact, {}))
+
+
+def test_an_action_is_changed_by_whole_numbers_however_they_are_given(fact):
+    verb = (fact.verb + 2) % 7
+    joint = iv.Do({"action/verb": verb}) | iv.Do({"light/brightness": 0.4})
+    both = iv.counterfactual(fact, joint, check=False)
+    assert both.verb == verb
+    assert both.factors_before["light/brightness"] == 0.4
+    for wrong in (1.7, [1, 2], "open"):
+        with pytest.raises(InterventionError, match="action/verb"):
+            iv.counterfactual(fact, {"action/verb": wrong})
+
+
 def test_a_pair_from_a_folder_finds_its_state_by_its_address(tmp_path):
     config = CollectPairs(id="rooms/single-v1", out=tmp_path / "set", pairs=3, options=SMALL)
     data = open_pairs(collect_pairs(config))

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, from_rotation_vector
 from interverse.core.rng import Noise
@@ -197,6 +198,10 @@ class General(Task):
             if reason is not None:
                 refused[row] = reason
         return refused
+
+    def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns the number of cubes, twice."""
+        return rows[_COUNT], rows[_COUNT]
 
     def _heap(self, count: int, size: float, noise: Noise, row: int) -> tuple[Array, Array]:
         if (count, size) == _DEFAULT:

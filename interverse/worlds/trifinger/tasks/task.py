@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, copy_of
 from interverse.core.errors import InvalidValueError, explain
@@ -171,6 +172,15 @@ class Task(ABC):
             By row, why the values cannot be.
         """
         return {}
+
+    def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns how many blocks and goals scenes of these generators have, (n,) each.
+
+        Args:
+            rows: of the generators, and of what is in use now.
+            noise: that the scene is built with.
+        """
+        return rows["block/used"].sum(axis=1), rows["goal/used"].sum(axis=1)
 
     # --------------------------------------------------------------- observation
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.rng import Noise
@@ -114,6 +115,11 @@ class Towers(Task):
             if reason is not None:
                 refused[row] = reason
         return refused
+
+    def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns how many blocks and goals there are: as many as the counts say."""
+        count = np.prod(rows[_COUNTS], axis=1)
+        return count, count
 
 
 def _shape(counts: Array, dims: Array, center: Array) -> Construction:
@@ -273,13 +279,11 @@ def _rebuild(
     refused = {}
     for row in range(len(rows[_LEVELS])):
         values = tuple(rows[cause][row].item() for cause in _STACK)
+        rng = noise.generator("stack", row)
+        shape = _stack(rng, values, default, ends_only=ends_only)
         if values == tuple(default):
-            shape = _default_stack(values[0], values[2], ends_only=ends_only)
             rows["block/color"][row] = (1.0, 0.0, 0.0)
         else:
-            rng = noise.generator("stack", row)
-            levels, edge, width = values
-            shape = random_stack(rng, levels, edge, width, ends_only)
             rows["block/color"][row] = rng.random(rows["block/color"][row].shape)
             if len(shape.sizes) <= rows["block/used"].shape[1]:
                 # clear of the fingers at rest: where they are now is no cause of the stack
@@ -291,6 +295,32 @@ def _rebuild(
         if reason is not None:
             refused[row] = reason
     return refused
+
+
+def _stack_pieces(
+    rows: Rows, noise: Noise, default: Sequence[float], *, ends_only: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns how many blocks and goals the stacks of some rows have, (n,) each."""
+    shapes = []
+    for row in range(len(rows[_LEVELS])):
+        values = tuple(rows[cause][row].item() for cause in _STACK)
+        shapes.append(_stack(noise.generator("stack", row), values, default, ends_only=ends_only))
+    blocks = np.array([len(shape.sizes) for shape in shapes])
+    return blocks, np.array([int(shape.wanted.sum()) for shape in shapes])
+
+
+def _stack(
+    rng: np.random.Generator,
+    values: tuple[Any, ...],
+    default: Sequence[float],
+    *,
+    ends_only: bool,
+) -> Construction:
+    """Returns the stack of some values: the default one, or a random one."""
+    levels, edge, width = values
+    if values == tuple(default):
+        return _default_stack(levels, width, ends_only=ends_only)
+    return random_stack(rng, levels, edge, width, ends_only)
 
 
 _DEFAULT = (5, 0.035, 0.25)  # levels, least size, greatest width
@@ -323,6 +353,10 @@ class StackedBlocks(Task):
         if not changed_generators(given, _STACK):
             return {}
         return _rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=False)
+
+    def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns how many blocks and goals the stacks have."""
+        return _stack_pieces(rows, noise, _DEFAULT, ends_only=False)
 
 
 _CREATIVE = (8, 0.035, 0.12)  # levels, least size, greatest width
@@ -367,6 +401,10 @@ class CreativeStackedBlocks(Task):
         if not changed_generators(given, _STACK):
             return {}
         return _rebuild(rows, noise, self.capsules, _CREATIVE, ends_only=True)
+
+    def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns how many blocks the stacks have, and how many of them are goals."""
+        return _stack_pieces(rows, noise, _CREATIVE, ends_only=True)
 
     def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns nothing: between the given levels there are many ways."""

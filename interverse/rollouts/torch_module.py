@@ -1,0 +1,176 @@
+"""A Torch module as a policy: it acts in eval mode, and is left as it was.
+
+What a module draws in `forward` comes from Torch's generators, which are seeded for every call from
+the address of the batch: the seed of its first row, and how many calls there were since the reset.
+In an evaluation each episode has its own row of a batch of one size, so a row's draws are the same
+whichever other episodes are played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
+from interverse.core.rng import generator
+
+try:
+    import torch
+except ImportError as error:
+    raise missing_extra("torch", "torch") from error
+
+_SEEDS = 2**63
+_FAILURES: tuple[type[Exception], ...] = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    torch.jit.Error,
+)
+
+
+@final
+class ModulePolicy:
+    """A module on float32 tensors, or on a dict of them where observations are a Dict."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._reset = getattr(module, "reset", None)
+        self._checked = callable(self._reset)  # one with a reset may remember what it saw
+        self._seed = self._calls = 0
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Starts the draws afresh, and passes the call on to a module that has `reset`."""
+        if mask[0]:
+            self._seed, self._calls = int(seeds[0]), 0
+        if callable(self._reset):
+            self._reset(mask, seeds)
+
+    def __call__(self, observations: Any) -> NDArray[Any]:
+        """Returns one action per world."""
+        seen = self._tensors(observations)
+        if not self._checked:
+            self._check(seen)
+            self._checked = True
+        actions = self._act(seen)
+        self._calls += 1
+        return actions
+
+    def _tensors(self, observations: Any) -> Any:
+        if isinstance(observations, Mapping):
+            return {name: self._tensors(part) for name, part in observations.items()}
+        held = next(self._module.parameters(), next(self._module.buffers(), None))
+        device = None if held is None else held.device
+        return torch.as_tensor(np.asarray(observations), dtype=torch.float32, device=device)
+
+    def _act(self, seen: Any) -> NDArray[Any]:
+        try:
+            with torch.no_grad(), eval_mode(self._module), self._own_draws():
+                actions = self._module(seen)
+        except InterverseError:
+            raise
+        except _FAILURES as error:
+            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InvalidValueError(
+                explain(
+                    f"the Torch module failed on {_words(seen)}: {said}",
+                    fix="Pass a module that takes these observations as float32",
+                )
+            ) from error
+        if not isinstance(actions, torch.Tensor):
+            raise InvalidValueError(
+                explain(
+                    f"the Torch module returned a {type(actions).__name__} for {_words(seen)}",
+                    allowed="a tensor, one action a row",
+                )
+            )
+        plain = actions.detach().cpu()
+        return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+
+    @contextmanager
+    def _own_draws(self) -> Iterator[None]:
+        """Seeds Torch's generators by the address, and puts them back."""
+        drawn = generator(seed=self._seed % _SEEDS, name="policy/torch", step=self._calls)
+        cuda = torch.cuda.is_initialized()
+        devices = range(torch.cuda.device_count()) if cuda else ()
+        with torch.random.fork_rng(devices=list(devices)):
+            seed = int(drawn.integers(_SEEDS))
+            torch.default_generator.manual_seed(seed)
+            if cuda:
+                torch.cuda.manual_seed_all(seed)
+            yield
+
+    def _check(self, seen: Any) -> None:
+        """Raises for a module whose actions depend on more than the row it acts for."""
+        kept = {name: held.clone() for name, held in self._module.named_buffers()}
+        first, again = self._act(seen), self._act(seen)
+        changed = [n for n, held in self._module.named_buffers() if not _equal(held, kept.get(n))]
+        if changed:
+            for name, held in self._module.named_buffers():
+                held.copy_(kept.get(name, held))
+            self._refuse(f"changes its buffers {', '.join(changed)} when it acts, in eval mode too")
+        if not _close(first, again):
+            self._refuse("gives other actions when it sees the same again: it remembers or draws")
+        try:
+            alone = self._act(_only_first(seen))
+        except InvalidValueError:  # it does not take zeros
+            return
+        if not _close(first[:1], alone[:1]):
+            self._refuse("gives a world other actions when it sees other worlds beside it")
+
+    def _refuse(self, what: str) -> None:
+        raise InvalidValueError(
+            explain(
+                f"the Torch module {what}",
+                allowed="actions that follow from a row of the observations and torch's generator",
+                fix="Give one that remembers a method reset(mask, seeds), where its episodes start",
+            )
+        )
+
+
+@contextmanager
+def eval_mode(module: Any) -> Iterator[None]:
+    """Puts a module and all its parts into eval mode, and back into the modes they had."""
+    modes = [(part, part.training) for part in module.modules() if hasattr(part, "training")]
+    if not any(training for _, training in modes):
+        yield
+        return
+    whole = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(whole)
+        for part, training in modes:
+            part.training = training
+
+
+def _only_first(seen: Any) -> Any:
+    """Returns the observations with zeros for every row but the first."""
+    if isinstance(seen, Mapping):
+        return {name: _only_first(part) for name, part in seen.items()}
+    return torch.cat([seen[:1], torch.zeros_like(seen[1:])])
+
+
+def _equal(held: Any, kept: Any) -> bool:
+    same = kept is not None and held.shape == kept.shape
+    return same and bool(((held == kept) | ((held != held) & (kept != kept))).all())
+
+
+def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    same = one.shape == other.shape
+    return same and np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True)
+
+
+def _words(seen: Any) -> str:
+    """Returns the shapes and types of what a module was given."""
+    if isinstance(seen, Mapping):
+        return "{" + ", ".join(f"{name}: {_words(part)}" for name, part in seen.items()) + "}"
+    return f"{str(seen.dtype).removeprefix('torch.')} {tuple(seen.shape)}"
