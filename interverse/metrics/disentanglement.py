@@ -1,8 +1,8 @@
 """Is each latent about one factor, each factor in one latent? DCI, SAP, MIG, modularity.
 
 `latents` are (samples, latents), `factors` (samples, factors); a factor with at most
-`DISCRETE` different values is a category, else a number. Needs scikit-learn, but for mutual
-information.
+`DISCRETE` different values is a category, else a number. `groups` of near copies stay in one
+half, as in `representation`. Needs scikit-learn, but for mutual information.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError, explain, missing_extra
-from interverse.metrics.representation import Floats, correlations, two_arrays
+from interverse.metrics.representation import Floats, correlations, halves, two_arrays
 
 try:
     from sklearn.ensemble import (  # type: ignore[import-untyped]
@@ -54,12 +54,16 @@ class DCI:
 
 
 def dci(
-    latents: ArrayLike, factors: ArrayLike, *, rng: np.random.Generator, trees: Trees = "forest"
+    latents: ArrayLike,
+    factors: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    trees: Trees = "forest",
+    groups: ArrayLike | None = None,
 ) -> DCI:
     """Returns DCI by the importances of trees fitted on a random half of the samples."""
     left, right = two_arrays(latents, factors)
-    order = rng.permutation(len(left))
-    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    fit, test = halves(len(left), rng, groups)
     columns, scores = [], []
     for column in right.T:
         model = _tree_model(column, trees, int(rng.integers(2**31)))
@@ -132,15 +136,20 @@ def modularity(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
     return float(np.mean(1 - others / (best[used] * (squares.shape[1] - 1))))
 
 
-def explicitness(latents: ArrayLike, factors: ArrayLike, *, rng: np.random.Generator) -> float:
+def explicitness(
+    latents: ArrayLike,
+    factors: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    groups: ArrayLike | None = None,
+) -> float:
     """Returns Ridgeway and Mozer's explicitness: how well a linear probe tells categories.
 
     The area under the curve of one category against the rest on held-out samples, 0.5 told as
     0 and 1 as 1; mean over categories and factors. Numbers are cut at their median.
     """
     left, right = two_arrays(latents, factors)
-    order = rng.permutation(len(left))
-    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    fit, test = halves(len(left), rng, groups)
     scale = np.where(left.std(0) > 0, left.std(0), 1.0)
     ready = (left - left.mean(0)) / scale
     found: list[float] = []

@@ -2,6 +2,10 @@
 
 `latents` are (samples, latents), `factors` (samples, factors). A column that never changes
 correlates with nothing: its scores are 0. Trees and mutual information: `disentanglement`.
+
+Scores of fitted readers are held out: a random half of the samples is fitted, the other judged.
+Samples that are near copies (two pictures of one scene) belong to one of `groups`, (samples,)
+numbers or names: a group's samples go to one half, or the reader would know the answers.
 """
 
 from __future__ import annotations
@@ -80,6 +84,7 @@ def r2_matrix(
     blocks: Sequence[int] | None = None,
     *,
     rng: np.random.Generator,
+    groups: ArrayLike | None = None,
 ) -> Floats:
     """Returns R2 of every factor from every block of latents, (blocks, factors).
 
@@ -91,8 +96,9 @@ def r2_matrix(
         factors: (samples, factors).
         blocks: the block of each latent, from 0; None: each latent alone.
         rng: draws the halves.
+        groups: the group of each sample, which stays together; None: each sample alone.
     """
-    found = _read(latents, factors, blocks, rng)
+    found = _read(latents, factors, blocks, rng, groups)
     return np.stack([np.clip(r2(guess, true), 0, None) for guess, true in found])
 
 
@@ -126,6 +132,7 @@ def block_mcc(
     blocks: Sequence[int] | None = None,
     *,
     rng: np.random.Generator,
+    groups: ArrayLike | None = None,
 ) -> float:
     """Returns MCC between blocks and factors: each factor with a block of its own.
 
@@ -133,7 +140,7 @@ def block_mcc(
     samples that it was not fitted on.
     """
     rows = []
-    for guess, true in _read(latents, factors, blocks, rng):
+    for guess, true in _read(latents, factors, blocks, rng, groups):
         rows.append(np.abs((_unit(guess) * _unit(true)).sum(0)))
     return _matched(np.stack(rows))
 
@@ -153,8 +160,37 @@ def two_arrays(latents: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:
     return left, right
 
 
+def halves(
+    count: int, rng: np.random.Generator, groups: ArrayLike | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the numbers of the samples to fit on and of those to judge by.
+
+    Args:
+        count: how many samples there are.
+        rng: draws them.
+        groups: (count,) the group of each sample, which stays together; None: each sample alone.
+    """
+    if groups is None:
+        order = rng.permutation(count)
+        return order[: count // 2], order[count // 2 :]
+    names, of = np.unique(np.asarray(groups), return_inverse=True)
+    if of.shape != (count,) or len(names) < 2:
+        raise InvalidValueError(
+            explain(
+                f"groups are {np.shape(groups)} with {len(names)} different",
+                allowed=f"({count},), one for each sample, at least 2 different",
+            )
+        )
+    fitted = np.isin(of, rng.permutation(len(names))[: len(names) // 2])
+    return np.flatnonzero(fitted), np.flatnonzero(~fitted)
+
+
 def _read(
-    latents: ArrayLike, factors: ArrayLike, blocks: Sequence[int] | None, rng: np.random.Generator
+    latents: ArrayLike,
+    factors: ArrayLike,
+    blocks: Sequence[int] | None,
+    rng: np.random.Generator,
+    groups: ArrayLike | None,
 ) -> list[tuple[Floats, Floats]]:
     """Returns per block the factors predicted on the second half of the samples, and the truth."""
     left, right = two_arrays(latents, factors)
@@ -165,8 +201,7 @@ def _read(
                 f"blocks name {at.size} latents", allowed=f"one block for each of {len(left.T)}"
             )
         )
-    order = rng.permutation(len(left))
-    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    fit, test = halves(len(left), rng, groups)
     return [
         (_linear(left[np.ix_(fit, at == b)], right[fit], left[np.ix_(test, at == b)]), right[test])
         for b in np.unique(at)

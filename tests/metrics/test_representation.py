@@ -230,3 +230,35 @@ def test_bad_segments_and_blocks_are_refused(numbers):
         rep.r2_matrix(numbers, numbers, [0, 1], rng=rng())
     with pytest.raises(InvalidValueError, match="only one"):
         dis.modularity(numbers, numbers[:, :1])
+
+
+# ------------------------------------------------------------------- near copies of a sample
+
+
+@pytest.fixture(scope="module")
+def copies() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Latents that say which pair a sample is of, and nothing else; two factors; the pairs."""
+    draw = rng(11)
+    latents = draw.normal(size=(250, 16)).repeat(2, axis=0) + 0.05 * draw.normal(size=(500, 16))
+    return latents, draw.normal(size=(250, 2)).repeat(2, axis=0), np.repeat(np.arange(250), 2)
+
+
+def test_a_group_lies_in_one_half():
+    groups = np.array(["a", "b", "c", "d"]).repeat([1, 2, 3, 4])
+    fit, test = rep.halves(10, rng(), groups)
+    assert sorted([*fit, *test]) == list(range(10))
+    assert not set(groups[fit]) & set(groups[test])
+    with pytest.raises(InvalidValueError, match="groups are"):
+        rep.halves(10, rng(), np.zeros(10))
+    with pytest.raises(InvalidValueError, match="groups are"):
+        rep.halves(10, rng(), groups[:9])
+
+
+def test_readers_do_not_know_the_copies_of_what_they_are_judged_by(copies):
+    latents, factors, pairs = copies
+    assert dis.dci(latents, factors, rng=rng()).informativeness > 0.25  # copies in both halves
+    assert dis.dci(latents, factors, rng=rng(), groups=pairs).informativeness < 0.05
+    median = (factors > 0).astype(float)
+    assert abs(dis.explicitness(latents, median, rng=rng(), groups=pairs)) < 0.2
+    assert rep.r2_matrix(latents, factors, [0] * 16, rng=rng(), groups=pairs).max() < 0.05
+    assert rep.block_mcc(latents, factors, [0] * 16, rng=rng(), groups=pairs) < 0.2
