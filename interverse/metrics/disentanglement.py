@@ -103,16 +103,9 @@ def mutual_information(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -
 
     Numbers are cut into `bins` of equal width; categories are taken as they are.
     """
-    left, right = two_arrays(latents, factors)
-    cells = [[_cut(column, bins) for column in values.T] for values in (left, right)]
-    out = np.zeros((left.shape[1], right.shape[1]))
-    for j, factor in enumerate(cells[1]):
-        entropy = _entropy(np.bincount(factor))
-        for i, latent in enumerate(cells[0]):
-            joint = np.unique(latent * (factor.max() + 1) + factor, return_counts=True)[1]
-            shared = _entropy(np.bincount(latent)) + entropy - _entropy(joint)
-            out[i, j] = shared / entropy if entropy > _TINY else 0.0
-    return np.clip(out, 0, 1)
+    shared, entropies = _information(latents, factors, bins)
+    known = entropies > _TINY
+    return np.clip(np.where(known, shared / np.where(known, entropies, 1.0), 0.0), 0, 1)
 
 
 def mig(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
@@ -123,17 +116,18 @@ def mig(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
 def modularity(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
     """Returns Ridgeway and Mozer's modularity: 1 if each latent informs one factor alone.
 
-    The mean over latents that inform at all; 0 if none does.
+    The mean over all latents, by mutual information as it is (not over the factor's entropy). In
+    a finite sample noise seems to inform a little of every factor, so idle latents lower it; one
+    without any information, as one that never changes, counts 0.
     """
-    squares = mutual_information(latents, factors, bins) ** 2
+    squares = _information(latents, factors, bins)[0] ** 2
     if squares.shape[1] < 2:
         raise InvalidValueError(explain("modularity compares factors, and there is only one"))
     best = squares.max(axis=1)
-    used = best > 1e-6
-    if not used.any():
-        return 0.0
-    others = squares[used].sum(axis=1) - best[used]
-    return float(np.mean(1 - others / (best[used] * (squares.shape[1] - 1))))
+    used = best > _TINY
+    others = squares.sum(axis=1) - best
+    spread = others / np.where(used, best * (squares.shape[1] - 1), 1.0)
+    return float(np.mean(np.where(used, 1 - spread, 0.0)))
 
 
 def explicitness(
@@ -226,6 +220,20 @@ def _gap(scores: Floats) -> float:
     ordered = np.sort(scores, axis=0)
     second = ordered[-2] if len(ordered) > 1 else 0.0
     return float(np.mean(ordered[-1] - second))
+
+
+def _information(latents: ArrayLike, factors: ArrayLike, bins: int) -> tuple[Floats, Floats]:
+    """Returns mutual information in nats, (latents, factors), and the factors' entropies."""
+    left, right = two_arrays(latents, factors)
+    cells = [[_cut(column, bins) for column in values.T] for values in (left, right)]
+    entropies = np.array([_entropy(np.bincount(factor)) for factor in cells[1]])
+    out = np.zeros((left.shape[1], right.shape[1]))
+    for i, latent in enumerate(cells[0]):
+        own = _entropy(np.bincount(latent))
+        for j, factor in enumerate(cells[1]):
+            joint = np.unique(latent * (factor.max() + 1) + factor, return_counts=True)[1]
+            out[i, j] = own + entropies[j] - _entropy(joint)
+    return np.clip(out, 0, None), entropies
 
 
 def _cut(column: Floats, bins: int) -> NDArray[np.int64]:

@@ -154,6 +154,26 @@ def test_mutual_information_is_sklearns(grid):
         assert dis.mutual_information(latent, grid)[0, j] == pytest.approx(expected, abs=1e-12)
 
 
+def test_modularity_is_ridgeway_and_mozers():
+    """By information as it is: a half-known factor of ten values outweighs a known bit."""
+    draw = rng(12)
+    bit, ten = draw.integers(2, size=4000), draw.integers(10, size=4000)
+    guessed = np.where(draw.random(4000) < 0.7, ten, draw.integers(10, size=4000))
+    latents = np.stack([10 * bit + guessed, draw.integers(10, size=4000)], axis=1)
+    factors = np.stack([bit, ten], axis=1)
+    shared = np.array([[mutual_info_score(z, f) for f in factors.T] for z in latents.T])
+    assert shared[0].argmax() == 1  # over entropies it would be the bit
+    other, best = np.sort(shared, axis=1).T
+    expected = np.mean(1 - (other / best) ** 2)  # of two factors
+    assert dis.modularity(latents, factors) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_latent_that_never_changes_has_no_modularity(grid):
+    dead = np.concatenate([grid, np.ones((len(grid), 1))], axis=1)
+    assert dis.modularity(dead, grid) == pytest.approx(3 / 4)
+    assert dis.modularity(dead[:, 3:], grid) == 0.0
+
+
 def test_adjusted_rand_is_sklearns():
     draw = rng(9)
     for _ in range(20):
