@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 Method = Literal["pearson", "spearman"]
 Kind = Literal["continuous", "angle", "categorical"]
 _RIDGE = 1e-3  # relative to the number of samples: for copies of a column, and few samples
+_ROUNDING = 1e-13  # relative to the largest value of a column
+_SAME_ANGLE = 1e-12  # radians
 
 
 def correlations(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> Floats:
@@ -68,14 +70,15 @@ def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Fl
     """
     guess, true = two_arrays(prediction, truth)
     if kind == "angle":
-        middle = np.arctan2(np.sin(true).mean(0), np.cos(true).mean(0))
+        middle = np.array([_middle_angle(column) for column in true.T])
         error, spread = _turn(guess - true) ** 2, _turn(true - middle) ** 2
+        varies = spread.max(0) > _SAME_ANGLE**2  # -pi and pi are one angle
+        return _one_minus(error, spread, varies)
     elif kind == "categorical":
         error, spread = (guess != true).astype(float), (true != _modes(true)).astype(float)
     else:
         error, spread = (guess - true) ** 2, (true - true.mean(0)) ** 2
-    varies = np.ptp(true, axis=0) > 0
-    return np.where(varies, 1 - error.sum(0) / np.where(varies, spread.sum(0), 1.0), 0.0)
+    return _one_minus(error, spread, np.ptp(true, axis=0) > 0)
 
 
 def r2_matrix(
@@ -226,10 +229,17 @@ def _matched(scores: Floats) -> float:
 
 def _unit(values: Floats) -> Floats:
     """Returns columns of mean 0 and length 1; constant columns become 0."""
-    centred = values - values.mean(0)
-    length = np.linalg.norm(centred, axis=0)
-    tiny = length <= 1e-12 * np.maximum(np.abs(values).max(0), 1e-300) * len(values)
-    out: Floats = np.where(tiny, 0.0, centred / np.where(tiny, 1.0, length))
+    shifted = values - values[0]  # a sum of values far from zero would round
+    centred = shifted - shifted.mean(0)
+    still = _constant(values)
+    length = np.where(still, 1.0, np.linalg.norm(centred, axis=0))
+    out: Floats = np.where(still, 0.0, centred / length)
+    return out
+
+
+def _constant(values: Floats) -> NDArray[np.bool_]:
+    """Returns which columns hold one value, up to rounding."""
+    out: NDArray[np.bool_] = np.ptp(values, axis=0) <= _ROUNDING * np.abs(values).max(0)
     return out
 
 
@@ -237,6 +247,24 @@ def _basis(values: Floats) -> Floats:
     """Returns an orthonormal basis of the centred columns."""
     u, s, _ = np.linalg.svd(values - values.mean(0), full_matrices=False)
     return u[:, s > 1e-10 * max(s.max(initial=0.0), 1e-300)]
+
+
+def _one_minus(error: Floats, spread: Floats, varies: NDArray[np.bool_]) -> Floats:
+    return np.where(varies, 1 - error.sum(0) / np.where(varies, spread.sum(0), 1.0), 0.0)
+
+
+def _middle_angle(column: Floats) -> float:
+    """Returns the angle with the least sum of squared turns to all others.
+
+    It is the mean of the angles with the lowest few of them taken a whole turn further.
+    """
+    ordered = np.sort(_turn(column))
+    count = len(ordered)
+    further = np.arange(count)
+    middles = ordered.mean() + 2 * np.pi * further / count
+    lowest = np.cumsum(ordered) - ordered  # the sum of those that go further
+    squares = 4 * np.pi * lowest + 4 * np.pi**2 * further - count * middles**2
+    return float(middles[squares.argmin()])
 
 
 def _turn(angle: Floats) -> Floats:

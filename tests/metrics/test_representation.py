@@ -191,6 +191,28 @@ def test_angles_go_round():
     assert rep.r2(nearly, true)[0] < 0
 
 
+def test_angles_are_compared_with_the_best_constant():
+    true = np.concatenate([np.zeros(60), np.full(40, 0.99 * np.pi)])[:, None]
+    constants = np.linspace(-np.pi, np.pi, 2001)
+    found = [rep.r2(np.full_like(true, value), true, "angle")[0] for value in constants]
+    assert max(found) == pytest.approx(0.0, abs=1e-4)
+    assert max(found) <= 1e-12
+    drawn = rng(13).uniform(-4, 4, (25, 3))
+    best = np.max([rep.r2(np.full_like(drawn, v), drawn, "angle") for v in constants], axis=0)
+    np.testing.assert_allclose(best, 0.0, atol=1e-3)
+    assert (best <= 1e-12).all()
+
+
+def test_pi_and_minus_pi_are_one_angle():
+    assert rep.r2([[0.0], [0.0]], [[np.pi], [-np.pi]], "angle").tolist() == [0.0]
+
+
+def test_many_samples_far_from_zero_correlate_as_few(numbers):
+    column = np.tile(numbers[:, :1], (200, 1))
+    assert rep.mcc(1e6 + 1e-4 * column, column) == pytest.approx(1.0, abs=1e-6)
+    assert rep.mcc(np.full_like(column, 0.1), column) == 0.0
+
+
 def test_categories_are_compared_with_the_commonest():
     true = np.array([[0], [0], [0], [1]])
     assert rep.r2(true, true, "categorical")[0] == 1
