@@ -51,12 +51,24 @@ def mcc(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> f
     return _matched(correlations(latents, factors, method))
 
 
-def canonical_mcc(latents: ArrayLike, factors: ArrayLike) -> float:
-    """Returns the mean canonical correlation: MCC up to a linear map of the latents."""
-    left, right = two_arrays(latents, factors)
-    bases = [_basis(values) for values in (left, right)]
-    found = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
-    return float(np.clip(found, 0, 1).sum() / right.shape[1])
+def canonical_mcc(
+    latents: ArrayLike,
+    factors: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    groups: ArrayLike | None = None,
+) -> float:
+    """Returns the mean canonical correlation: MCC up to a linear map of the latents.
+
+    The maps are fitted on a random half of the samples and judged by the other; a correlation
+    that turns its sign there counts 0, and so does a factor that has no direction left.
+    """
+    both = two_arrays(latents, factors)
+    fit, test = halves(len(both[0]), rng, groups)
+    whole = [_decorrelated(values[fit], values) for values in both]
+    left, _, right = np.linalg.svd(whole[0][fit].T @ whole[1][fit], full_matrices=False)
+    one, two = (_unit(whole[k][test] @ turn) for k, turn in enumerate((left, right.T)))
+    return float(np.clip((one * two).sum(0), 0, 1).sum() / both[1].shape[1])
 
 
 def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Floats:
@@ -243,10 +255,17 @@ def _constant(values: Floats) -> NDArray[np.bool_]:
     return out
 
 
-def _basis(values: Floats) -> Floats:
-    """Returns an orthonormal basis of the centred columns."""
-    u, s, _ = np.linalg.svd(values - values.mean(0), full_matrices=False)
-    return u[:, s > 1e-10 * max(s.max(initial=0.0), 1e-300)]
+def _decorrelated(fitted: Floats, values: Floats) -> Floats:
+    """Returns values by directions in which the fitted ones are orthonormal, but for the ridge."""
+    scale = np.where(_constant(fitted), np.inf, fitted.std(0))
+    ready = [(part - fitted[0]) / scale for part in (fitted, values)]
+    mean = ready[0].mean(0)
+    _, s, directions = np.linalg.svd(ready[0] - mean, full_matrices=False)
+    kept = s > 1e-10 * max(s.max(initial=0.0), 1e-300)
+    out: Floats = (ready[1] - mean) @ (
+        directions[kept].T / np.sqrt(s[kept] ** 2 + _RIDGE * len(fitted))
+    )
+    return out
 
 
 def _one_minus(error: Floats, spread: Floats, varies: NDArray[np.bool_]) -> Floats:

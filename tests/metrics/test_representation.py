@@ -41,7 +41,7 @@ def _every(latents, factors):
     return {
         "mcc": rep.mcc(latents, factors),
         "spearman": rep.mcc(latents, factors, "spearman"),
-        "canonical": rep.canonical_mcc(latents, factors),
+        "canonical": rep.canonical_mcc(latents, factors, rng=rng()),
         "block_mcc": rep.block_mcc(latents, factors, rng=rng()),
         "dci_d": found.disentanglement,
         "dci_c": found.completeness,
@@ -73,7 +73,7 @@ def test_noise_holds_nothing(numbers):
 
 def test_a_mixture_is_found_by_the_linear_map_alone(numbers):
     turned = numbers @ stats.special_ortho_group.rvs(3, random_state=3)
-    assert rep.canonical_mcc(turned, numbers) == pytest.approx(1.0)
+    assert rep.canonical_mcc(turned, numbers, rng=rng()) == pytest.approx(1.0)
     assert rep.mcc(turned, numbers) < 0.95
     found = dis.dci(turned, numbers, rng=rng())
     assert found.informativeness > 0.8
@@ -135,9 +135,20 @@ def test_correlations_are_scipys(numbers):
 
 def test_canonical_correlations_are_sklearns(numbers):
     other = numbers @ rng(6).normal(size=(3, 2)) + rng(7).normal(size=(600, 2))
-    x, y = CCA(n_components=2, max_iter=5000, tol=1e-12).fit_transform(numbers, other)
+    fit, test = rep.halves(600, rng())
+    theirs = CCA(n_components=2, max_iter=5000, tol=1e-12).fit(numbers[fit], other[fit])
+    x, y = theirs.transform(numbers[test], other[test])
     expected = np.mean([abs(np.corrcoef(x[:, i], y[:, i])[0, 1]) for i in range(2)])
-    assert rep.canonical_mcc(numbers, other) == pytest.approx(expected, abs=1e-6)
+    assert rep.canonical_mcc(numbers, other, rng=rng()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_canonical_correlations_are_held_out(copies):
+    noise = rng(14).normal(size=(60, 82))
+    assert rep.canonical_mcc(noise[:, 2:], noise[:, :2], rng=rng()) < 0.4  # 1 where it was fitted
+    latents, factors, pairs = copies
+    assert rep.canonical_mcc(latents, factors, rng=rng(), groups=pairs) < 0.2
+    constant = np.full((100, 1), 0.1)
+    assert rep.canonical_mcc(3 * constant, constant, rng=rng()) == 0.0
 
 
 def test_r2_is_sklearns(numbers):

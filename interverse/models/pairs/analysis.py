@@ -194,7 +194,9 @@ def _number_scores(
     return {
         "mcc_pearson": _round(mcc(features, truth)),
         "mcc_spearman": _round(mcc(features, truth, "spearman")),
-        "mcc_canonical": _round(canonical_mcc(features, truth)),
+        "mcc_canonical": _round(
+            canonical_mcc(features, truth, rng=rng("canonical"), groups=groups)
+        ),
         "block_mcc": _round(block_mcc(features, truth, blocks, rng=rng("block"), groups=groups)),
         "r2": dict(zip(columns, np.round(whole[0], 6).tolist(), strict=True)),
         "r2_blocks": np.round(table, 6).tolist(),

@@ -99,7 +99,7 @@ def test_the_analysis_tells_what_the_features_hold(trained):
         "citris_diagonal",
     ):
         assert 0 <= found[name] <= 1, name
-    assert found["mcc_canonical"] > 0.6
+    assert found["mcc_canonical"] > 0.5
 
 
 def test_accuracy_weighs_every_pair_alike(trained):
