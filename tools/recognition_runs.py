@@ -24,7 +24,7 @@ from interverse.benchmarks.driver import run_stamp
 from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.models.checkpoint import read_json, write_json
-from interverse.models.pairs.analysis import feature_scores
+from interverse.models.pairs.analysis import feature_scores, picture_groups
 from interverse.models.pairs.recipes import recipe
 from interverse.models.pairs.recovery import (
     METHODS,
@@ -117,7 +117,9 @@ def _keep_latents(path: Path, found: Recovered, tested: PairTensors) -> None:
     content: dict[str, Any] = {
         f"factor/{name}": values.ravel() for name, values in tested.factors.items()
     }
-    np.savez_compressed(path.with_suffix(".npz"), latents=latents.cpu().numpy(), **content)
+    content |= {"latents": latents.cpu().numpy()}
+    content |= {"groups": picture_groups(tested, np.arange(len(tested)))}
+    np.savez_compressed(path.with_suffix(".npz"), **content)
 
 
 def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
@@ -125,8 +127,10 @@ def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
     for path in sorted(out.glob("*.npz")):
         row, held = read_json(path.with_suffix(".json")), read_npz(path)
         latents = held.pop("latents")
+        groups = held.pop("groups", np.arange(len(latents)) // 2)  # older files: by pair
         factors = {name.removeprefix("factor/"): values for name, values in held.items()}
-        scores = feature_scores(latents, factors, list(range(latents.shape[1])), row["seed"])
+        blocks = list(range(latents.shape[1]))
+        scores = feature_scores(latents, factors, blocks, row["seed"], groups)
         row["scores"] = {name: value for name, value in scores.items() if name != "r2_blocks"}
         row["runs"].append(run_stamp(command(), asked.device))
         write_json(path.with_suffix(".json"), row)

@@ -25,7 +25,8 @@ class GridPlanning:
 
     Args:
         id: a blocks or chemistry id.
-        seed: episode i is the world of seed + i, whatever the horizon.
+        seed: episode i is the world of seed + i, whatever the horizon; choose seeds at least as
+            many apart as there are episodes, or they share most of them.
         **options: of the world; `cpt_seed` chooses chemistry's mechanisms.
     """
 

@@ -72,14 +72,14 @@ class PlanningScore:
     Attributes:
         reward: mean reward after the last step (not a return).
         success: share of episodes whose last reward is exactly the best one.
-        reward_error: standard error of the mean reward.
+        reward_error: standard error of the mean reward; None of one episode.
         horizon: steps, which is also the number of actions that made the target.
         episodes: how many.
     """
 
     reward: float
     success: float
-    reward_error: float
+    reward_error: float | None
     horizon: int
     episodes: int
 
@@ -175,7 +175,7 @@ def plan(
     return PlanningScore(
         reward=float(rewards.mean()),
         success=float((rewards == world.best_reward).mean()),
-        reward_error=float(rewards.std() / np.sqrt(episodes)),
+        reward_error=float(rewards.std(ddof=1) / np.sqrt(episodes)) if episodes > 1 else None,
         horizon=horizon,
         episodes=episodes,
     )

@@ -1,8 +1,8 @@
 """Is each latent about one factor, each factor in one latent? DCI, SAP, MIG, modularity.
 
 `latents` are (samples, latents), `factors` (samples, factors); a factor with at most
-`DISCRETE` different values is a category, else a number. Needs scikit-learn, but for mutual
-information.
+`DISCRETE` different values is a category, else a number. `groups` of near copies stay in one
+half, as in `representation`. Needs scikit-learn, but for mutual information.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError, explain, missing_extra
-from interverse.metrics.representation import Floats, correlations, two_arrays
+from interverse.metrics.representation import Floats, correlations, halves, two_arrays
 
 try:
     from sklearn.ensemble import (  # type: ignore[import-untyped]
@@ -54,12 +54,16 @@ class DCI:
 
 
 def dci(
-    latents: ArrayLike, factors: ArrayLike, *, rng: np.random.Generator, trees: Trees = "forest"
+    latents: ArrayLike,
+    factors: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    trees: Trees = "forest",
+    groups: ArrayLike | None = None,
 ) -> DCI:
     """Returns DCI by the importances of trees fitted on a random half of the samples."""
     left, right = two_arrays(latents, factors)
-    order = rng.permutation(len(left))
-    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    fit, test = halves(len(left), rng, groups)
     columns, scores = [], []
     for column in right.T:
         model = _tree_model(column, trees, int(rng.integers(2**31)))
@@ -99,16 +103,9 @@ def mutual_information(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -
 
     Numbers are cut into `bins` of equal width; categories are taken as they are.
     """
-    left, right = two_arrays(latents, factors)
-    cells = [[_cut(column, bins) for column in values.T] for values in (left, right)]
-    out = np.zeros((left.shape[1], right.shape[1]))
-    for j, factor in enumerate(cells[1]):
-        entropy = _entropy(np.bincount(factor))
-        for i, latent in enumerate(cells[0]):
-            joint = np.unique(latent * (factor.max() + 1) + factor, return_counts=True)[1]
-            shared = _entropy(np.bincount(latent)) + entropy - _entropy(joint)
-            out[i, j] = shared / entropy if entropy > _TINY else 0.0
-    return np.clip(out, 0, 1)
+    shared, entropies = _information(latents, factors, bins)
+    known = entropies > _TINY
+    return np.clip(np.where(known, shared / np.where(known, entropies, 1.0), 0.0), 0, 1)
 
 
 def mig(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
@@ -119,28 +116,34 @@ def mig(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
 def modularity(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
     """Returns Ridgeway and Mozer's modularity: 1 if each latent informs one factor alone.
 
-    The mean over latents that inform at all; 0 if none does.
+    The mean over all latents, by mutual information as it is (not over the factor's entropy). In
+    a finite sample noise seems to inform a little of every factor, so idle latents lower it; one
+    without any information, as one that never changes, counts 0.
     """
-    squares = mutual_information(latents, factors, bins) ** 2
+    squares = _information(latents, factors, bins)[0] ** 2
     if squares.shape[1] < 2:
         raise InvalidValueError(explain("modularity compares factors, and there is only one"))
     best = squares.max(axis=1)
-    used = best > 1e-6
-    if not used.any():
-        return 0.0
-    others = squares[used].sum(axis=1) - best[used]
-    return float(np.mean(1 - others / (best[used] * (squares.shape[1] - 1))))
+    used = best > _TINY
+    others = squares.sum(axis=1) - best
+    spread = others / np.where(used, best * (squares.shape[1] - 1), 1.0)
+    return float(np.mean(np.where(used, 1 - spread, 0.0)))
 
 
-def explicitness(latents: ArrayLike, factors: ArrayLike, *, rng: np.random.Generator) -> float:
+def explicitness(
+    latents: ArrayLike,
+    factors: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    groups: ArrayLike | None = None,
+) -> float:
     """Returns Ridgeway and Mozer's explicitness: how well a linear probe tells categories.
 
     The area under the curve of one category against the rest on held-out samples, 0.5 told as
     0 and 1 as 1; mean over categories and factors. Numbers are cut at their median.
     """
     left, right = two_arrays(latents, factors)
-    order = rng.permutation(len(left))
-    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    fit, test = halves(len(left), rng, groups)
     scale = np.where(left.std(0) > 0, left.std(0), 1.0)
     ready = (left - left.mean(0)) / scale
     found: list[float] = []
@@ -217,6 +220,20 @@ def _gap(scores: Floats) -> float:
     ordered = np.sort(scores, axis=0)
     second = ordered[-2] if len(ordered) > 1 else 0.0
     return float(np.mean(ordered[-1] - second))
+
+
+def _information(latents: ArrayLike, factors: ArrayLike, bins: int) -> tuple[Floats, Floats]:
+    """Returns mutual information in nats, (latents, factors), and the factors' entropies."""
+    left, right = two_arrays(latents, factors)
+    cells = [[_cut(column, bins) for column in values.T] for values in (left, right)]
+    entropies = np.array([_entropy(np.bincount(factor)) for factor in cells[1]])
+    out = np.zeros((left.shape[1], right.shape[1]))
+    for i, latent in enumerate(cells[0]):
+        own = _entropy(np.bincount(latent))
+        for j, factor in enumerate(cells[1]):
+            joint = np.unique(latent * (factor.max() + 1) + factor, return_counts=True)[1]
+            out[i, j] = own + entropies[j] - _entropy(joint)
+    return np.clip(out, 0, None), entropies
 
 
 def _cut(column: Floats, bins: int) -> NDArray[np.int64]:

@@ -97,6 +97,8 @@ def dependences(
 ) -> Floats:
     """Returns (n, n, n): [i, j, m], how far i's outcome under an action on m hangs on j's value.
 
+    NaN for pairs of j and m that never occur.
+
     Args:
         first: (N, n, values) outcomes.
         second: outcomes of the twin, in which object `altered` had another value.
@@ -105,7 +107,7 @@ def dependences(
     """
     distances = total_variation(first, second)
     n = distances.shape[1]
-    out = np.zeros((n, n, n))
+    out = np.full((n, n, n), np.nan)
     for j in range(n):
         for m in range(n):
             rows = (altered == j) & (acted == m)
@@ -125,6 +127,9 @@ def direct_effects(depends: Floats, totals: Floats, *, floor: float = 0.0) -> Fl
         depends: (n, n, n) from `dependences`.
         totals: (n, n) from `total_effects`, which says what an action reaches.
         floor: total effects up to this count as none.
+
+    Raises:
+        InvalidValueError: where no action that shows an influence was sampled.
     """
     n = len(totals)
     out = np.zeros((n, n))
@@ -136,7 +141,15 @@ def direct_effects(depends: Floats, totals: Floats, *, floor: float = 0.0) -> Fl
                     for m in range(n)
                     if m == j or (m != i and totals[i, m] > floor and totals[j, m] <= floor)
                 ]
-                out[i, j] = min(depends[i, j, m] for m in shows)
+                seen = [depends[i, j, m] for m in shows if not np.isnan(depends[i, j, m])]
+                if not seen:
+                    raise InvalidValueError(
+                        explain(
+                            f"no trial alters object {j} under an action on any of {shows}",
+                            fix="Sample every pair of altered and acted-on objects",
+                        )
+                    )
+                out[i, j] = min(seen)
     return out
 
 

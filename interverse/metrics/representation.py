@@ -2,6 +2,10 @@
 
 `latents` are (samples, latents), `factors` (samples, factors). A column that never changes
 correlates with nothing: its scores are 0. Trees and mutual information: `disentanglement`.
+
+Scores of fitted readers are held out: a random half of the samples is fitted, the other judged.
+Samples that are near copies (two pictures of one scene) belong to one of `groups`, (samples,)
+numbers or names: a group's samples go to one half, or the reader would know the answers.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ Floats = NDArray[np.float64]
 Method = Literal["pearson", "spearman"]
 Kind = Literal["continuous", "angle", "categorical"]
 _RIDGE = 1e-3  # relative to the number of samples: for copies of a column, and few samples
+_ROUNDING = 1e-13  # relative to the largest value of a column
+_SAME_ANGLE = 1e-12  # radians
 
 
 def correlations(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> Floats:
@@ -45,12 +51,24 @@ def mcc(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> f
     return _matched(correlations(latents, factors, method))
 
 
-def canonical_mcc(latents: ArrayLike, factors: ArrayLike) -> float:
-    """Returns the mean canonical correlation: MCC up to a linear map of the latents."""
-    left, right = two_arrays(latents, factors)
-    bases = [_basis(values) for values in (left, right)]
-    found = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
-    return float(np.clip(found, 0, 1).sum() / right.shape[1])
+def canonical_mcc(
+    latents: ArrayLike,
+    factors: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    groups: ArrayLike | None = None,
+) -> float:
+    """Returns the mean canonical correlation: MCC up to a linear map of the latents.
+
+    The maps are fitted on a random half of the samples and judged by the other; a correlation
+    that turns its sign there counts 0, and so does a factor that has no direction left.
+    """
+    both = two_arrays(latents, factors)
+    fit, test = halves(len(both[0]), rng, groups)
+    whole = [_decorrelated(values[fit], values) for values in both]
+    left, _, right = np.linalg.svd(whole[0][fit].T @ whole[1][fit], full_matrices=False)
+    one, two = (_unit(whole[k][test] @ turn) for k, turn in enumerate((left, right.T)))
+    return float(np.clip((one * two).sum(0), 0, 1).sum() / both[1].shape[1])
 
 
 def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Floats:
@@ -64,14 +82,15 @@ def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Fl
     """
     guess, true = two_arrays(prediction, truth)
     if kind == "angle":
-        middle = np.arctan2(np.sin(true).mean(0), np.cos(true).mean(0))
+        middle = np.array([_middle_angle(column) for column in true.T])
         error, spread = _turn(guess - true) ** 2, _turn(true - middle) ** 2
+        varies = spread.max(0) > _SAME_ANGLE**2  # -pi and pi are one angle
+        return _one_minus(error, spread, varies)
     elif kind == "categorical":
         error, spread = (guess != true).astype(float), (true != _modes(true)).astype(float)
     else:
         error, spread = (guess - true) ** 2, (true - true.mean(0)) ** 2
-    varies = np.ptp(true, axis=0) > 0
-    return np.where(varies, 1 - error.sum(0) / np.where(varies, spread.sum(0), 1.0), 0.0)
+    return _one_minus(error, spread, np.ptp(true, axis=0) > 0)
 
 
 def r2_matrix(
@@ -80,6 +99,7 @@ def r2_matrix(
     blocks: Sequence[int] | None = None,
     *,
     rng: np.random.Generator,
+    groups: ArrayLike | None = None,
 ) -> Floats:
     """Returns R2 of every factor from every block of latents, (blocks, factors).
 
@@ -91,8 +111,9 @@ def r2_matrix(
         factors: (samples, factors).
         blocks: the block of each latent, from 0; None: each latent alone.
         rng: draws the halves.
+        groups: the group of each sample, which stays together; None: each sample alone.
     """
-    found = _read(latents, factors, blocks, rng)
+    found = _read(latents, factors, blocks, rng, groups)
     return np.stack([np.clip(r2(guess, true), 0, None) for guess, true in found])
 
 
@@ -126,6 +147,7 @@ def block_mcc(
     blocks: Sequence[int] | None = None,
     *,
     rng: np.random.Generator,
+    groups: ArrayLike | None = None,
 ) -> float:
     """Returns MCC between blocks and factors: each factor with a block of its own.
 
@@ -133,7 +155,7 @@ def block_mcc(
     samples that it was not fitted on.
     """
     rows = []
-    for guess, true in _read(latents, factors, blocks, rng):
+    for guess, true in _read(latents, factors, blocks, rng, groups):
         rows.append(np.abs((_unit(guess) * _unit(true)).sum(0)))
     return _matched(np.stack(rows))
 
@@ -153,8 +175,37 @@ def two_arrays(latents: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:
     return left, right
 
 
+def halves(
+    count: int, rng: np.random.Generator, groups: ArrayLike | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the numbers of the samples to fit on and of those to judge by.
+
+    Args:
+        count: how many samples there are.
+        rng: draws them.
+        groups: (count,) the group of each sample, which stays together; None: each sample alone.
+    """
+    if groups is None:
+        order = rng.permutation(count)
+        return order[: count // 2], order[count // 2 :]
+    names, of = np.unique(np.asarray(groups), return_inverse=True)
+    if of.shape != (count,) or len(names) < 2:
+        raise InvalidValueError(
+            explain(
+                f"groups are {np.shape(groups)} with {len(names)} different",
+                allowed=f"({count},), one for each sample, at least 2 different",
+            )
+        )
+    fitted = np.isin(of, rng.permutation(len(names))[: len(names) // 2])
+    return np.flatnonzero(fitted), np.flatnonzero(~fitted)
+
+
 def _read(
-    latents: ArrayLike, factors: ArrayLike, blocks: Sequence[int] | None, rng: np.random.Generator
+    latents: ArrayLike,
+    factors: ArrayLike,
+    blocks: Sequence[int] | None,
+    rng: np.random.Generator,
+    groups: ArrayLike | None,
 ) -> list[tuple[Floats, Floats]]:
     """Returns per block the factors predicted on the second half of the samples, and the truth."""
     left, right = two_arrays(latents, factors)
@@ -165,8 +216,7 @@ def _read(
                 f"blocks name {at.size} latents", allowed=f"one block for each of {len(left.T)}"
             )
         )
-    order = rng.permutation(len(left))
-    fit, test = order[: len(order) // 2], order[len(order) // 2 :]
+    fit, test = halves(len(left), rng, groups)
     return [
         (_linear(left[np.ix_(fit, at == b)], right[fit], left[np.ix_(test, at == b)]), right[test])
         for b in np.unique(at)
@@ -191,17 +241,49 @@ def _matched(scores: Floats) -> float:
 
 def _unit(values: Floats) -> Floats:
     """Returns columns of mean 0 and length 1; constant columns become 0."""
-    centred = values - values.mean(0)
-    length = np.linalg.norm(centred, axis=0)
-    tiny = length <= 1e-12 * np.maximum(np.abs(values).max(0), 1e-300) * len(values)
-    out: Floats = np.where(tiny, 0.0, centred / np.where(tiny, 1.0, length))
+    shifted = values - values[0]  # a sum of values far from zero would round
+    centred = shifted - shifted.mean(0)
+    still = _constant(values)
+    length = np.where(still, 1.0, np.linalg.norm(centred, axis=0))
+    out: Floats = np.where(still, 0.0, centred / length)
     return out
 
 
-def _basis(values: Floats) -> Floats:
-    """Returns an orthonormal basis of the centred columns."""
-    u, s, _ = np.linalg.svd(values - values.mean(0), full_matrices=False)
-    return u[:, s > 1e-10 * max(s.max(initial=0.0), 1e-300)]
+def _constant(values: Floats) -> NDArray[np.bool_]:
+    """Returns which columns hold one value, up to rounding."""
+    out: NDArray[np.bool_] = np.ptp(values, axis=0) <= _ROUNDING * np.abs(values).max(0)
+    return out
+
+
+def _decorrelated(fitted: Floats, values: Floats) -> Floats:
+    """Returns values by directions in which the fitted ones are orthonormal, but for the ridge."""
+    scale = np.where(_constant(fitted), np.inf, fitted.std(0))
+    ready = [(part - fitted[0]) / scale for part in (fitted, values)]
+    mean = ready[0].mean(0)
+    _, s, directions = np.linalg.svd(ready[0] - mean, full_matrices=False)
+    kept = s > 1e-10 * max(s.max(initial=0.0), 1e-300)
+    out: Floats = (ready[1] - mean) @ (
+        directions[kept].T / np.sqrt(s[kept] ** 2 + _RIDGE * len(fitted))
+    )
+    return out
+
+
+def _one_minus(error: Floats, spread: Floats, varies: NDArray[np.bool_]) -> Floats:
+    return np.where(varies, 1 - error.sum(0) / np.where(varies, spread.sum(0), 1.0), 0.0)
+
+
+def _middle_angle(column: Floats) -> float:
+    """Returns the angle with the least sum of squared turns to all others.
+
+    It is the mean of the angles with the lowest few of them taken a whole turn further.
+    """
+    ordered = np.sort(_turn(column))
+    count = len(ordered)
+    further = np.arange(count)
+    middles = ordered.mean() + 2 * np.pi * further / count
+    lowest = np.cumsum(ordered) - ordered  # the sum of those that go further
+    squares = 4 * np.pi * lowest + 4 * np.pi**2 * further - count * middles**2
+    return float(middles[squares.argmin()])
 
 
 def _turn(angle: Floats) -> Floats:

@@ -83,9 +83,10 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
     ([1, 1, 1], [3, 3, 3])
     """
     _check_states(true.flatten(1), predicted.flatten(1))
-    # Squares of columns far from zero would hide small distances; whole numbers stay exact.
-    middle = true.flatten(1).double().mean(0).round()
-    true, predicted = ((part.flatten(1).double() - middle).float() for part in (true, predicted))
+    # Squares of columns far from zero, or in float32, would hide small distances. A value that is
+    # there (the median) is taken off: whole numbers stay whole, and a constant becomes 0.
+    middle = true.flatten(1).double().median(0).values
+    true, predicted = (part.flatten(1).double() - middle for part in (true, predicted))
     count, lengths = len(true), predicted.square().sum(1)
     names = torch.arange(count, device=true.device) if pictures is None else pictures
     own_rule, published = [], []
@@ -93,6 +94,7 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
         rows = true[start : start + _ROWS]
         distances = torch.addmm(lengths[None], rows, predicted.T, alpha=-2)
         distances += rows.square().sum(1, keepdim=True)
+        distances = distances.float()  # equal distances were summed in another order
         own = distances.diagonal(offset=start)[:, None]
         published.append((distances < own).sum(1))
         other = names[start : start + _ROWS, None] != names[None]

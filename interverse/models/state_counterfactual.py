@@ -4,9 +4,13 @@ A trial starts at a moment of a world, plays some actions (the fact), goes back,
 variable, and plays the same actions with the same noise (the counterfactual). Any model that maps
 states and actions to later states can be scored, in every world whose variables are real numbers.
 
+Only tracked variables are judged. The altered one is a part of the states that a model sees, and
+counts only where it is tracked too: else writing down the value that was set would look like
+knowledge of its effects.
+
 - CF-H@1, CF-MRR: the predicted counterfactual is compared with the true counterfactuals and facts
-  of all trials, each column in units of its deviation. Trials whose counterfactual is the fact are
-  left out.
+  of all trials, each column in units of its deviation. Trials whose counterfactual is the fact, in
+  all tracked variables, are left out.
 - Effect error of a variable: the mean length of (predicted effect - true effect), an effect being
   the counterfactual minus the fact, in units of the variable's deviation over outcomes. *Missed* is
   the mean over trials where the world moves the variable, *spurious* over the others.
@@ -42,6 +46,7 @@ class StateTrials:
         before, twins: states at the start, as they were and as they were changed.
         actions: (N, steps, A).
         after, truth: states after the actions: the fact and the counterfactual.
+        tracked: the variables whose outcomes are judged; None: all of `columns`.
     """
 
     columns: Mapping[str, slice]
@@ -51,6 +56,7 @@ class StateTrials:
     actions: Floats
     after: Floats
     truth: Floats
+    tracked: Sequence[str] | None = None
 
     @property
     def units(self) -> Floats:
@@ -82,7 +88,7 @@ def state_trials(
     Args:
         id: a registered world with continuous actions.
         altered: the variable to change, to a value drawn from its space A.
-        tracked: the variables whose outcomes count.
+        tracked: the variables whose outcomes are judged.
         worlds: how many trials are tried.
         steps: actions before the moment, and again after it.
         seed: of worlds, actions and values.
@@ -120,6 +126,7 @@ def state_trials(
         actions=actions[steps:, kept].swapaxes(0, 1).astype(np.float64),
         after=after[kept],
         truth=truth[kept],
+        tracked=tuple(tracked),
     )
 
 
@@ -202,16 +209,17 @@ def _inputs(states: Floats, actions: Floats) -> Floats:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateScore:
-    """Scores of one respondent: ranks in percent, effects by variable."""
+    """Scores of one respondent: ranks in percent, effects by tracked variable."""
 
-    hits: float
-    mrr: float
+    hits: float | None
+    """None where no trial is ranked, as `mrr`."""
+    mrr: float | None
     effect_errors: Mapping[str, float]
     missed: Mapping[str, float | None]
     spurious: Mapping[str, float | None]
     trials: int
     ranked: int
-    """Trials whose counterfactual is not the fact; ranks are of these."""
+    """Trials with an effect on a tracked variable; ranks are of these."""
 
     def record(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
@@ -220,23 +228,29 @@ class StateScore:
 
 def score_states(respondent: StateRespondent, trials: StateTrials) -> StateScore:
     """Returns how well a respondent knows what would have happened to the states."""
-    fact, twin = (part / trials.units for part in respondent.answers(trials))
-    after, truth = trials.after / trials.units, trials.truth / trials.units
-    moved = np.abs(truth - after).max(axis=1) > _STILL
-    candidates = np.concatenate([truth, after])
+    tracked = list(trials.columns) if trials.tracked is None else list(trials.tracked)
+    fact, twin, after, truth = (
+        part / trials.units for part in (*respondent.answers(trials), trials.after, trials.truth)
+    )
+    judged = np.concatenate([np.arange(truth.shape[1])[trials.columns[name]] for name in tracked])
+    moved = np.abs(truth - after)[:, judged].max(axis=1) > _STILL
+    candidates = np.concatenate([truth, after])[:, judged]
     _, pictures = np.unique(np.round(candidates, 9), axis=0, return_inverse=True)
     found = ranks_among(
-        torch.as_tensor(twin), torch.as_tensor(candidates), torch.as_tensor(pictures.reshape(-1))
+        torch.as_tensor(twin[:, judged]),
+        torch.as_tensor(candidates),
+        torch.as_tensor(pictures.reshape(-1)),
     ).numpy()[moved]
     errors: dict[str, tuple[float, float | None, float | None]] = {}
-    for name, columns in trials.columns.items():
+    for name in tracked:
+        columns = trials.columns[name]
         wrong = (twin - fact - (truth - after))[:, columns]
         length = np.linalg.norm(wrong, axis=1)
         here = np.abs((truth - after)[:, columns]).max(axis=1) > _STILL
         errors[name] = float(length.mean()), _mean(length[here]), _mean(length[~here])
     return StateScore(
-        hits=100.0 * float((found == 1).mean()) if len(found) else 0.0,
-        mrr=100.0 * float((1.0 / found).mean()) if len(found) else 0.0,
+        hits=100.0 * float((found == 1).mean()) if len(found) else None,
+        mrr=100.0 * float((1.0 / found).mean()) if len(found) else None,
         effect_errors={name: each[0] for name, each in errors.items()},
         missed={name: each[1] for name, each in errors.items()},
         spurious={name: each[2] for name, each in errors.items()},

@@ -67,6 +67,7 @@ class WorldModelConfig:
     hidden: int = 512
     encoder_channels: int = 32
     decoder_width: int = 256
+    """nll only."""
     layer_norm: bool = True
     norm_first: bool = True
     """Batch norm before the activation."""
@@ -81,6 +82,7 @@ class WorldModelConfig:
     sparsity: float = 0.01
     """learned_graph only: weight of the expected number of edges; raise it if all edges stay."""
     hinge: float = 1.0
+    """Contrastive loss only, as `negatives` and `energy`; `sigma` serves a learned graph too."""
     sigma: float = 0.5
     negatives: Literal["current", "next"] = "current"
     """Which states the contrastive loss keeps apart."""
@@ -104,20 +106,27 @@ class WorldModelConfig:
             raise InvalidValueError(
                 explain(f"model {self.model!r} has no {self.loss} loss", allowed=allowed)
             )
-        if self.action_input != "own" and self.model != "gnn":
-            raise InvalidValueError(
-                explain(f"action_input belongs to the gnn, not to {self.model!r}")
-            )
-        if self.graph is not None and self.model != "learned_graph":
-            raise InvalidValueError(
-                explain(f"graph belongs to the learned_graph model, not to {self.model!r}")
-            )
+        usual = {field.name: field.default for field in dataclasses.fields(self)}
+        for name, owner in _unused(self.model, self.loss, self.graph is not None).items():
+            if getattr(self, name) != usual[name]:
+                raise InvalidValueError(
+                    explain(
+                        f"{name} belongs to {owner}, not to {self.model!r} with loss {self.loss!r}",
+                        fix=f"Leave it out (it is {usual[name]!r} then)",
+                    )
+                )
 
     @classmethod
     def named(cls, setting: str, **choices: Any) -> WorldModelConfig:
-        """Returns a named setting (reference, readme, paper) with some fields chosen."""
+        """Returns a named setting (reference, readme, paper) with some fields chosen.
+
+        What the setting says of other models and losses is left out.
+        """
         check_name("setting", setting, SETTINGS)
-        return cls(**{**SETTINGS[setting], **choices})
+        loss, known = choices.get("loss", "contrastive"), choices.get("graph") is not None
+        unused = _unused(choices.get("model", ""), loss, known)
+        used = {name: value for name, value in SETTINGS[setting].items() if name not in unused}
+        return cls(**{**used, **choices})
 
     @property
     def actions(self) -> int:
@@ -155,11 +164,35 @@ class WorldModelConfig:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> WorldModelConfig:
-        """Returns the config that `to_dict` gave, also after a trip through JSON."""
+        """Returns the config that `to_dict` gave, also after a trip through JSON.
+
+        Older files may hold choices that their model ignored: these are left out.
+        """
         fields = dict(fields)
         if fields.get("graph") is not None:
             fields["graph"] = tuple(tuple(row) for row in fields["graph"])
-        return cls(**fields)
+        loss, known = fields.get("loss", "contrastive"), fields.get("graph") is not None
+        unused = _unused(fields["model"], loss, known)
+        return cls(**{name: value for name, value in fields.items() if name not in unused})
+
+
+def _unused(model: str, loss: str, graph_known: bool) -> dict[str, str]:
+    """Returns the fields that a model with a loss ignores, and what each belongs to."""
+    learns = model == "learned_graph" and not graph_known
+    contrast = loss == "contrastive"
+    owners = {
+        "action_input": ("the gnn", model == "gnn"),
+        "graph": ("the learned_graph model", model == "learned_graph"),
+        "width": ("modular and learned_graph", model in ("modular", "learned_graph")),
+        "num_graphs": ("a learned_graph without a known graph", learns),
+        "sparsity": ("a learned_graph without a known graph", learns),
+        "sigma": ("the contrastive loss and a graph that is learned", contrast or learns),
+        "hinge": ("the contrastive loss", contrast),
+        "negatives": ("the contrastive loss", contrast),
+        "energy": ("the contrastive loss", contrast),
+        "decoder_width": ("the nll loss, which has a decoder", loss == "nll"),
+    }
+    return {name: owner for name, (owner, used) in owners.items() if not used}
 
 
 @final

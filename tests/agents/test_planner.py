@@ -112,6 +112,25 @@ def test_functions_of_the_world_are_policies_too():
     assert 0.0 < score.success < 1.0
 
 
+class Fixed:
+    """Ends with the rewards 0, 1, 0, 1, ..."""
+
+    best_reward = 1.0
+
+    def reset(self, episodes, *, target_steps):
+        self.rewards = np.arange(episodes) % 2.0
+        return None, None
+
+    def step(self, actions):
+        return self.rewards
+
+
+@pytest.mark.parametrize(("episodes", "error"), [(1, None), (2, 0.5), (4, 1 / 12**0.5)])
+def test_the_error_of_the_mean_reward_is_the_usual_one(episodes, error):
+    score = plan(lambda world: world.rewards, Fixed(), horizon=1, episodes=episodes)
+    assert score.reward_error == (None if error is None else pytest.approx(error))
+
+
 @pytest.mark.parametrize("name", ["modular", "gnn", "lstm"])
 def test_real_models_plan(name):
     loss = "nll" if name == "lstm" else "contrastive"

@@ -94,6 +94,19 @@ def test_total_effects_are_mean_changes_by_acted_object():
         recovery.total_effects(before, after, np.zeros(3, dtype=int))
 
 
+def test_what_was_never_sampled_is_not_read_as_no_edge():
+    still, changed = np.eye(2)[np.array([[[0, 0]] * 3, [[1, 1]] * 3])]
+    altered, acted = np.array([0, 1, 1]), np.array([0, 1, 0])
+    depends = recovery.dependences(still, changed, altered, acted)
+    assert np.isnan(depends[:, 0, 1]).all()
+    assert not np.isnan(depends[:, 1]).any()
+    totals = np.array([[1.0, 0.0], [1.0, 1.0]])
+    assert recovery.direct_effects(depends, totals).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    unknown = recovery.dependences(still[:1], changed[:1], altered[:1], acted[:1])
+    with pytest.raises(InvalidValueError, match="no trial alters object 1"):
+        recovery.direct_effects(unknown, totals)
+
+
 @pytest.mark.parametrize("bad", [np.zeros((2, 3)), np.full((2, 2), 0.5), np.eye(2), np.zeros(4)])
 def test_what_is_no_graph_is_refused(bad):
     with pytest.raises(InvalidValueError, match="true is not a graph"):

@@ -41,7 +41,7 @@ def _every(latents, factors):
     return {
         "mcc": rep.mcc(latents, factors),
         "spearman": rep.mcc(latents, factors, "spearman"),
-        "canonical": rep.canonical_mcc(latents, factors),
+        "canonical": rep.canonical_mcc(latents, factors, rng=rng()),
         "block_mcc": rep.block_mcc(latents, factors, rng=rng()),
         "dci_d": found.disentanglement,
         "dci_c": found.completeness,
@@ -73,7 +73,7 @@ def test_noise_holds_nothing(numbers):
 
 def test_a_mixture_is_found_by_the_linear_map_alone(numbers):
     turned = numbers @ stats.special_ortho_group.rvs(3, random_state=3)
-    assert rep.canonical_mcc(turned, numbers) == pytest.approx(1.0)
+    assert rep.canonical_mcc(turned, numbers, rng=rng()) == pytest.approx(1.0)
     assert rep.mcc(turned, numbers) < 0.95
     found = dis.dci(turned, numbers, rng=rng())
     assert found.informativeness > 0.8
@@ -135,9 +135,20 @@ def test_correlations_are_scipys(numbers):
 
 def test_canonical_correlations_are_sklearns(numbers):
     other = numbers @ rng(6).normal(size=(3, 2)) + rng(7).normal(size=(600, 2))
-    x, y = CCA(n_components=2, max_iter=5000, tol=1e-12).fit_transform(numbers, other)
+    fit, test = rep.halves(600, rng())
+    theirs = CCA(n_components=2, max_iter=5000, tol=1e-12).fit(numbers[fit], other[fit])
+    x, y = theirs.transform(numbers[test], other[test])
     expected = np.mean([abs(np.corrcoef(x[:, i], y[:, i])[0, 1]) for i in range(2)])
-    assert rep.canonical_mcc(numbers, other) == pytest.approx(expected, abs=1e-6)
+    assert rep.canonical_mcc(numbers, other, rng=rng()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_canonical_correlations_are_held_out(copies):
+    noise = rng(14).normal(size=(60, 82))
+    assert rep.canonical_mcc(noise[:, 2:], noise[:, :2], rng=rng()) < 0.4  # 1 where it was fitted
+    latents, factors, pairs = copies
+    assert rep.canonical_mcc(latents, factors, rng=rng(), groups=pairs) < 0.2
+    constant = np.full((100, 1), 0.1)
+    assert rep.canonical_mcc(3 * constant, constant, rng=rng()) == 0.0
 
 
 def test_r2_is_sklearns(numbers):
@@ -152,6 +163,26 @@ def test_mutual_information_is_sklearns(grid):
         whole = stats.entropy(np.unique(grid[:, j], return_counts=True)[1])
         expected = mutual_info_score(latent[:, 0], grid[:, j]) / whole
         assert dis.mutual_information(latent, grid)[0, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_modularity_is_ridgeway_and_mozers():
+    """By information as it is: a half-known factor of ten values outweighs a known bit."""
+    draw = rng(12)
+    bit, ten = draw.integers(2, size=4000), draw.integers(10, size=4000)
+    guessed = np.where(draw.random(4000) < 0.7, ten, draw.integers(10, size=4000))
+    latents = np.stack([10 * bit + guessed, draw.integers(10, size=4000)], axis=1)
+    factors = np.stack([bit, ten], axis=1)
+    shared = np.array([[mutual_info_score(z, f) for f in factors.T] for z in latents.T])
+    assert shared[0].argmax() == 1  # over entropies it would be the bit
+    other, best = np.sort(shared, axis=1).T
+    expected = np.mean(1 - (other / best) ** 2)  # of two factors
+    assert dis.modularity(latents, factors) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_latent_that_never_changes_has_no_modularity(grid):
+    dead = np.concatenate([grid, np.ones((len(grid), 1))], axis=1)
+    assert dis.modularity(dead, grid) == pytest.approx(3 / 4)
+    assert dis.modularity(dead[:, 3:], grid) == 0.0
 
 
 def test_adjusted_rand_is_sklearns():
@@ -169,6 +200,28 @@ def test_angles_go_round():
     nearly = np.array([[-3.1], [3.1], [0.0], [1.5]])
     assert rep.r2(nearly, true, "angle")[0] > 0.99
     assert rep.r2(nearly, true)[0] < 0
+
+
+def test_angles_are_compared_with_the_best_constant():
+    true = np.concatenate([np.zeros(60), np.full(40, 0.99 * np.pi)])[:, None]
+    constants = np.linspace(-np.pi, np.pi, 2001)
+    found = [rep.r2(np.full_like(true, value), true, "angle")[0] for value in constants]
+    assert max(found) == pytest.approx(0.0, abs=1e-4)
+    assert max(found) <= 1e-12
+    drawn = rng(13).uniform(-4, 4, (25, 3))
+    best = np.max([rep.r2(np.full_like(drawn, v), drawn, "angle") for v in constants], axis=0)
+    np.testing.assert_allclose(best, 0.0, atol=1e-3)
+    assert (best <= 1e-12).all()
+
+
+def test_pi_and_minus_pi_are_one_angle():
+    assert rep.r2([[0.0], [0.0]], [[np.pi], [-np.pi]], "angle").tolist() == [0.0]
+
+
+def test_many_samples_far_from_zero_correlate_as_few(numbers):
+    column = np.tile(numbers[:, :1], (200, 1))
+    assert rep.mcc(1e6 + 1e-4 * column, column) == pytest.approx(1.0, abs=1e-6)
+    assert rep.mcc(np.full_like(column, 0.1), column) == 0.0
 
 
 def test_categories_are_compared_with_the_commonest():
@@ -230,3 +283,35 @@ def test_bad_segments_and_blocks_are_refused(numbers):
         rep.r2_matrix(numbers, numbers, [0, 1], rng=rng())
     with pytest.raises(InvalidValueError, match="only one"):
         dis.modularity(numbers, numbers[:, :1])
+
+
+# ------------------------------------------------------------------- near copies of a sample
+
+
+@pytest.fixture(scope="module")
+def copies() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Latents that say which pair a sample is of, and nothing else; two factors; the pairs."""
+    draw = rng(11)
+    latents = draw.normal(size=(250, 16)).repeat(2, axis=0) + 0.05 * draw.normal(size=(500, 16))
+    return latents, draw.normal(size=(250, 2)).repeat(2, axis=0), np.repeat(np.arange(250), 2)
+
+
+def test_a_group_lies_in_one_half():
+    groups = np.array(["a", "b", "c", "d"]).repeat([1, 2, 3, 4])
+    fit, test = rep.halves(10, rng(), groups)
+    assert sorted([*fit, *test]) == list(range(10))
+    assert not set(groups[fit]) & set(groups[test])
+    with pytest.raises(InvalidValueError, match="groups are"):
+        rep.halves(10, rng(), np.zeros(10))
+    with pytest.raises(InvalidValueError, match="groups are"):
+        rep.halves(10, rng(), groups[:9])
+
+
+def test_readers_do_not_know_the_copies_of_what_they_are_judged_by(copies):
+    latents, factors, pairs = copies
+    assert dis.dci(latents, factors, rng=rng()).informativeness > 0.25  # copies in both halves
+    assert dis.dci(latents, factors, rng=rng(), groups=pairs).informativeness < 0.05
+    median = (factors > 0).astype(float)
+    assert abs(dis.explicitness(latents, median, rng=rng(), groups=pairs)) < 0.2
+    assert rep.r2_matrix(latents, factors, [0] * 16, rng=rng(), groups=pairs).max() < 0.05
+    assert rep.block_mcc(latents, factors, [0] * 16, rng=rng(), groups=pairs) < 0.2

@@ -65,8 +65,7 @@ def tiny_config(model: str = "modular", loss: str = "contrastive", **choices) ->
         "embedding": 4,
         "hidden": 32,
         "encoder_channels": 8,
-        "decoder_width": 16,
-    }
+    } | ({"decoder_width": 16} if loss == "nll" else {})
     return WorldModelConfig(model=model, loss=loss, **{**shape, **choices})
 
 

@@ -40,6 +40,25 @@ def test_chunks_do_not_change_ranks(monkeypatch):
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("place", [0.0, 0.5, 100.5])
+@pytest.mark.parametrize("spread", [1.0, 1e-4])
+def test_ranks_do_not_depend_on_offset_and_spread(place, spread):
+    noise = torch.Generator().manual_seed(0)
+    true = place + spread * torch.randn(300, 64, generator=noise)
+    predicted = true + 0.1 * spread * torch.randn(300, 64, generator=noise)
+    found = ranks(true, predicted)
+    assert found.own.tolist() == [1] * 300
+    assert found.published.tolist() == [1] * 300
+
+
+def test_one_prediction_for_all_is_a_tie_wherever_it_lies():
+    noise = torch.Generator().manual_seed(0)
+    true, same = torch.randn(257, 37, generator=noise), torch.randn(1, 37, generator=noise)
+    found = ranks(true, same.repeat(257, 1))
+    assert found.own.tolist() == [257] * 257
+    assert found.published.tolist() == [1] * 257
+
+
 def test_a_collapsed_encoder_wins_the_published_rank_and_loses_ours():
     same = torch.ones(50, 3, 2)
     found = ranks(same, same)

@@ -99,7 +99,9 @@ def test_named_settings_differ_as_paper_and_code_do():
     shown = WorldModelConfig.named("readme", model="ae", objects=3, loss="nll")
     assert (code.encoder_channels, code.decoder_width, code.embedding) == (32, 256, 32)
     assert (paper.encoder_channels, paper.decoder_width, paper.embedding) == (512, 512, 32)
-    assert (paper.layer_norm, paper.norm_first, paper.negatives) == (False, False, "next")
+    assert (paper.layer_norm, paper.norm_first, paper.negatives) == (False, False, "current")
+    contrast = WorldModelConfig.named("paper", model="ae", objects=3)
+    assert (contrast.negatives, contrast.energy, contrast.decoder_width) == ("next", "mean", 256)
     assert shown.embedding == 128
     assert set(SETTINGS) == {"reference", "readme", "paper"}
     with pytest.raises(UnknownNameError, match="unknown setting 'papers'"):
@@ -110,6 +112,12 @@ def test_a_config_survives_json():
     graph = ((0, 0), (1, 0))
     config = WorldModelConfig(model="learned_graph", objects=2, graph=graph)
     assert WorldModelConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_an_older_config_with_choices_that_were_ignored_still_loads():
+    stored = WorldModelConfig(model="gnn", objects=2, loss="nll").to_dict()
+    old = {**stored, "negatives": "next", "energy": "mean", "width": 3}
+    assert WorldModelConfig.from_dict(old).to_dict() == stored
 
 
 @pytest.mark.parametrize(
@@ -123,6 +131,15 @@ def test_a_config_survives_json():
         ({"model": "rim"}, InvalidValueError, "no contrastive loss"),
         ({"action_input": "all"}, InvalidValueError, "action_input belongs to the gnn"),
         ({"graph": ((0,),)}, InvalidValueError, "graph belongs to the learned_graph"),
+        ({"model": "gnn", "width": 2}, InvalidValueError, "width belongs to modular"),
+        ({"num_graphs": 5}, InvalidValueError, "num_graphs belongs to a learned_graph"),
+        ({"sparsity": 0.1}, InvalidValueError, "sparsity belongs to a learned_graph"),
+        ({"loss": "nll", "hinge": 2.0}, InvalidValueError, "hinge belongs to the contrastive"),
+        ({"loss": "jepa", "hinge": 2.0}, InvalidValueError, "hinge belongs to the contrastive"),
+        ({"loss": "nll", "sigma": 2.0}, InvalidValueError, "sigma belongs to the contrastive"),
+        ({"loss": "nll", "energy": "mean"}, InvalidValueError, "energy belongs to the contrastive"),
+        ({"loss": "nll", "negatives": "next"}, InvalidValueError, "negatives belongs to the"),
+        ({"decoder_width": 16}, InvalidValueError, "decoder_width belongs to the nll loss"),
     ],
 )
 def test_a_config_refuses_what_it_would_ignore_or_cannot_be(choices, error, text):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -230,6 +230,7 @@ class _StateFitWork:
                 )
                 for apart in (30_000, 40_000)
             )
+            asked = replace(asked, tracked=data.moving)  # of a constant only its value is told
             every: dict[str, StateRespondent] = {
                 "true world": TrueStates(),
                 "network": network,
@@ -280,7 +281,8 @@ _CAUSES = (
 )
 _COUNTERFACTUAL = (
     "The same noise and actions, one constant altered: CF-H@1 ranks the true outcome among all"
-    " outcomes; the effect error is averaged over variables, in deviations. Means over constants."
+    " outcomes; the effect error is averaged over the variables that actions move, in deviations."
+    " Means over constants."
 )
 
 

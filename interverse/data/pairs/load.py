@@ -33,7 +33,9 @@ def load_pairs(
     Args:
         id: a world of rooms; or a folder that `collect` wrote, or one in the official layout.
         split: None is all pairs; "comp/train", "noun/test_ood" and so on are a shift and a part
-            of it, with seed 0. `PairDataset.split` has all its settings.
+            of it, with seed 0. `PairDataset.split` has all its settings. This is the reference
+            variant, whose "valid_ood" may overlap "test_ood", and is the same rows where all OOD
+            rows are tested: choose nothing by it; variant "mended" keeps them apart.
         folder: where a world's data sets are kept; None takes the user's cache folder.
         progress: show a bar on standard error while they are collected.
         **options: for a world: `pairs`, `seed`, `workers`, `depth`, `instances`,

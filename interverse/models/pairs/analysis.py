@@ -25,6 +25,7 @@ from interverse.metrics.representation import (
 from interverse.models.pairs.factors import factor_kinds
 from interverse.models.pairs.fit import PairRun
 from interverse.models.pairs.readout import citris_r2, class_readout
+from interverse.models.pairs.tensors import PairTensors
 
 _MOST_SAMPLES = 1000  # pictures per metric: trees take their time
 _LEAST_SAMPLES = 20
@@ -100,16 +101,28 @@ def factor_scores(run: PairRun) -> dict[str, Any]:
     """Returns how well the features of ID test pictures hold the true factors.
 
     Features are averaged over tokens; pictures before and after are both taken. `feature_scores`
-    says what is scored; `class_accuracy` is added.
+    says what is scored, with `picture_groups` kept together; `class_accuracy` is added.
     """
     rows = run.sets["test_id"][: _MOST_SAMPLES // 2]
     features = run.work.outputs(rows).features.mean(2).flatten(0, 1).cpu().numpy()
     data, at = run.work.data, rows.cpu().numpy()
     factors = {name: values[at].ravel() for name, values in data.factors.items()}
-    out = feature_scores(features, factors, run.work.blocks.tolist(), run.work.seed)
+    groups = picture_groups(data, at)
+    out = feature_scores(features, factors, run.work.blocks.tolist(), run.work.seed, groups)
     if "object/class" in out["names"]:
         out["class_accuracy"] = _class_accuracy(run)
     return out
+
+
+def picture_groups(pairs: PairTensors, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns (2 * rows,) which pictures must not be parted: those of a house.
+
+    Pictures before and after follow each other. A pair is a group of its own where houses are
+    not known, or all pairs are of one.
+    """
+    house = pairs.labels.house
+    known = house is not None and len(np.unique(house[rows])) > 1
+    return np.repeat(house[rows] if known and house is not None else np.arange(len(rows)), 2)
 
 
 def feature_scores(
@@ -117,29 +130,33 @@ def feature_scores(
     factors: Mapping[str, NDArray[Any]],
     blocks: Sequence[int],
     seed: int = 0,
+    groups: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
     """Returns how well features hold true factors.
 
     Factors that never change are left out, and all are with fewer than 20 samples. Angles count as
     sine and cosine; classes are scored by CITRIS's reader alone. Scores that need scikit-learn are
-    left out without it.
+    left out without it. `halves` says whether samples or groups were drawn.
 
     Args:
         features: (samples, features); at most the first 1,000 samples count.
         factors: by name, (samples,).
         blocks: the block of each feature, from 0.
         seed: of the halves that readers train on.
+        groups: (samples,) near copies, which go to one half (`picture_groups`); None: there are
+            none, every sample is drawn on its own.
     """
     features = features[:_MOST_SAMPLES]
     factors = {name: values[:_MOST_SAMPLES] for name, values in factors.items()}
+    groups = None if groups is None else groups[:_MOST_SAMPLES]
     names = [name for name, values in factors.items() if np.ptp(values) > 0]
     if not names or len(features) < _LEAST_SAMPLES:
         return {"names": []}
     kinds = factor_kinds(names)
     whole = np.stack([factors[name] for name in names], axis=1)
-    out: dict[str, Any] = {"names": names}
-    out |= _number_scores(features, _numbers(names, kinds, whole), blocks, seed)
-    table = citris_r2(features, whole, blocks=blocks, kinds=kinds)
+    out: dict[str, Any] = {"names": names, "halves": "samples" if groups is None else "groups"}
+    out |= _number_scores(features, _numbers(names, kinds, whole), blocks, seed, groups)
+    table = citris_r2(features, whole, blocks=blocks, kinds=kinds, groups=groups)
     best = np.round(table.max(axis=0), 6).tolist()
     out["citris_r2_factors"] = dict(zip(names, best, strict=True))
     return out | _owned(table, "citris")
@@ -163,6 +180,7 @@ def _number_scores(
     columns: dict[str, NDArray[np.float64]],
     blocks: Sequence[int],
     seed: int,
+    groups: NDArray[np.int64] | None,
 ) -> dict[str, Any]:
     if not columns:
         return {}
@@ -171,17 +189,19 @@ def _number_scores(
     def rng(name: str) -> np.random.Generator:
         return generator(seed=seed, name=f"pairs/factors/{name}")
 
-    table = r2_matrix(features, truth, blocks, rng=rng("r2"))
-    whole = r2_matrix(features, truth, [0] * features.shape[1], rng=rng("r2"))
+    table = r2_matrix(features, truth, blocks, rng=rng("r2"), groups=groups)
+    whole = r2_matrix(features, truth, [0] * features.shape[1], rng=rng("r2"), groups=groups)
     return {
         "mcc_pearson": _round(mcc(features, truth)),
         "mcc_spearman": _round(mcc(features, truth, "spearman")),
-        "mcc_canonical": _round(canonical_mcc(features, truth)),
-        "block_mcc": _round(block_mcc(features, truth, blocks, rng=rng("block"))),
+        "mcc_canonical": _round(
+            canonical_mcc(features, truth, rng=rng("canonical"), groups=groups)
+        ),
+        "block_mcc": _round(block_mcc(features, truth, blocks, rng=rng("block"), groups=groups)),
         "r2": dict(zip(columns, np.round(whole[0], 6).tolist(), strict=True)),
         "r2_blocks": np.round(table, 6).tolist(),
         **_owned(table, "r2"),
-        **_tree_scores(features, truth, rng),
+        **_tree_scores(features, truth, rng, groups),
     }
 
 
@@ -200,19 +220,23 @@ def _owned(table: NDArray[np.float64], kind: str) -> dict[str, float]:
     return {f"{kind}_{name}": value for name, value in found.items()}
 
 
-def _tree_scores(features: NDArray[Any], truth: NDArray[Any], rng: Any) -> dict[str, Any]:
+def _tree_scores(
+    features: NDArray[Any], truth: NDArray[Any], rng: Any, groups: NDArray[np.int64] | None
+) -> dict[str, Any]:
     try:
         from interverse.metrics import disentanglement as metric
     except MissingExtraError:
         return {"left_out": "dci, sap, mig, modularity, explicitness: no scikit-learn"}
-    found = metric.dci(features, truth, rng=rng("dci"))
+    found = metric.dci(features, truth, rng=rng("dci"), groups=groups)
     out = {
         "dci_disentanglement": found.disentanglement,
         "dci_completeness": found.completeness,
         "dci_informativeness": found.informativeness,
         "sap": metric.sap(features, truth),
         "mig": metric.mig(features, truth),
-        "explicitness": metric.explicitness(features, truth, rng=rng("explicitness")),
+        "explicitness": metric.explicitness(
+            features, truth, rng=rng("explicitness"), groups=groups
+        ),
     }
     if truth.shape[1] > 1:
         out["modularity"] = metric.modularity(features, truth)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.core.rng import generator
-from interverse.metrics.representation import Kind, r2
+from interverse.metrics.representation import Kind, halves, r2
 from interverse.models.pairs.head import critic
 from interverse.models.pairs.work import seeded
 
@@ -56,7 +56,7 @@ def class_readout(
     return float((guess == test[1]).float().mean())
 
 
-def citris_r2(
+def citris_r2(  # noqa: PLR0913 - a protocol with its one addition
     latents: ArrayLike,
     factors: ArrayLike,
     *,
@@ -64,6 +64,7 @@ def citris_r2(
     kinds: Sequence[Kind] | None = None,
     epochs: int = _CITRIS_EPOCHS,
     seed: int = 42,
+    groups: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Returns CITRIS's R2 matrix, (blocks, factors): each factor from each block by a network.
 
@@ -77,6 +78,7 @@ def citris_r2(
         kinds: of each factor: continuous (default), angle (radians) or categorical (from 0).
         epochs: of training.
         seed: of the halves and the network.
+        groups: the group of each sample, which goes to one half; None: each sample alone.
     """
     values = torch.as_tensor(np.asarray(latents, dtype=np.float32))
     values = (values - values.mean(0)) / values.std(0).clamp(min=_SMALLEST_DEVIATION)
@@ -85,8 +87,8 @@ def citris_r2(
     at = torch.arange(values.shape[1]) if blocks is None else torch.as_tensor(list(blocks))
     masks = functional.one_hot(at).T.float()  # (blocks, latents)
     goals = [_Goal(column, kind) for column, kind in zip(true.T, told, strict=True)]
-    order = generator(seed=seed, name="citris/halves").permutation(len(values))
-    rows, test = (torch.as_tensor(part) for part in np.array_split(order, 2))
+    parted = halves(len(values), generator(seed=seed, name="citris/halves"), groups)
+    rows, test = (torch.as_tensor(part) for part in parted)
     network = _train_reader(values, goals, masks, (rows, epochs, seed))
     scores = []
     for mask in masks:

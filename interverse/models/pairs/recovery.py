@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.core.rng import generator
-from interverse.models.pairs.analysis import feature_scores
+from interverse.models.pairs.analysis import feature_scores, picture_groups
 from interverse.models.pairs.sparsity import verb_groups
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.pairs.work import seeded
@@ -301,4 +301,5 @@ def _scores(
     blocks = list(range(model.latents))
     at = rows.cpu().numpy()
     factors = {name: values[at].ravel() for name, values in pairs.factors.items()}
-    return feature_scores(means.cpu().numpy(), factors, blocks, seed)
+    groups = picture_groups(pairs, at)
+    return feature_scores(means.cpu().numpy(), factors, blocks, seed, groups)

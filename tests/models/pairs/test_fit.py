@@ -14,7 +14,9 @@ from interverse.models.pairs.analysis import (
     change_samples,
     change_table,
     factor_scores,
+    feature_scores,
     object_predictability,
+    picture_groups,
 )
 from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
 from interverse.models.pairs.fit import fit_pairs
@@ -97,7 +99,7 @@ def test_the_analysis_tells_what_the_features_hold(trained):
         "citris_diagonal",
     ):
         assert 0 <= found[name] <= 1, name
-    assert found["mcc_canonical"] > 0.6
+    assert found["mcc_canonical"] > 0.5
 
 
 def test_accuracy_weighs_every_pair_alike(trained):
@@ -218,3 +220,34 @@ def test_the_citris_readout_finds_the_blocks():
     table = citris_r2(latents, factors, blocks=[0, 1, 1, 2], kinds=kinds, epochs=60)
     assert np.diag(table).min() > 0.8
     assert (table - np.diag(np.diag(table))).max() < 0.2
+
+
+def test_near_copies_of_a_picture_do_not_help_its_readers():
+    draw = np.random.default_rng(0)
+    latents = draw.normal(size=(200, 8)).repeat(2, axis=0) + 0.05 * draw.normal(size=(400, 8))
+    factors = {"light/brightness": draw.normal(size=200).repeat(2)}
+    factors["object/position/x"] = draw.normal(size=200).repeat(2)
+    groups = np.repeat(np.arange(200), 2)
+    found = feature_scores(latents, factors, [0] * 4 + [1] * 4, 0, groups)
+    for name in ("dci_informativeness", "citris_diagonal", "r2_diagonal", "explicitness"):
+        assert found[name] < 0.15, name
+
+
+def test_pictures_of_a_house_are_not_parted(pairs):
+    rows = np.array([0, 1, 4, 8])  # of toy houses with 4 pairs each
+    assert picture_groups(pairs, rows).tolist() == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert picture_groups(pairs, rows[:2]).tolist() == [0, 0, 1, 1]  # one house: by pair
+    unknown = replace(pairs, extra={})
+    assert picture_groups(unknown, rows).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_factor_scores_keep_houses_together(trained, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(
+        "interverse.models.pairs.analysis.feature_scores",
+        lambda *given: seen.update(groups=given[4]) or {"names": []},
+    )
+    run = trained["vanilla"]
+    factor_scores(run)
+    house = run.work.data.labels.house[run.sets["test_id"].cpu().numpy()]
+    assert seen["groups"].tolist() == np.repeat(house, 2).tolist()
