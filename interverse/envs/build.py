@@ -24,11 +24,9 @@ RESET_OPTIONS = {
     "snapshot": "a saved moment to start from, with its own seed and episode",
 }
 VECTOR_RESET_OPTIONS = {**RESET_OPTIONS, "reset_mask": "which worlds to reset"}
-_LEAVE_OUT = "Leave it out: a snapshot goes on with its own seed and episode"
 _BESIDE_SNAPSHOT = {
     "do": "Reset to the snapshot, then call do",
-    "episode": _LEAVE_OUT,
-    "seed": _LEAVE_OUT,
+    "episode": "Leave it out: a snapshot goes on with its own seed and episode",
 }
 _MOST_WORLDS = 1_000_000
 
@@ -59,8 +57,6 @@ def check_reset_options(
     options: Mapping[str, Any] | None,
     allowed: Collection[str],
     variables: Collection[str] = (),
-    *,
-    seed: object = None,
 ) -> Mapping[str, Any]:
     """Returns the reset options, or raises naming an unknown one, or one that a snapshot decides.
 
@@ -77,9 +73,8 @@ def check_reset_options(
             raise UnknownNameError(unknown("reset option", name, [*allowed, *variables]))
     options = _written_out(options, variables)
     if "snapshot" in options:
-        given = {**options} if seed is None else {**options, "seed": seed}
         for name, fix in _BESIDE_SNAPSHOT.items():
-            if name in given:
+            if name in options:
                 raise InvalidValueError(explain(f"reset got both a snapshot and a {name}", fix=fix))
     return options
 

@@ -55,15 +55,15 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see `RESET_OPTIONS` for the options.
 
-        A snapshot brings its own seed and episode: none may be given beside it.
+        A snapshot goes on with its own seed and episode; a seed beside it is Gymnasium's own
+        generator's alone.
         """
         names = self.world.reset_variables
-        chosen = check_reset_options(options, RESET_OPTIONS, names, seed=seed)
-        driver = self.driver
+        chosen = check_reset_options(options, RESET_OPTIONS, names)
+        driver, seeds = self.driver, None if seed is None else [check_seed(seed)]
         if "snapshot" in chosen:
             driver.restore(chosen["snapshot"], _ALL)
         else:
-            seeds = None if seed is None else [check_seed(seed)]
             driver.reset(_ALL, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do"))
         super().reset(seed=seed)  # Gymnasium's own generator, once the rest is accepted
         moment = driver.transition()

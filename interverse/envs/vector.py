@@ -79,19 +79,20 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         """Starts episodes in all worlds, or in those of `options["reset_mask"]`.
 
         A list gives each world its seed; None in it does for its world what no seed at all does: a
-        first episode draws a seed, a later one is the next of the seed that the world has.
+        first episode draws a seed, a later one is the next of the seed that the world has. Worlds
+        of a snapshot go on with their own seeds and episodes, whatever seed is given.
         """
         names = self.world.reset_variables
-        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, names, seed=seed)
+        chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, names)
         index = select_worlds(chosen.get("reset_mask"), self.num_envs)
         if not len(index) and not self.driver.running.all():
             raise ResetNeededError(
                 explain("reset_mask selects no world before any reset", fix="Call reset() first")
             )
+        seeds = self._seeds(seed, index)
         if "snapshot" in chosen:
             self.driver.restore(chosen["snapshot"], index)
         else:
-            seeds = self._seeds(seed, index)
             self.driver.reset(
                 index, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do")
             )

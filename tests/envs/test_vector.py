@@ -301,7 +301,19 @@ def test_none_among_seeds_is_a_world_without_a_seed():
     assert venv.driver.episodes.tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("beside", [{"seed": 7}, {"seed": -3}, {"episode": 5}, {"do": {}}])
+@pytest.mark.parametrize("vector", [False, True])
+def test_a_seed_beside_a_snapshot_is_not_the_worlds(vector):
+    env = make_vec() if vector else iv.make(ID)
+    env.reset(seed=0)
+    snapshot = env.snapshot()
+    env.step(ZERO if vector else ZERO[0])
+    env.reset(seed=7, options={"snapshot": snapshot})
+    assert env.snapshot().to_bytes() == snapshot.to_bytes()
+    with pytest.raises(InvalidValueError, match="seed"):
+        env.reset(seed=-3, options={"snapshot": snapshot})
+
+
+@pytest.mark.parametrize("beside", [{"episode": 5}, {"do": {}}])
 @pytest.mark.parametrize("vector", [False, True])
 def test_what_a_snapshot_decides_is_refused_beside_it(beside, vector):
     env = make_vec() if vector else iv.make(ID)
@@ -309,9 +321,8 @@ def test_what_a_snapshot_decides_is_refused_beside_it(beside, vector):
     snapshot = env.snapshot()
     env.step(ZERO if vector else ZERO[0])
     before = env.snapshot().to_bytes()
-    options = {"snapshot": snapshot, **{k: v for k, v in beside.items() if k != "seed"}}
     with pytest.raises(InvalidValueError, match=f"a snapshot and a {next(iter(beside))}"):
-        env.reset(seed=beside.get("seed"), options=options)
+        env.reset(options={"snapshot": snapshot, **beside})
     assert env.snapshot().to_bytes() == before
 
 

@@ -79,7 +79,8 @@ class Walk(World):
     def reset(self, worlds, noise, given):
         for name in self._state:
             self._state[name][worlds] = self.variables[name].default
-        self._state["x"][worlds] += self.options.spread * noise.normal("x", (2,))
+        if "x" not in self.options.defaults:
+            self._state["x"][worlds] += self.options.spread * noise.normal("x", (2,))
         return self.intervene(given, worlds)
 
     def intervene(self, values, worlds):
