@@ -38,6 +38,8 @@ def returns(policy, episodes: int = 10) -> np.ndarray:
     [
         ("TD-MPC2", "tdmpc2", "h200.json", 1000),
         ("SODA (one random filter a batch)", "soda", "small.json", 500),
+        ("SVEA", "svea", "small.json", 500),
+        ("SGQN", "sgqn", "small.json", 500),
     ],
 )
 def test_the_printed_curves_are_those_of_the_runs(repository, name, agent, file, every):
