@@ -52,9 +52,9 @@ MUTANTS = [
     ),
     Mutant(
         "one policy seed for all episodes",
-        "protocols/unit.py",
-        "unit.seed + (numbers << 32)",
-        "unit.seed + (numbers * 0)",
+        "rollouts/fixed_batch.py",
+        "seed + (self._numbers << 32)",
+        "seed + (self._numbers * 0)",
         "tests/protocols/test_unit.py::test_every_episode_gives_its_policy_a_seed_of_its_own",
     ),
     Mutant(
@@ -123,8 +123,8 @@ MUTANTS = [
     Mutant(
         "what a hook restored is not shown",
         "envs/driver.py",
-        "            self.diverged.pop(world, None)\n        self._edits += 1\n",
-        "            self.diverged.pop(world, None)\n",
+        "if ended is None else ended\n        self._edits += 1\n",
+        "if ended is None else ended\n",
         "tests/envs/test_driver.py::test_a_step_shows_what_a_hook_restored",
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import gymnasium as gym
@@ -67,7 +68,7 @@ class Walk(World):
         self.graph = CausalGraph.build(self.variables, edges)
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (3,), np.float64)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self.layout = {"x": slice(0, 2), "gain": slice(2, 3)}
+        self.layout = MappingProxyType({"x": slice(0, 2), "gain": slice(2, 3)})
         self.max_steps = options.max_steps or 20
         self.reward_range = (-np.inf, 0.0)
         self._state = {
@@ -81,7 +82,7 @@ class Walk(World):
             self._state[name][worlds] = self.variables[name].default
         if "x" not in self.options.defaults:
             self._state["x"][worlds] += self.options.spread * noise.normal("x", (2,))
-        return self.intervene(given, worlds)
+        return self.intervene(given, worlds) if given else {}
 
     def intervene(self, values, worlds):
         refused = {}
