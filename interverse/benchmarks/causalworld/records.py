@@ -23,7 +23,8 @@ _NEEDED = {"task", "curriculum", "seed", "curve"}
 def baseline_means(task: str) -> dict[str, dict[str, Mean]]:
     """Returns what policies that nobody trained score in a task, by policy and protocol.
 
-    `tools/causalworld_baselines.py` played them on the CPU engine with convex contacts, seed 0.
+    `tools/causalworld_baselines.py` played them on the CPU engine with convex contacts, seed 0, at
+    commit 45a307d6.
     """
     found: dict[str, dict[str, Mean]] = {}
     for row in _table("baselines.csv"):
