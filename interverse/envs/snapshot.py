@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
-from interverse.core.files.json_text import parse_json
+from interverse.core.files.json_text import parse_json, plain
 from interverse.core.files.zip_archive import read_npz
 from interverse.core.type_checks import blames_types
 from interverse.worlds.world import Index, WorldOptions, changed_options, parse_options
@@ -161,7 +161,7 @@ class Snapshot:
 def shaping_options(options: WorldOptions) -> str:
     """Returns the options that shape a world, as JSON."""
     shaping = {k: v for k, v in changed_options(options).items() if k not in _NOT_SHAPING}
-    return json.dumps(shaping, sort_keys=True, default=_plain)
+    return json.dumps(plain(shaping, _named), sort_keys=True)
 
 
 def _same_options(text: str, options: WorldOptions) -> bool:
@@ -177,11 +177,6 @@ def _same_options(text: str, options: WorldOptions) -> bool:
         return False
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if callable(value):
-        return getattr(value, "__qualname__", repr(value))
-    return str(value)
+def _named(value: Any) -> str:
+    """Returns what stands for a value that JSON has not: a function's name, or the text."""
+    return getattr(value, "__qualname__", repr(value)) if callable(value) else str(value)

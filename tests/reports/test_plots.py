@@ -88,6 +88,17 @@ def test_every_experiment_is_named(plot):
         assert f"experiment {i}" in found
 
 
+def test_experiments_of_different_tasks_are_named_in_one_legend():
+    rows = [
+        {"task": task, "protocol": "P0", "seed": 0, "episode": k, "experiment": name, "return": k}
+        for task, name in (("t/one-v1", "first"), ("t/two-v1", "second"))
+        for k in range(3)
+    ]
+    figure = PLOTS.load("profiles")(Results.from_rows(rows), "return")
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["first", "second"]
+
+
 @pytest.mark.parametrize("plot", PLOTS)
 def test_an_unknown_metric_is_refused(plot):
     with pytest.raises(UnknownNameError, match="unknown metric 'sucess'"):

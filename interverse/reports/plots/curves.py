@@ -50,7 +50,7 @@ def curves(results: Results, metric: str = "last_fractional_success") -> Figure:
             axes.set_ylim(-0.02, 1.02)
     for axes in panels[:, 0]:
         axes.set_ylabel(metric_label(metric))
-    style.legend_above(figure, panels[0, 0], len(results.experiments))
+    style.legend_above(figure, panels.flat, len(results.experiments))
     return figure
 
 

@@ -64,7 +64,7 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
         axes.set(title=part.tasks[0], xlabel=f"{metric_label(metric)}: level", ylim=(-0.02, 1.02))
     for axes in panels[:, 0]:
         axes.set_ylabel("Share of episodes above")
-    style.legend_above(figure, panels[0, 0], len(last.experiments))
+    style.legend_above(figure, panels.flat, len(last.experiments))
     return figure
 
 

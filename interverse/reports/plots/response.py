@@ -71,7 +71,7 @@ def response(
         axes.set_ylabel(metric_label(metric).replace(", ", ",\n"))
     if is_share(metric):
         panels[0, 0].set_ylim(-0.04, 1.08)
-    style.legend_above(figure, panels[0, 0], len(last.experiments))
+    style.legend_above(figure, panels.flat, len(last.experiments))
     return figure
 
 

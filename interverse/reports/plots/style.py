@@ -7,7 +7,7 @@ so any number can be told apart in print too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, final
@@ -107,9 +107,12 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(path, metadata=undated, dpi=150)
 
 
-def legend_above(figure: Figure, axes: Axes, count: int) -> None:
-    """Puts the legend of one axes above the whole figure; none for a single experiment."""
-    handles, labels = axes.get_legend_handles_labels()
+def legend_above(figure: Figure, axes: Axes | Iterable[Axes], count: int) -> None:
+    """Puts one legend of one or more axes above the figure; none for a single experiment."""
+    several = [axes] if isinstance(axes, Axes) else axes
+    parts = [one.get_legend_handles_labels() for one in several]
+    known = {label: handle for part in parts for handle, label in zip(*part, strict=True)}
+    labels, handles = list(known), list(known.values())
     if count > 1 and handles:
         by_hand = figure.get_layout_engine() is None
         columns = min(count, 4)
