@@ -181,7 +181,6 @@ _DEVICE_HYPER = (  # of the run; the others are PPO's
     "demonstrations",
     "initial",
     "placed",
-    "placed_off",
     "plain",
     "shown",
     "starts",

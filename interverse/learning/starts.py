@@ -66,12 +66,10 @@ class StartShares:
     Attributes:
         placed: those at which the first block stands in its goal already.
         plain: those that the curriculum leaves as the task has them.
-        off: how far beside its goal a placed block stands at most, m.
     """
 
     placed: float = 0.0
     plain: float = 0.0
-    off: float = 0.0
 
 
 NO_SHARES = StartShares()
@@ -111,8 +109,7 @@ def curriculum_starts(
                 if len(refused) == len(drawn):
                     check_refusals(len(refused), next(iter(refused.values())))
             if shares.placed:
-                draw = np.random.default_rng((seed, first))
-                _place_first(venv, everyone[size - round(shares.placed * size) :], shares.off, draw)
+                _place_first(venv, everyone[size - round(shares.placed * size) :])
             parts.append(_plain(venv.unwrapped.world.save(everyone)))
         finally:
             venv.close()
@@ -143,17 +140,11 @@ def check_drawn_at_start(curriculum: Curriculum) -> None:
             )
 
 
-def _place_first(
-    venv: Any, worlds: NDArray[np.int64], off: float, draw: np.random.Generator
-) -> None:
-    """Puts the first block at its goal; worlds where something is in the way stay as they are."""
+def _place_first(venv: Any, worlds: NDArray[np.int64]) -> None:
+    """Puts the first block into its goal; worlds where something is in the way stay as they are."""
     values = venv.unwrapped.values
-    place = values["goal_0/cartesian_position"].copy()
-    distance = off * np.sqrt(draw.uniform(size=len(place)))  # uniform over the disc
-    angle = draw.uniform(0.0, 2.0 * np.pi, size=len(place))
-    place[:, :2] += (distance * np.stack([np.cos(angle), np.sin(angle)])).T
-    asked = {"block_0/cartesian_position": place}
-    venv.do(asked | {"block_0/orientation": values["goal_0/orientation"]}, worlds=worlds)
+    names = ("cartesian_position", "orientation")
+    venv.do({f"block_0/{n}": values[f"goal_0/{n}"] for n in names}, worlds=worlds)
 
 
 def protocol_starts(

@@ -75,8 +75,7 @@ class DeviceTrain:
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
         checkpoint_every: steps between checkpoints, rounded up to updates. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
-        placed: share of the starts at which the first block stands in its goal already, or up to
-            `placed_off` metres beside it.
+        placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0.
         initial: a policy that a device trained for this task, to begin with: one of the package's
             or a folder.
@@ -105,7 +104,6 @@ class DeviceTrain:
     allow_other_code: bool = False
     brief: float = 0.75
     placed: float = 0.0
-    placed_off: float = 0.0
     plain: float = 0.1
     initial: str = ""
     shown: float = 0.0
@@ -132,15 +130,8 @@ class DeviceTrain:
                         fix="Set shown or imitation above 0, or leave out demonstrations",
                     )
                 )
-        for name in ("brief", "placed", "placed_off", "plain", "shown"):
+        for name in ("brief", "placed", "plain", "shown"):
             check_number(getattr(self, name), name, most=1.0)
-        if self.placed_off and not self.placed:
-            raise InvalidValueError(
-                explain(
-                    f"placed_off is {self.placed_off}, and no block is placed",
-                    fix="Set placed above 0, or leave out placed_off",
-                )
-            )
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
         if self.settings.horizon * self.num_worlds < 2:
@@ -223,7 +214,7 @@ def drawn_starts(config: DeviceTrain) -> Starts:
         config.starts if curriculum.stages or config.placed else 1,
         seed=config.seed << 32,
         options={**config.options, "space": config.space},
-        shares=StartShares(placed=config.placed, plain=config.plain, off=config.placed_off),
+        shares=StartShares(placed=config.placed, plain=config.plain),
     )
 
 
