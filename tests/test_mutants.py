@@ -123,8 +123,8 @@ MUTANTS = [
     Mutant(
         "what a hook restored is not shown",
         "envs/driver.py",
-        "if ended is None else ended\n        self._edits += 1\n",
-        "if ended is None else ended\n",
+        "self.diverged.pop(world, None)\n        self._edits += 1\n",
+        "self.diverged.pop(world, None)\n",
         "tests/envs/test_driver.py::test_a_step_shows_what_a_hook_restored",
     ),
     Mutant(
