@@ -44,7 +44,8 @@ class Transition(NamedTuple):
     """The result of one step, per world.
 
     Arrays are NumPy's on the CPU and tensors of the world's device elsewhere; `ended` is on the
-    host in any case, for whoever must reset worlds.
+    host in any case, for whoever must reset worlds. Where `info_lasts`, the arrays of `info` are
+    the world's own: whoever hands them out copies them.
     """
 
     observation: Observation
@@ -53,6 +54,7 @@ class Transition(NamedTuple):
     truncated: Array
     info: Mapping[str, Array]
     ended: NDArray[np.bool_]
+    info_lasts: bool = False
 
 
 class StepListener(Protocol):
@@ -305,10 +307,10 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            lasts = type(score.info) is MappingProxyType  # copied where it is handed out
+            lasts = type(score.info) is MappingProxyType  # `Score` says so
             info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
-            return Transition(seen, reward, terminated, truncated, info, ended)
+            return Transition(seen, reward, terminated, truncated, info, ended, lasts)
         terminated = score.terminated
         if self.diverged:
             terminated[list(self.diverged)] = True
