@@ -116,7 +116,7 @@ MUTANTS = [
     Mutant(
         "refusals lost in a counterfactual",
         "rollouts/counterfactual.py",
-        "refusals=_refusals(episode, taken, at)",
+        "refusals=fact.refusals",
         "refusals=()",
         "tests/rollouts/test_counterfactual.py",
     ),
