@@ -42,7 +42,7 @@ _LAZY = {
     "Variable": "scm",
     "Results": "results",
     "attribute": "reports.attribute",
-    "counterfactual": "rollouts",
+    "counterfactual": "rollouts.counterfactual",
     "evaluate": "protocols.evaluate",
     "export": "reports.export",
     "report": "reports.page",
