@@ -113,7 +113,7 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
         raise FileFormatError(
             explain(
                 f"the results do not hold the order of the grid of {name}",
-                fix="Evaluate again: earlier versions wrote the grid's variables sorted",
+                fix="Evaluate again",
             )
         )
     if order:
