@@ -114,6 +114,7 @@ class DevicePpo:
 
     def __init__(self, arena: trifinger.DeviceArena, settings: PpoSettings, *, seed: int) -> None:
         torch.manual_seed(seed)
+        arena.order_starts(seed=seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
         more = arena.view().hidden.shape[1] if settings.privileged else 0

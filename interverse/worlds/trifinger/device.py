@@ -27,6 +27,7 @@ from interverse.worlds.trifinger.drag import RecordedDrag, drag_law
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, oriented_score, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
+from interverse.worlds.trifinger.start_order import StartOrder
 from interverse.worlds.trifinger.tasks.task import SUCCESS
 from interverse.worlds.trifinger.variables import JOINTS
 from interverse.worlds.trifinger.world import TriFinger
@@ -101,7 +102,8 @@ class DeviceArena:
             world: one of the kind, on the CPU, to take options, model and layout from.
             num_worlds: how many worlds.
             device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
-            starts: rows of saved worlds, where episodes begin; used in order, again and again.
+            starts: rows of saved worlds, where episodes begin; used in order, then in one new order
+                after another.
             groups: how many groups of worlds start one after the other; or what share of a whole
                 episode each group plays, from some moment of its time on.
             room: for `contacts` and `constraints` a world, where the default is too little.
@@ -136,6 +138,7 @@ class DeviceArena:
         )
         self._order = torch.as_tensor(self.layout.columns, device=self.device)
         self._set_starts(starts)
+        self.order_starts(seed=0)
         shares = [1.0] * groups if isinstance(groups, int) else list(groups)
         self._lengths = np.ceil(np.array(shares[:num_worlds]) * self.max_steps).astype(np.int64)
         count = len(self._lengths)
@@ -147,7 +150,7 @@ class DeviceArena:
             for name in _HELD
         }
         self._spread = {name: _spread(self._starts[f"store/{name}"]) for name in _HIDDEN}
-        self._next = 0  # the start that the next episode takes
+        self._next = 0  # episodes started so far: what their starts are taken by
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
         self._drag = RecordedDrag(self._qpos, self._qvel, self._force)
@@ -179,6 +182,10 @@ class DeviceArena:
         self._next = 0
         self._begin(dict.fromkeys(range(len(self._groups)), 0))
 
+    def order_starts(self, *, seed: int) -> None:
+        """Takes starts by a seed's orders from now on, but for the first pass, which has none."""
+        self._taken = StartOrder(self._count, seed=seed)
+
     def _begin(self, groups: Mapping[int, int]) -> None:
         """Starts episodes in groups with the next starts, each so many steps on by the clock."""
         parts = []
@@ -194,9 +201,8 @@ class DeviceArena:
 
     def _load(self, worlds: NDArray[np.int64]) -> None:
         """Puts worlds at the next starts; what follows from masses is derived once for all."""
-        rows = (self._next + np.arange(len(worlds))) % self._count
-        self._next = int(self._next + len(worlds)) % self._count
-        picked = torch.as_tensor(rows, device=self.device)
+        picked = torch.as_tensor(self._taken.rows(self._next, len(worlds)), device=self.device)
+        self._next += len(worlds)
         state: dict[str, Any] = {name: self._starts[name][picked] for name in self._physical}
         if self.device.type == "cpu":
             state = {name: part.numpy() for name, part in state.items()}
