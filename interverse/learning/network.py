@@ -111,7 +111,7 @@ class ActorCritic(torch.nn.Module):
     def observe(self, raw: Tensor) -> None:
         """Takes features, (n, k), into the running mean and variance."""
         count = float(len(raw))
-        mean, variance = raw.mean(0), raw.var(0)
+        mean, variance = raw.mean(0), raw.var(0, unbiased=False)  # of one row too
         total = self.seen + count
         gap = mean - self.mean
         spread = self.variance * self.seen + variance * count

@@ -136,9 +136,8 @@ def run(
         out=folder,
         device="torch",
         steps=steps,
-        num_worlds=8,
         starts=8,
-        **{"settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
+        **{"num_worlds": 8, "settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
     )
     return train_on_device(config, report=report)
 
@@ -189,6 +188,14 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
 
 def tree_bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_one_world_and_a_short_horizon_see(tmp_path: Path) -> None:
+    settings = PpoSettings(horizon=2, epochs=1, minibatches=1, hidden=(8,))
+    policy = ExportedPolicy.load(run(tmp_path, 4, num_worlds=1, settings=settings))
+    assert all(torch.isfinite(part).all() for part in policy.weights.values())
+    one, other = policy(np.random.default_rng(0).uniform(-1.0, 1.0, (2, 56)))
+    assert (one != other).any(), "what it does depends on what it sees"
 
 
 def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
