@@ -182,11 +182,11 @@ class DevicePpo:
 
         Args:
             observations: (n, k), as the arena gives them.
-            actions: (n, 9).
+            actions: (n, 9); what lies beyond the world's limits counts as at them.
         """
         network, where = self.network, self.arena.device
         raw = network.raw(observations.to(where))
-        self._shown = raw, actions.to(where).clip(-1.0, 1.0)
+        self._shown = raw, self.arena.limited(actions.to(where)).to(raw)
         self._begun = True
         self._set_rate()
         if self.steps:
@@ -273,7 +273,7 @@ class DevicePpo:
         arena, buffer, settings = self.arena, self._buffer, self.settings
         arena.step(action)
         now = arena.view()
-        reward = shaped_reward(arena.task, before, now, action)
+        reward = shaped_reward(arena.task, before, now, arena.limited(action))
         self._returns += reward
         buffer.rewards[t] = reward * settings.reward_scale
         buffer.ended[t] = 0.0

@@ -54,8 +54,8 @@ WEIGHTS = ShapingWeights()
 
 
 def shaped_reward(task: str, before: View, now: View, action: Tensor) -> Tensor:
-    """Returns what a step earns, (N,), limited to [-10, 10]."""
-    effort = WEIGHTS.effort * (action.clip(-1.0, 1.0) ** 2).mean(-1)
+    """Returns what a step earns, (N,), limited to [-10, 10]; actions are within their limits."""
+    effort = WEIGHTS.effort * (action**2).mean(-1)
     reward = _TERMS[task](before, now) + WEIGHTS.success * now.fraction - effort
     return torch.nan_to_num(reward).clip(-10.0, 10.0)
 

@@ -302,10 +302,7 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     record = run_record(config, learner.arena)
     trained = {"config": record, "steps": learner.steps, "version": __version__}
     trained |= {"engine": type(learner.arena.engine).__name__, "torch": torch.__version__}
-    if learner.arena.options.normalize_actions:
-        bounds = [-1.0] * 9, [1.0] * 9
-    else:
-        bounds = learner.arena.action_limits()
+    bounds = learner.arena.action_limits(learner.arena.options)
     return learner.network.export(bounds, trained)
 
 

@@ -24,6 +24,7 @@ from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
 from interverse.worlds.trifinger.device_options import check_device_options
 from interverse.worlds.trifinger.drag import RecordedDrag, drag_law
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, oriented_score, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
@@ -262,16 +263,20 @@ class DeviceArena:
 
     def step(self, actions: Tensor) -> None:
         """Advances every world by one step of `skip_frame` substeps."""
+        command = self.limited(actions)
         if self.options.normalize_actions:
-            share = (actions.clip(-1.0, 1.0) + 1.0) / 2.0
-            command = self._least + share * (self._most - self._least)
-        else:
-            command = torch.minimum(torch.maximum(actions, self._least), self._most)
+            command = self._least + (command + 1.0) / 2.0 * (self._most - self._least)
         everyone = np.arange(self.num_worlds)
         self.engine.set_controls(JOINTS, command, everyone)
         self.engine.step(everyone, self.options.skip_frame, self._push)
         self.clock += 1
         self._clock += 1
+
+    def limited(self, actions: Tensor) -> Tensor:
+        """Returns actions within the limits of the world, as a step takes them."""
+        if self.options.normalize_actions:
+            return actions.clip(-1.0, 1.0)
+        return torch.minimum(torch.maximum(actions, self._least), self._most)
 
     def rest_action(self) -> Tensor:
         """Returns the action that holds the resting pose, (9,)."""
@@ -280,9 +285,13 @@ class DeviceArena:
             rest = 2.0 * (rest - self._least) / (self._most - self._least) - 1.0
         return rest.to(torch.float32)
 
-    def action_limits(self) -> tuple[list[float], list[float]]:
-        """Returns the least and the greatest joint command, rad."""
-        return self._least.tolist(), self._most.tolist()
+    @staticmethod
+    def action_limits(options: TriFingerOptions) -> tuple[list[float], list[float]]:
+        """Returns the least and the greatest action of worlds with these options, (9,) each."""
+        if options.normalize_actions:
+            return [-1.0] * len(REST), [1.0] * len(REST)
+        least, most = action_bounds("joint_positions")
+        return least.tolist(), most.tolist()
 
     # -------------------------------------------------------------------- seeing
 
