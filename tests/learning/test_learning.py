@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
-from interverse.learning.train import DeviceTrain, demonstrations_of, train_on_device  # noqa: E402
+from interverse.learning.train import DeviceTrain, demonstrations_of, mixed, train_on_device  # noqa: E402
 
 event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
@@ -234,6 +234,19 @@ def test_a_run_begins_with_what_the_baseline_shows(
     miss = np.abs(policy(shown.observations).clip(-1, 1) - shown.actions).mean()
     untaught = ExportedPolicy.load(run(tmp_path / "other", 64, options=options))
     assert miss < 0.5 * np.abs(untaught(shown.observations).clip(-1, 1) - shown.actions).mean()
+
+
+def test_mixed_starts_are_as_many_different_ones_as_there_are(tmp_path: Path) -> None:
+    config = DeviceTrain(
+        task="trifinger/pushing-v1", out=tmp_path, device="torch", starts=32, shown=0.5
+    )
+    drawn = curriculum_starts(config.task, paper_curriculum(1), 24, seed=0, options=OPTIONS)
+    shown = curriculum_starts(config.task, paper_curriculum(1), 5, seed=99, options=OPTIONS)
+    goals = mixed(drawn, shown, config).rows["store/goal/position"][:, 0]
+    places, uses = np.unique(goals, axis=0, return_counts=True)
+    ours = (places[:, None] == shown.rows["store/goal/position"][None, :, 0]).all(-1).any(1)
+    assert uses[~ours].tolist() == [1] * 16
+    assert sorted(uses[ours].tolist()) == [3, 3, 3, 3, 4]
 
 
 def test_a_run_begins_with_a_policy_and_keeps_it_until_the_critic_knows_it(tmp_path: Path) -> None:
