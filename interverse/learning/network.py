@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 
@@ -19,6 +19,7 @@ from interverse.rollouts.exported import Card, ExportedPolicy
 Tensor = torch.Tensor
 
 CLIP = 8.0  # of observations, in units of their usual range
+ACTIVATION: Final = "elu"
 _PLACE = "cartesian_position"
 
 
@@ -121,7 +122,7 @@ class ActorCritic(torch.nn.Module):
 
     @torch.no_grad()
     def adopt(self, policy: ExportedPolicy) -> None:
-        """Makes the mean action that of a policy that `export` returned."""
+        """Makes the mean action that of a policy that `export` returned; see `check_initial`."""
         own = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
         names = range(policy.card.layers)
         given = [(policy.weights[f"{i}.weight"], policy.weights[f"{i}.bias"]) for i in names]
@@ -154,7 +155,7 @@ class ActorCritic(torch.nn.Module):
         weights |= {"obs.mean": torch.zeros(width), "obs.std": torch.ones(width)}
         card = Card(
             layers=len(layers),
-            activation="elu",
+            activation=ACTIVATION,
             squash=False,
             low=bounds[0],
             high=bounds[1],

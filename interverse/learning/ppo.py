@@ -18,6 +18,7 @@ import torch
 
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.core.type_checks import check_types
+from interverse.learning.initial import check_initial
 from interverse.learning.network import ActorCritic, difference_matrix
 from interverse.learning.shaping import shaped_reward
 from interverse.rollouts.exported import ExportedPolicy
@@ -158,6 +159,7 @@ class DevicePpo:
 
     def begin_with(self, policy: ExportedPolicy) -> None:
         """Takes an exported policy to begin with, unless this run has learned already."""
+        check_initial(policy, self.arena.options)
         self._begun, self._initial = True, policy
         self._set_rate()
         if self.steps:

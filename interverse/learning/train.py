@@ -31,6 +31,7 @@ from interverse.core.files.tensor_files import read_safetensors, write_safetenso
 from interverse.core.rng import generator
 from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
+from interverse.learning.initial import check_initial
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import (
     AT_A_TIME,
@@ -82,8 +83,8 @@ class DeviceTrain:
         placed: share of the starts at which the first block stands in its goal already.
         plain: share of the starts that the curriculum leaves as the task has them, those of P0, to
             the nearest whole one.
-        initial: a policy that a device trained for this task, to begin with: one of the package's
-            or a folder.
+        initial: a policy that a device trained with the same options of the world, for this task or
+            one of the same observations, to begin with: one of the package's or a folder.
         shown: share of the starts on paths of the task's scripted baseline, see
             `interverse.learning.demonstrations`.
         demonstrations: episodes of the baseline that are played for `shown` or the settings'
@@ -181,6 +182,10 @@ class DeviceTrain:
                 raise InvalidValueError(
                     explain(f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself")
                 )
+        trifinger.check_device_options(self.world_options(), self.device)
+
+    def world_options(self) -> trifinger.TriFingerOptions:
+        """Returns the options of the worlds on the device, whole."""
         entry = WORLDS[self.task]
         given = {**entry.options, **self.options, "device": self.device}
         options = parse_options(entry.load().options_type, given)
@@ -188,7 +193,7 @@ class DeviceTrain:
             raise InvalidValueError(
                 explain(f"{self.task} has no device form", allowed="tasks of trifinger")
             )
-        trifinger.check_device_options(options, self.device)
+        return options
 
 
 def train_on_device(
@@ -209,7 +214,7 @@ def train_on_device(
     if config.device.startswith("cuda"):
         find_device(config.device)  # drawing starts takes a while
     if config.initial:
-        _initial_policy(config.initial)  # likewise
+        check_initial(_initial_policy(config.initial), config.world_options())  # likewise
     if shown is None and (config.shown or config.settings.imitation):
         shown = demonstrations_of(config)
     if note := space_note(config.space):
