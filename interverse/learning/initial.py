@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.learning.network import ACTIVATION, CLIP
+from interverse.learning.network import ACTIVATION, observation_clip
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy_world import INTERFACE, policy_world
 from interverse.worlds import trifinger
@@ -52,7 +52,7 @@ def _form(
     width = len(weights["obs.mean"])
     yield "activation", card.activation, ACTIVATION
     yield "squash", card.squash, False
-    yield "clip", card.clip, CLIP
+    yield "clip", card.clip, observation_clip(options.normalize_observations)
     yield "inputs", card.inputs, []
     yield "low", card.low, low
     yield "high", card.high, high

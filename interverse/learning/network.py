@@ -19,8 +19,14 @@ from interverse.rollouts.exported import Card, ExportedPolicy
 Tensor = torch.Tensor
 
 CLIP = 8.0  # of observations, in units of their usual range
+RAW_CLIP = 400.0  # of those in units of their own, the widest of which reaches from -50 to 50
 ACTIVATION: Final = "elu"
 _PLACE = "cartesian_position"
+
+
+def observation_clip(normalised: bool) -> float:
+    """Returns the limit of observations, normalised or as they are."""
+    return CLIP if normalised else RAW_CLIP
 
 
 def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
@@ -65,9 +71,15 @@ class ActorCritic(torch.nn.Module):
     seen: Tensor
 
     def __init__(
-        self, features: Tensor, actions: int, widths: tuple[int, ...], hidden: int = 0
+        self,
+        features: Tensor,
+        actions: int,
+        widths: tuple[int, ...],
+        hidden: int = 0,
+        clip: float = CLIP,
     ) -> None:
         super().__init__()
+        self.clip = clip
         self.seen_width = count = features.shape[1]
         self.hidden = hidden
         self.actor = _perceptron(count, widths, actions)
@@ -98,7 +110,7 @@ class ActorCritic(torch.nn.Module):
 
     def raw(self, observation: Tensor) -> Tensor:
         """Returns the features before normalisation."""
-        clipped = torch.nan_to_num(observation).clip(-CLIP, CLIP)
+        clipped = torch.nan_to_num(observation).clip(-self.clip, self.clip)
         out: Tensor = clipped @ self.features
         return out
 
@@ -160,7 +172,7 @@ class ActorCritic(torch.nn.Module):
             low=bounds[0],
             high=bounds[1],
             trained=trained,
-            clip=CLIP,
+            clip=self.clip,
         )
         return ExportedPolicy(card, {k: v.detach().cpu().clone() for k, v in weights.items()})
 

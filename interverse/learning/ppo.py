@@ -19,7 +19,7 @@ import torch
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.core.type_checks import check_types
 from interverse.learning.initial import check_initial
-from interverse.learning.network import ActorCritic, difference_matrix
+from interverse.learning.network import ActorCritic, difference_matrix, observation_clip
 from interverse.learning.shaping import shaped_reward
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
@@ -119,7 +119,8 @@ class DevicePpo:
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
         more = arena.view().hidden.shape[1] if settings.privileged else 0
-        self.network = ActorCritic(features, 9, settings.hidden, more).to(arena.device)
+        clip = observation_clip(arena.options.normalize_observations)
+        self.network = ActorCritic(features, 9, settings.hidden, more, clip).to(arena.device)
         self._rest()
         policy = [self.network.log_std, *self.network.actor.parameters()]
         groups: list[dict[str, Any]] = [{"params": policy}]

@@ -198,6 +198,14 @@ def test_one_world_and_a_short_horizon_see(tmp_path: Path) -> None:
     assert (one != other).any(), "what it does depends on what it sees"
 
 
+def test_observations_in_units_of_their_own_are_seen_whole(tmp_path: Path) -> None:
+    options = {"skip_frame": 3, "normalize_observations": False}
+    policy = ExportedPolicy.load(run(tmp_path, 32, options=options, curriculum=0))
+    seen = torch.as_tensor(iv.make("trifinger/pushing-v1", **options).reset(seed=0)[0])
+    assert seen[0] > 9.0, "about ten seconds are left"
+    assert torch.equal(policy.prepare(seen), seen)
+
+
 def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
     policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
