@@ -13,6 +13,7 @@ from scipy import special, stats
 from interverse.core.errors import InvalidValueError, explain
 from interverse.metrics.bootstrap import Interval, interval, varies
 from interverse.metrics.statistics import FloatArray, known_runs, mean_known, two_tables
+from interverse.metrics.student import standard_error, t_interval
 
 _EXACT_UP_TO = 15  # unequal pairs; beyond this the normal approximation of the test is good
 
@@ -87,14 +88,11 @@ def compare_seeds(
     of = _labels(seeds, difference, "seeds")
     means = np.array([mean_known(difference[of == seed], axis=0) for seed in np.unique(of)])
     pairs, middle = known_runs(means), mean_known(means, axis=0)
-    some = np.maximum(pairs - 1, 1)
-    error = np.sqrt(np.nansum((means - middle) ** 2, axis=0) / some / np.maximum(pairs, 1))
     spread = varies(means)
-    size = np.abs(middle) / np.where(spread, error, 1.0)
+    size = np.abs(middle) / np.where(spread, standard_error(means.T), 1.0)
     alike = np.where(middle == 0, 1.0, 2.0 ** (1 - pairs))  # no spread: by the signs alone
-    p_value = np.where(spread, 2 * stats.t.sf(size, some), alike)
-    reach = np.where(spread, stats.t.ppf((1 + confidence) / 2, some) * error, np.nan)
-    found = Interval(estimate=middle, low=middle - reach, high=middle + reach)
+    p_value = np.where(spread, 2 * stats.t.sf(size, np.maximum(pairs - 1, 1)), alike)
+    found = t_interval(means.T, confidence=confidence)
     return _comparison(found, infinite, np.where(pairs > 0, p_value, np.nan), pairs)
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.files.atomic import write_text
+from interverse.metrics.student import t_reach
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import engine_words
 
@@ -118,7 +118,7 @@ class Attribution:
         count, mean = len(known), float(self._unrounded(np.asarray(_mean_of_known(known))))
         if count < 2 or not np.ptp(known) > self._rounding:
             return Estimate(mean)
-        half = special.stdtrit(count - 1, 0.975) * known.std(ddof=1) / np.sqrt(count)
+        half = float(t_reach(known, 0.95))
         return Estimate(mean, mean - half, mean + half)
 
     @property

@@ -1,7 +1,8 @@
 """Tables a paper needs, from the tidy table: scores, aggregates, refusals, effects, gaps.
 
-Each is one function of the results and returns a `TextTable`. Intervals are 95% bootstrap
-intervals; their draws are addressed by what they are about, so a row never depends on another.
+Each is one function of the results and returns a `TextTable`. Intervals over episodes are 95%
+bootstrap intervals; their draws are addressed by what they are about, so a row never depends on
+another. Over seeds, of which there are few, they are Student's t.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scipy import special
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
-from interverse.metrics import bootstrap, generalisation, statistics
+from interverse.metrics import bootstrap, generalisation, statistics, student
 from interverse.results.labels import component_names, is_share
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 
@@ -31,7 +32,7 @@ BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _ROUGH = "rough below some 20"
 _NOTES = {
     "episode": f"mean [95% bootstrap interval over the scored episodes, {_ROUGH}]",
-    "seed": f"mean of the seeds' means [95% bootstrap interval over seeds, {_ROUGH}]",
+    "seed": "mean of the seeds' means [95% interval over seeds, Student's t]",
 }
 _WILSON = "successes, 0 or 1 each, have Wilson's interval"
 _NO_INTERVAL = "; no interval where all scores are equal, or there is one"
@@ -288,13 +289,12 @@ def estimates(
         at = rows[~np.isnan(values[rows])]
         if unit == "seed":
             means = [values[at][seeds[at] == seed].mean() for seed in np.unique(seeds[at])]
-            drawn, apart = np.array(means), len(means)
+            found[key] = _seed_interval(np.array(means))
+        elif are_successes(metric, values[at]):
+            found[key] = _wilson(values[at], _count(alike[at]))
         else:
-            drawn, apart = values[at], _count(alike[at])
-        if unit == "episode" and are_successes(metric, drawn):
-            found[key] = _wilson(drawn, apart)
-        else:
-            found[key] = _mean_interval(drawn, apart, address="|".join([*key, metric]))
+            address = "|".join([*key, metric])
+            found[key] = _mean_interval(values[at], _count(alike[at]), address=address)
     return found
 
 
@@ -317,6 +317,13 @@ def _wilson(values: NDArray[np.float64], apart: int) -> Estimate:
     middle = (share + z2 / 2) / (1 + z2)
     reach = np.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
     return Estimate(share, max(middle - reach, 0.0), min(middle + reach, 1.0))
+
+
+def _seed_interval(means: NDArray[np.float64]) -> Estimate:
+    """Returns the mean of the seeds' means with its t interval; infinite ones have their median."""
+    if np.isinf(means).any():
+        return Estimate(float(np.median(means)))
+    return Estimate.of(student.t_interval(means))
 
 
 def _mean_interval(values: NDArray[np.float64], apart: int, *, address: str) -> Estimate:
