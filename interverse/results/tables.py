@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ Unit = Literal["episode", "seed"]
 _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the last bit
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
+_LOOKS_BASE = "few_shot_train"  # and for a policy that was trained in drawn looks
 _ROUGH = "rough below some 20"
 _NOTES = {
     "episode": f"mean [95% bootstrap interval over the scored episodes, {_ROUGH}]",
@@ -228,16 +229,20 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
     Args:
         results: of any number of experiments.
         metric: which score; tasks whose training score is not above zero have no E_G.
-        base: the protocol that stands for training; the first of "train", "none", "P0" by default.
+        base: the protocol that stands for training; the first of "train", "none", "P0" by default,
+            before them "few_shot_train" for a policy that was trained in drawn looks.
     """
     rows = []
     used: dict[str, None] = {}
+    elsewhere: dict[str, None] = {}
     for experiment, task, part in _parts(results):
-        known = [p for p in ((base,) if base else BASES) if p in part.protocols]
+        place = _training_place(part, experiment, task)
+        known = [p for p in ((base,) if base else _bases(place)) if p in part.protocols]
         learned = part.select(protocol=known[0]).scores(metric) if known else np.zeros(0)
         if not _mean(learned) > 0:
             continue
         used[known[0]] = None
+        elsewhere |= {_elsewhere(part, experiment, place, known[0]): None} if place else {}
         apart = dict(zip(part.protocols, independent(part, metric).tolist(), strict=True))
         for protocol in (p for p in part.protocols if p != known[0]):
             tested = part.select(protocol=protocol).scores(metric)
@@ -253,8 +258,39 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
         rows=tuple(rows),
         caption=f"E_G = (training - test) / training, by {metric} [95% bootstrap interval, "
         f"{_ROUGH} episodes]; "
-        f"training is the score under {' or '.join(used)}{bare_note(rows)}",
+        f"training is the score under {' or '.join(used)}{''.join(elsewhere)}{bare_note(rows)}",
     )
+
+
+def _training_place(results: Results, experiment: str, task: str) -> Mapping[str, Any]:
+    """Returns the options that say where a policy was trained, where no test has them."""
+    for run in results.provenance.get("runs") or ():
+        if (run.get("experiment"), run.get("task")) == (experiment, task):
+            return run.get("training_place") or {}
+    return {}
+
+
+def _bases(place: Mapping[str, Any]) -> tuple[str, ...]:
+    drawn = isinstance(place.get("visual_seed"), list)
+    return (_LOOKS_BASE, *BASES) if drawn else BASES
+
+
+def _elsewhere(results: Results, experiment: str, place: Mapping[str, Any], base: str) -> str:
+    """Returns the words of a caption on a policy that was not trained in the world's own place."""
+    told = ", ".join(f"{name}={value}" for name, value in sorted(place.items()))
+    told = f"; {experiment} was trained with {told}"
+    if base == _LOOKS_BASE and place.keys() == {"visual_seed"} and _holds_looks(results, place):
+        return told
+    look = ", look 0," if "visual_seed" in place and base != _LOOKS_BASE else ""
+    return f"{told}, and {base}{look} is not its training score"
+
+
+def _holds_looks(results: Results, place: Mapping[str, Any]) -> bool:
+    """Returns whether a policy may have been trained in every look that stands for training."""
+    described = results.provenance.get("protocols", {}).get(_LOOKS_BASE, {})
+    looks = described.get("grid", {}).get("visual_seed", ())
+    low, high = place["visual_seed"]
+    return all(low <= look <= high for look in looks)
 
 
 def bare_note(rows: Iterable[Sequence[Cell]]) -> str:
