@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.bootstrap import Interval, interval, varies
+from interverse.metrics.bootstrap import ROUNDING, Interval, interval, varies
 from interverse.metrics.statistics import FloatArray, known_runs, mean_known, two_tables
 from interverse.metrics.student import standard_error, t_interval
 
@@ -118,7 +118,10 @@ def _labels(given: ArrayLike, difference: FloatArray, name: str) -> NDArray[np.g
 
 
 def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Returns (episode, task) differences, and (task,) whether some score was infinite."""
+    """Returns (episode, task) differences, and (task,) whether some score was infinite.
+
+    Two scores that differ by rounding alone are equal: their signs would count as wins.
+    """
     left, right = two_tables(first, second)
     if left.shape != right.shape:
         raise InvalidValueError(
@@ -131,7 +134,9 @@ def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArra
     both = np.stack([left, right])
     worst = np.max(np.abs(both), axis=(0, 1), where=np.isfinite(both), initial=0.0) + 1.0
     left, right = np.clip(both, -worst, worst)
-    return left - right, np.asarray(np.isinf(both).any(axis=(0, 1)))
+    apart = left - right
+    equal = np.abs(apart) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
+    return np.where(equal, 0.0, apart), np.asarray(np.isinf(both).any(axis=(0, 1)))
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

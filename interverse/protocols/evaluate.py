@@ -40,7 +40,7 @@ from interverse.protocols.measures import (
 )
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import Request
-from interverse.protocols.select import Selection, select_protocols
+from interverse.protocols.select import Selection, check_unset, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
@@ -54,7 +54,13 @@ from interverse.rollouts.policy import (
     training_space,
 )
 from interverse.rollouts.policy_files import pack_policy
-from interverse.rollouts.policy_world import check_task, place_note, policy_world, task_note
+from interverse.rollouts.policy_world import (
+    check_task,
+    defaults_note,
+    place_note,
+    policy_world,
+    task_note,
+)
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 from interverse.worlds.world import engine_of
@@ -132,15 +138,15 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     options |= {} if device is None else {"device": device}
     trained = policy_world(policy).in_task(task)
     left_out = {name: v for name, v in trained.place.items() if name not in options}
+    place = place_note(left_out), defaults_note(trained.options, options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
-    _check_set(chosen, options)
+    check_unset(chosen, options)
     first = check_seed(seed)
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine = _check_world(task, options, chosen, policy, measured)
-    trained_on = engine_note(training_engine(policy), engine)
-    known = (task_note(policy, task), place_note(left_out), space_note(training_space(policy)))
-    for note in (*known, trained_on, *about.get("notes", ())):
+    trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
+    for note in (task_note(policy, task), *place, *trained_on, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True)
     request = Request(
@@ -182,20 +188,6 @@ def _check_counts(*, protocols: int, **counts: int) -> None:
                 allowed=f"at most {MOST_EPISODES:,} in one call",
             )
         )
-
-
-def _check_set(chosen: tuple[Protocol, ...], options: Mapping[str, Any]) -> None:
-    """Raises for an option that a protocol sets itself: it would be accepted and do nothing."""
-    for protocol in chosen:
-        for name in sorted({*protocol.grid, *protocol.options} & options.keys()):
-            raise InvalidValueError(
-                explain(
-                    f"{name}={options[name]!r} is asked for, and protocol {protocol.name} sets"
-                    f" {name} itself",
-                    fix=f"Leave {name} out, choose other protocols, or pass one of your own:"
-                    " dataclasses.replace changes grid or options of one that exists",
-                )
-            )
 
 
 def policy_name(policy: PolicyLike) -> str:

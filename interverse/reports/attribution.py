@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.files.atomic import write_text
+from interverse.metrics.bootstrap import ROUNDING
 from interverse.metrics.student import t_reach
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import engine_words
@@ -30,7 +31,6 @@ INTERVAL_METHOD = (
     "95% interval over paired episodes: Student's t of the differences, rough where they are few "
     "and skewed; none where all are equal"
 )
-_ROUNDING = 1e-9  # scores that differ by less, by their size, are equal
 
 
 @final
@@ -83,7 +83,7 @@ class Attribution:
     def _rounding(self) -> float:
         """The least difference of scores that counts, by the largest of them."""
         finite = (np.abs(s[np.isfinite(s)]) for s in self.scores.values())
-        return _ROUNDING * max(float(np.max(sizes, initial=0.0)) for sizes in finite)
+        return ROUNDING * max(float(np.max(sizes, initial=0.0)) for sizes in finite)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -138,6 +138,18 @@ def place_note(place: Mapping[str, Any]) -> str:
     return f"{note}{_look_note(place['visual_seed'])}" if "visual_seed" in place else note
 
 
+def defaults_note(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """Returns the line that says that a policy's world has other default values than the task's.
+
+    >>> defaults_note({"defaults": {"box/mass": 0.7}}, given={})
+    "Its world has defaults={'box/mass': 0.7}, and so have the tests: scores are of that world."
+    """
+    defaults = own.get("defaults")
+    if not defaults or "defaults" in given:
+        return ""
+    return f"Its world has {defaults=!r}, and so have the tests: scores are of that world."
+
+
 def _look_note(look: Any) -> str:
     """Returns which tests of control are not about the look, or looks, of the training."""
     told = " `train` and the one-factor tests are about look 0"

@@ -252,6 +252,15 @@ def test_the_base_of_an_error_is_the_training_s_own_where_there_is_one(looks, mo
     assert ("is not its" in table.caption) == ("is not its" in told)
 
 
+def test_other_defaults_are_another_world_and_told(capsys):
+    policy = Trained(observation="state", defaults={"reflectance": 0.5}, max_steps=2)
+    iv.evaluate(policy, TASK, "train", 1)
+    told = "Its world has defaults={'reflectance': 0.5}, and so have the tests"
+    assert told in capsys.readouterr().err
+    iv.evaluate(policy, TASK, "train", 1, defaults={})
+    assert capsys.readouterr().err == ""
+
+
 def test_a_policy_of_another_look_is_told_what_train_is(capsys):
     iv.evaluate(Trained(observation="state", visual_seed=7, max_steps=2), TASK, "train", 1)
     told = capsys.readouterr().err
