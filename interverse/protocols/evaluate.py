@@ -148,7 +148,7 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
     trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
     for note in (task_note(policy, task), *place, *trained_on, *about.get("notes", ())):
         if note:
-            Console(stderr=True).print(note, soft_wrap=True)
+            Console(stderr=True).print(note, soft_wrap=True, markup=False)
     request = Request(
         task=task,
         options=options,

@@ -264,10 +264,9 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
 
 def _training_place(results: Results, experiment: str, task: str) -> Mapping[str, Any]:
     """Returns the options that say where a policy was trained, where no test has them."""
-    for run in results.provenance.get("runs") or ():
-        if (run.get("experiment"), run.get("task")) == (experiment, task):
-            return run.get("training_place") or {}
-    return {}
+    runs = results.provenance.get("runs") or ()
+    mine = (r for r in runs if (r.get("experiment"), r.get("task")) == (experiment, task))
+    return next((r["training_place"] for r in mine if "training_place" in r), {})
 
 
 def _bases(place: Mapping[str, Any]) -> tuple[str, ...]:

@@ -225,7 +225,8 @@ def _place(task: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: options[name] for name in _places(task) if name in options}
     if not given or task is None or task not in WORLDS:
         return given
-    own, trained = _parsed(task, {}), _parsed(task, given)
+    rest = {name: value for name, value in options.items() if name not in given}
+    own, trained = _parsed(task, rest), _parsed(task, options)
     return {n: value for n, value in given.items() if getattr(own, n) != getattr(trained, n)}
 
 

@@ -186,6 +186,7 @@ def test_options_that_are_the_world_s_own_are_no_other_place():
     ("task", "place"),
     [
         ("blocks/unobserved-3-v1", {"mode": "FewShot-v1", "palette_seed": 3}),
+        ("blocks/observed-3-v1", {"mode": "ZeroShot"}),
         ("rooms/single-v1", {"confounder": True, "lamps": "original", "pair_nuisance": "both"}),
         (TASK, {"distraction": "easy", "dynamic": False, "distract": ["color"]}),
         (TASK, {"dynamics_seed": 5, "vary_dynamics": ["dynamics/damping"]}),
@@ -195,6 +196,12 @@ def test_places_of_every_family(task, place):
     known = policy_world(Trained(task, **place, max_steps=7))
     assert known.place == place
     assert known.for_tests().options == {"max_steps": 7}
+
+
+def test_a_place_is_read_with_the_options_beside_it():
+    options = {"setting": "unobserved", "mode": "FewShot-v1"}
+    known = policy_world(Trained("blocks/observed-3-v1", **options))
+    assert known.place == {"mode": "FewShot-v1"}
 
 
 def test_the_mode_of_chemistry_is_its_task():
