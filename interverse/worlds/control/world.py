@@ -73,10 +73,10 @@ class ControlWorld(World):
         textures = options.textures
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
-        self._distraction = _distraction(options)
-        declared = control_variables(options.domain, options.poles, self._gallery)
         model = domain_model(options.domain, options.poles)
-        moving = () if self._distraction is None else self._distraction.variables(model)
+        self._distraction = _distraction(options, model)
+        declared = control_variables(options.domain, options.poles, self._gallery)
+        moving = () if self._distraction is None else self._distraction.variables()
         hidden = options.task in DOMAINS[options.domain].hide_target
         shown = [_hidden(v) if hidden else v for v in declared.values()]
         declared = table(*without_covered(shown, moving), *moving)
@@ -434,14 +434,14 @@ def _hidden(variable: Variable) -> Variable:
     return replace(variable, inert="this task hides the target") if unseen else variable
 
 
-def _distraction(options: ControlOptions) -> Distraction | None:
+def _distraction(options: ControlOptions, model: Any) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
     folder = None if options.videos is None else folder_videos(os.fspath(options.videos))
     if not options.distractions or options.distraction is None:
         return None  # the folder is read all the same: a wrong one raises
     level = difficulty(options.distraction)
     shown = first(folder or procedural_videos(), level.videos)
-    return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
+    return Distraction(model, options.domain, level, options.distractions, shown, options.dynamic)
 
 
 def _fallen(values: object, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
