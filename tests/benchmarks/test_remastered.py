@@ -189,7 +189,7 @@ def test_full_tests_are_the_papers(tmp_path):
     config = settings.training(table_variant("Walker Walk", "CURL"), 3)
     assert (config.preset, config.steps, config.seed) == ("paper", 250_000, 3)
     tiny = _smoke(tmp_path).training(table_variant(_CARTPOLE, "CURL"), 0)
-    assert tiny.hyper["render_size"] == 38  # crops of 32 pixels
+    assert plan(tiny).hyper.render_size == 38  # crops of 32 pixels
 
 
 @pytest.mark.parametrize(

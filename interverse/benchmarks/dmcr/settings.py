@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interverse.agents.pixel.config import MOST_TOGETHER, PixelTrain
-from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
+from interverse.agents.pixel.presets import PixelAlgorithm, schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS, TITLES
 from interverse.benchmarks.dmcr.variants import FIGURES, DmcrVariant, wanted
@@ -125,9 +125,6 @@ class RemasteredSettings:
         if algorithm == "tdmpc2":  # its pictures, filters and features fit each other
             for name in ("image_size", "filters", "features"):
                 hyper.pop(name, None)
-        if "image_size" in hyper:
-            side = hyper["image_size"]
-            hyper["render_size"] = round(side * 100 / 84) if algorithm in CROPPED else side
         task = TASKS[variant.task]
         steps = schedule(task, sizes.preset).steps if sizes.steps is None else sizes.steps
         return PixelTrain(
