@@ -49,7 +49,8 @@ class RemasteredSettings:
     Without, 1, or none where figures are asked for."""
     figures: tuple[int, ...] = ()
     """1, 9-13: states in many looks. 2: training in other looks. 3: encoder variance. 4: attention.
-    5, 6, 7: beta, lambda and augmentations. 8: what augmentations do. 2 to 7 train agents."""
+    5, 6, 7: beta, lambda and augmentations. 8: what augmentations do. 2 to 7 train agents; the
+    caption of 6 has eight trials, which is --runs 8."""
     budget: BudgetName = "reduced"
     """full: the published sizes, for a GPU. reduced: 64 px, 4000 decisions, 2 runs. smoke: tiny."""
     tasks: tuple[str, ...] = ()
@@ -102,6 +103,7 @@ class RemasteredSettings:
         given: dict[str, Any] = {
             "tasks": self.tasks or None,
             "methods": self.methods or None,
+            "by_name": True if self.methods else None,
             "runs": self.runs,
             "steps": self.steps,
         }
