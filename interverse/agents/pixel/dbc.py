@@ -43,7 +43,8 @@ class Dbc(Agent):
     squash = False
 
     def _build(self, generator: torch.Generator) -> None:
-        model = self.extra["model"] = LatentModel(self.sizes, generator).to(self.device)
+        model = self._model = LatentModel(self.sizes, generator).to(self.device)
+        self.extra["model"] = model
         rate, decay = self.hyper.critic_rate, self.options.model_decay
         self.optimisers["encoder"] = self.adam(self.networks.encoder, rate=self.hyper.encoder_rate)
         self.optimisers["model"] = self.adam(model, rate=rate, weight_decay=decay)
@@ -63,7 +64,7 @@ class Dbc(Agent):
 
     def _foresee(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Moves encoder and latent model by what comes next and by the metric."""
-        encoder, model = self.networks.encoder, self.extra["model"]
+        encoder, model = self.networks.encoder, self._model
         features = encoder(batch.observations)
         with torch.no_grad():
             successors = encoder(batch.successors)
@@ -105,7 +106,8 @@ class LatentModel(nn.Module):
 
     def reward(self, features: Tensor) -> Tensor:
         """Returns the reward on the way to these features, (N, 1)."""
-        return self.rewards(features).float()
+        out: Tensor = self.rewards(features)
+        return out.float()
 
 
 def _normed(given: int, made: int, generator: torch.Generator) -> nn.Sequential:

@@ -38,13 +38,17 @@ def picture_sizes(
 def _given(hyper: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, int]:
     """Returns the sizes that are asked for by the flag of each."""
     asked = {_SEEN: hyper.get("image_size"), _DRAWN: hyper.get("render_size")}
-    option = options.get("image_size")
-    is_pair = isinstance(option, tuple | list) and len(option) == 2 and option[0] == option[1]
-    asked[_OPTION] = option[0] if is_pair else option
+    asked[_OPTION] = _edge(options.get("image_size"))
     given = {flag: size for flag, size in asked.items() if size is not None}
     for flag, size in given.items():
         check_whole(size, flag, _LARGEST)
     return given
+
+
+def _edge(size: Any) -> Any:
+    """Returns the edge of a square that is given as rows and columns; anything else as it is."""
+    is_square = isinstance(size, tuple | list) and len(size) == 2 and size[0] == size[1]
+    return size[0] if is_square else size
 
 
 def _one(algorithm: str, given: Mapping[str, int]) -> int | None:
