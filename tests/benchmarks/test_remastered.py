@@ -23,6 +23,7 @@ from interverse.benchmarks.dmcr.compare import (
     schedule_cells,
     scored,
 )
+from interverse.benchmarks.dmcr.curves import look_curves
 from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.kept import FACTORS, cost_table, kept_figure, kept_table
 from interverse.benchmarks.dmcr.pages import _grid
@@ -132,6 +133,38 @@ def test_figure_2_trains_in_many_looks():
     assert cups == {(m, seed) for m in ("SAC+AUG", "CURL") for seed in range(61)}
 
 
+def test_figures_train_no_method_but_those_asked_for(tmp_path):
+    asked = {"budget": "full", "out": tmp_path, "methods": ("CURL",)}
+    looks = RemasteredSettings(figures=(2,), **asked).variants()
+    assert {v.method for v in looks} == {"CURL"}
+    assert len(looks) == 4 + 61
+    assert RemasteredSettings(figures=(3, 4, 5, 6, 7), **asked).variants() == []
+    others = {**asked, "methods": ("DrQ", "SAC+NR+AUG")}
+    found = RemasteredSettings(figures=(2, 3), **others).variants()
+    assert {(v.task, v.method) for v in found} == {
+        ("Walker Walk", "DrQ"),
+        ("Ball in Cup Catch", "SAC+NR+AUG"),
+    }
+
+
+def test_a_part_of_figure_2_has_the_task_of_its_caption(tmp_path):
+    asked = {"budget": "full", "out": tmp_path, "figures": (2,), "runs": 1}
+    cup = RemasteredSettings(tasks=("Ball in Cup Catch",), **asked)
+    assert len(cup.variants()) == 2 * 61
+    for variant in cup.variants():
+        path = row_file(tmp_path, variant, 0)
+        path.parent.mkdir(exist_ok=True)
+        curve = [{"step": 5, "mean": 1.0}, {"step": 9, "mean": float(variant.visual_seed)}]
+        path.write_text(json.dumps({"seed": 0, "evaluations": curve, "scores": {}}))
+    (panel,) = look_curves(cup).axes
+    assert panel.get_title(loc="left") == "Ball in Cup Catch"
+    labels = [f"{m}, {look}" for m in ("SAC+AUG", "CURL") for look in ("default look", "new looks")]
+    assert [line.get_label() for line in panel.lines] == labels
+    assert [line.get_ydata()[-1] for line in panel.lines] == [0.0, 30.5, 0.0, 30.5]
+    other = RemasteredSettings(tasks=(_CARTPOLE,), **asked).variants()
+    assert {v.task for v in other} == {_CARTPOLE}, "a task of no caption stands for the first"
+
+
 def test_sweeps_have_the_papers_settings():
     full = BUDGETS["full"]
     walker = "Walker Walk"
@@ -189,7 +222,7 @@ def test_full_tests_are_the_papers(tmp_path):
     config = settings.training(table_variant("Walker Walk", "CURL"), 3)
     assert (config.preset, config.steps, config.seed) == ("paper", 250_000, 3)
     tiny = _smoke(tmp_path).training(table_variant(_CARTPOLE, "CURL"), 0)
-    assert tiny.hyper["render_size"] == 38  # crops of 32 pixels
+    assert plan(tiny).hyper.render_size == 38  # crops of 32 pixels
 
 
 @pytest.mark.parametrize(

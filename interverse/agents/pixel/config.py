@@ -12,7 +12,9 @@ import tyro
 from interverse.agents.pixel import AGENTS
 from interverse.agents.pixel.agent import AgentOptions, PixelLearner
 from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.picture_sizes import picture_sizes
 from interverse.agents.pixel.presets import (
+    EPISODE,
     PixelAlgorithm,
     PixelHyper,
     PixelPreset,
@@ -124,11 +126,16 @@ def plan(config: PixelTrain) -> PixelPlan:
     for name in config.hyper:
         check_name("hyper-parameter", name, shared | own)
     check_types(kind.options_type, {n: v for n, v in config.hyper.items() if n in own})
-    hyper = preset(config.algorithm, config.preset, config.task)
-    hyper = replace(hyper, **{n: v for n, v in config.hyper.items() if n in shared})
     length = schedule(config.task, config.preset)
+    world = {"frame_skip": length.frame_skip, **config.options}
+    hyper = preset(
+        config.algorithm, config.preset, config.task, decisions=_episode_decisions(world)
+    )
+    given_shared = {n: v for n, v in config.hyper.items() if n in shared}
+    sizes = picture_sizes(config.algorithm, config.hyper, config.options)
+    hyper = replace(hyper, **given_shared | sizes)
     given = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack}
-    world = {**given, "frame_skip": length.frame_skip, **config.options}
+    world = {**given, **world}
     short = {} if length.episode is None else {"max_steps": length.episode}
     return PixelPlan(
         kind=kind,
@@ -142,6 +149,16 @@ def plan(config: PixelTrain) -> PixelPlan:
         training_options={**short, **world},
         steps=length.steps if config.steps is None else config.steps,
     )
+
+
+def _episode_decisions(world: Mapping[str, Any]) -> float:
+    """Returns how many decisions an episode has under a world's options."""
+    skip, most = world["frame_skip"], world.get("max_steps")
+    check_whole(skip, "frame_skip", EPISODE)
+    if most is None:
+        return EPISODE / skip
+    check_whole(most, "max_steps", 10**12)
+    return min(EPISODE / skip, most)
 
 
 def check_together(configs: Sequence[PixelTrain]) -> None:

@@ -137,39 +137,51 @@ _SMALL = PixelHyper(
 _AUTHORS = PixelHyper(batch=128, layers=11, features=100, capacity=500_000)
 _AUTHORS_STEPS = 500_000
 _AUTHORS_SKIPS = {"cartpole": 8, "finger": 2}  # all other domains have 4
-# DrQ-v2's own: every second decision both networks learn, with one rate and one smoothing.
-_DRQ_V2: Mapping[str, Any] = {
-    "encoder_rate": 1e-4,
-    "critic_rate": 1e-4,
-    "actor_rate": 1e-4,
-    "critic_tau": 0.01,
-    "update_rate": 0.5,
-    "actor_every": 1,
+_BASES = {"authors": _AUTHORS, "paper": _PAPER, "small": _SMALL}
+# What an agent has otherwise under every preset: from its authors' code.
+_OWN: Mapping[str, Mapping[str, Any]] = {
+    "drq": {"alpha_momentum": 0.9},
+    "drq_v2": {  # every second decision both networks learn, with one rate and one smoothing
+        "encoder_rate": 1e-4,
+        "critic_rate": 1e-4,
+        "actor_rate": 1e-4,
+        "critic_tau": 0.01,
+        "update_rate": 0.5,
+        "actor_every": 1,
+    },
+    "tdmpc2": {"alpha": 1e-4, "actor_every": 1},
 }
-# TD-MPC2's own sizes and rates, from the authors' code.
-_TDMPC2: Mapping[str, Any] = {
-    "image_size": 64,
-    "render_size": 64,
-    "features": 512,
-    "hidden": 512,
-    "encoder_rate": 9e-5,
-    "critic_rate": 3e-4,
-    "actor_rate": 3e-4,
-    "alpha": 1e-4,
-    "actor_every": 1,
+# What it has under one of them.
+_OWN_UNDER: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("drq_v2", "paper"): {"warm_up": 2000},
+    ("sac_ae", "paper"): {"batch": 128},
+    ("tdmpc2", "paper"): {
+        "image_size": 64,
+        "features": 512,
+        "hidden": 512,
+        "encoder_rate": 9e-5,
+        "critic_rate": 3e-4,
+        "actor_rate": 3e-4,
+    },
+    ("tdmpc2", "small"): {
+        "filters": 16,
+        "layers": 4,
+        "features": 256,
+        "hidden": 256,
+        "encoder_rate": 3e-4,
+        "critic_rate": 1e-3,
+        "actor_rate": 1e-3,
+    },
 }
-_TDMPC2_SMALL: Mapping[str, Any] = {
-    "filters": 16,
-    "layers": 4,
-    "features": 256,
-    "hidden": 256,
-    "encoder_rate": 3e-4,
-    "critic_rate": 1e-3,
-    "actor_rate": 1e-3,
-    "alpha": 1e-4,
-    "actor_every": 1,
+# And there in one domain.
+_OWN_IN: Mapping[tuple[str, str, str], Mapping[str, Any]] = {
+    ("curl", "paper", "cheetah"): {
+        "encoder_rate": 2e-4,
+        "critic_rate": 2e-4,
+        "actor_rate": 2e-4,
+    },
 }
-_EPISODE = 1000  # control steps of an episode of the control suite
+EPISODE = 1000  # control steps of an episode of the control suite
 
 
 def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
@@ -187,32 +199,44 @@ def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
     return {}
 
 
-def preset(algorithm: str, name: str, task: str = "") -> PixelHyper:
-    """Returns the hyper-parameters of a pixel agent under a preset's name, for a task."""
+def preset(
+    algorithm: str, name: str, task: str = "", *, decisions: float | None = None
+) -> PixelHyper:
+    """Returns the hyper-parameters of a pixel agent under a preset's name, for a task.
+
+    Args:
+        algorithm: the agent.
+        name: of the preset.
+        task: some agents have other settings in some.
+        decisions: of an episode; by default those of the schedule for the task.
+    """
     check_name("pixel agent", algorithm, get_args(PixelAlgorithm))
     every: tuple[str, ...] = get_args(PixelPreset)
     known = every if algorithm in AUTHORED else [one for one in every if one != "authors"]
     check_name("preset", name, known)
-    hyper = {"authors": _AUTHORS, "paper": _PAPER, "small": _SMALL}[name]
-    if algorithm in CROPPED:
-        hyper = replace(hyper, render_size=round(hyper.image_size * 100 / 84))
-    if algorithm == "drq":
-        hyper = replace(hyper, alpha_momentum=0.9)
-    if algorithm == "drq_v2":
-        hyper = replace(hyper, **_DRQ_V2)
-    if name == "paper" and algorithm == "drq_v2":
-        hyper = replace(hyper, warm_up=2000)
-    if algorithm == "tdmpc2":
-        decisions = _EPISODE / SCHEDULES.get(task, OTHER_SCHEDULE).frame_skip
-        discount = min(max(1.0 - 5.0 / decisions, 0.95), 0.995)  # by the length of an episode
-        hyper = replace(hyper, discount=discount, **(_TDMPC2_SMALL if name == "small" else _TDMPC2))
-    if name == "paper" and algorithm == "tdmpc2":
-        hyper = replace(hyper, warm_up=max(1000, round(5 * decisions)))
-    if name == "paper" and algorithm == "sac_ae":
-        hyper = replace(hyper, batch=128)
-    if name == "paper" and algorithm == "curl" and "cheetah" in task:
-        hyper = replace(hyper, encoder_rate=2e-4, critic_rate=2e-4, actor_rate=2e-4)
-    return hyper
+    if decisions is None:
+        decisions = EPISODE / schedule(task, name).frame_skip
+    domain = task.partition("/")[2].partition("_")[0]
+    changed = {
+        **_OWN.get(algorithm, {}),
+        **_OWN_UNDER.get((algorithm, name), {}),
+        **_OWN_IN.get((algorithm, name, domain), {}),
+        **(_by_episode(name, decisions) if algorithm == "tdmpc2" else {}),
+    }
+    hyper = replace(_BASES[name], **changed)
+    return replace(hyper, render_size=drawn_size(algorithm, hyper.image_size))
+
+
+def drawn_size(algorithm: str, image_size: int) -> int:
+    """Returns how large pictures are drawn for an encoder that sees so many pixels."""
+    return round(image_size * 100 / 84) if algorithm in CROPPED else image_size
+
+
+def _by_episode(name: str, decisions: float) -> dict[str, float]:
+    """Returns what TD-MPC2 takes from the length of an episode."""
+    discount = min(max(1.0 - 5.0 / decisions, 0.95), 0.995)
+    warm_up = {"warm_up": max(1000, round(5 * decisions))} if name == "paper" else {}
+    return {"discount": discount, **warm_up}
 
 
 def schedule(task: str, name: str) -> Schedule:

@@ -287,8 +287,8 @@ def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Bo
     """Returns the spaces of an environment of pictures, or raises saying what it gives."""
     seen, acts, hyper = env.observation_space, env.action_space, plan.hyper
     shape = seen.shape if isinstance(seen, gym.spaces.Box) and seen.dtype == np.uint8 else ()
-    good = len(shape) == 3 and shape[1] == shape[2] and shape[0] == 3 * hyper.frame_stack
-    if not isinstance(seen, gym.spaces.Box) or not good:
+    square = len(shape) == 3 and shape[1] == shape[2]
+    if not isinstance(seen, gym.spaces.Box) or not square or shape[0] % 3:
         raise InvalidValueError(
             explain(
                 f"the observation space is {seen}",
@@ -296,12 +296,21 @@ def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Bo
                 fix="Train on a control world, or use --algorithm ppo, sac or td3",
             )
         )
-    if shape[1] < hyper.image_size:
+    if shape[0] != 3 * hyper.frame_stack:
+        raise InvalidValueError(
+            explain(
+                f"observations are stacks of {shape[0] // 3} pictures",
+                allowed=f"of {hyper.frame_stack}: uint8 pictures ({3 * hyper.frame_stack}, S, S)",
+                fix=f"Set --hyper frame_stack={shape[0] // 3}, which the world follows",
+            )
+        )
+    whole = hyper.render_size == hyper.image_size
+    if shape[1] < hyper.image_size or (whole and shape[1] != hyper.image_size):
         raise InvalidValueError(
             explain(
                 f"pictures of {shape[1]} pixels",
-                allowed=f"{hyper.image_size} or more",
-                fix="Set the option image_size, or --hyper image_size",
+                allowed=f"{hyper.image_size}" + ("" if whole else " or more"),
+                fix=f"Set --hyper image_size={shape[1]}, which the world follows",
             )
         )
     if not isinstance(acts, gym.spaces.Box) or len(acts.shape) != 1 or not acts.is_bounded():

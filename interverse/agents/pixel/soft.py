@@ -26,7 +26,7 @@ class SoftNetworks(nn.Module):
     """Encoder, critics, actor, targets and temperature.
 
     With `own_trunk` the actor shares the convolutions only and reads them through a linear layer
-    and norm of its own, as in SAC+AE, CURL, DrQ and RAD; without, it shares the whole encoder.
+    and norm of its own, as in SAC+AE, CURL, DBC, DrQ and RAD; without, it shares the whole encoder.
     `squash` and `whole` are the encoder's.
     """
 

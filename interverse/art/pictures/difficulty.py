@@ -25,6 +25,9 @@ class Difficulty:
     """Whether the floor lets the video behind it through, as far as Distracting Control has it."""
     any_frame: bool = True
     """Whether a video starts at any of its frames, as there, or at its first, as in DMC-GB."""
+    by_decision: bool = False
+    """Whether a video goes on by a frame at every decision, as in DMC-GB, which plays it above the
+    action repeat, or at every control step, as all of Distracting Control does below it."""
 
     @property
     def color_range(self) -> float:
@@ -33,7 +36,7 @@ class Difficulty:
 
     @property
     def color_step(self) -> float:
-        """Deviation of a colour channel's walk at each step."""
+        """Deviation of a colour channel's walk at each control step."""
         return 0.03 * self.scale
 
     @property
@@ -48,7 +51,7 @@ class Difficulty:
 
     @property
     def camera_step(self) -> float:
-        """Deviation of the camera's velocity at each step, at a radius of 4 m."""
+        """Deviation of the camera's velocity at each control step, at a radius of 4 m."""
         return 0.1 * self.scale
 
     @property
@@ -58,12 +61,12 @@ class Difficulty:
 
     @property
     def roll_step(self) -> float:
-        """Deviation of the roll's velocity at each step, radians."""
+        """Deviation of the roll's velocity at each control step, radians."""
         return math.pi / 300 * self.scale
 
     @property
     def roll_speed(self) -> float:
-        """Largest velocity of the roll, radians a step."""
+        """Largest velocity of the roll, radians a control step."""
         return math.pi / 50 * self.scale
 
 
@@ -73,17 +76,25 @@ LEVELS: dict[str, Difficulty] = {
     "medium": Difficulty(scale=0.2, videos=8),
 }
 
+
+def _played(videos: int | None) -> Difficulty:
+    """Returns a level at which nothing moves but a video, as in DMC-GB."""
+    return Difficulty(
+        scale=0.0, videos=videos, clear_floor=False, any_frame=False, by_decision=True
+    )
+
+
 # DMC-GB's modes by name: how many videos, and where they play. Its colour modes have none.
 VIDEO_MODES: dict[str, Difficulty] = {
-    "video_easy": Difficulty(scale=0.0, videos=10, clear_floor=False, any_frame=False),
-    "video_hard": Difficulty(scale=0.0, videos=None, clear_floor=False, any_frame=False),
+    "video_easy": _played(videos=10),
+    "video_hard": _played(videos=None),
 }
 VIDEO_PLACES: dict[str, tuple[str, ...]] = {
     "video_easy": ("video",),
     "video_hard": ("video", "floor"),
 }
 COLOR_MODES = ("color_easy", "color_hard")
-NOTHING_PLAYS = Difficulty(scale=0.0, videos=0, clear_floor=False, any_frame=False)
+NOTHING_PLAYS = _played(videos=0)
 
 # What DMC-GB evaluates on: scale -> how many videos, None for all.
 SCALES: dict[float, int | None] = {

@@ -21,7 +21,8 @@ class DmcrBudget:
 
     Attributes:
         preset: of the agents. steps: decisions, None: the preset's for each task.
-        runs: training runs a number, seeds 0 to runs - 1.
+        runs: training runs a number, seeds 0 to runs - 1. Figure 6's caption has eight trials: ask
+            for that many.
         looks, starts: visual seeds of a test and dynamics seeds of each; their product is its
             episodes, and no two of them start from the same state.
         train_episodes: of the training score.
@@ -29,6 +30,7 @@ class DmcrBudget:
         trained_looks: Figure 2's: how many of the first task and of the second.
         sweeps: by figure, the values tried. augmentations: of Figure 7, None: all eleven.
         tasks, methods: what is done unless asked for by name.
+        by_name: whether methods were asked for by name: figures then train no others.
         hyper, world: other hyper-parameters than the preset's, further options of the world.
     """
 
@@ -44,6 +46,7 @@ class DmcrBudget:
     augmentations: tuple[str, ...] | None = None
     tasks: tuple[str, ...] = tuple(TASKS)
     methods: tuple[str, ...] = tuple(METHODS)
+    by_name: bool = False
     hyper: Mapping[str, Any] = field(default_factory=dict)
     world: Mapping[str, Any] = field(default_factory=dict)
 

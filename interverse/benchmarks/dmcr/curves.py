@@ -11,7 +11,7 @@ from interverse.benchmarks.dmcr.compare import records
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import (
     DmcrVariant,
-    look_variants,
+    look_parts,
     sweep_variants,
     swept_tasks,
 )
@@ -24,20 +24,20 @@ _MOST_LABELS = 12
 def look_curves(settings: RemasteredSettings) -> Any:
     """Returns Figure 2: a panel for each agent with a curve per look, then many looks of a task."""
     panels: dict[str, Lines] = {}
-    variants = look_variants(settings.sizes())
-    main = variants[0].task
-    for variant in variants:
-        runs = _runs(settings, variant)
-        if not runs:
-            continue
-        if variant.task == main:
-            lines = panels.setdefault(f"{main}: {variant.method}", {})
-            lines.setdefault(f"look {variant.visual_seed}", []).extend(runs)
-        else:
-            told = "new looks" if variant.visual_seed else "default look"
-            lines = panels.setdefault(variant.task, {})
-            lines.setdefault(f"{variant.method}, {told}", []).extend(runs)
+    by_agent, many = look_parts(settings.sizes())
+    for variant in by_agent:
+        panel = f"{variant.task}: {variant.method}"
+        _add(panels, panel, f"look {variant.visual_seed}", _runs(settings, variant))
+    for variant in many:
+        told = "new looks" if variant.visual_seed else "default look"
+        _add(panels, variant.task, f"{variant.method}, {told}", _runs(settings, variant))
     return drawn_curves(panels, "return in the look trained in")
+
+
+def _add(panels: dict[str, Lines], panel: str, label: str, runs: list[Any]) -> None:
+    """Adds runs to a line of a panel, where there are any."""
+    if runs:
+        panels.setdefault(panel, {}).setdefault(label, []).extend(runs)
 
 
 def sweep_curves(settings: RemasteredSettings, number: int) -> Any:

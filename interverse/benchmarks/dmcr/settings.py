@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interverse.agents.pixel.config import MOST_TOGETHER, PixelTrain
-from interverse.agents.pixel.presets import CROPPED, PixelAlgorithm, schedule
+from interverse.agents.pixel.presets import PixelAlgorithm, schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS, TITLES
 from interverse.benchmarks.dmcr.variants import FIGURES, DmcrVariant, wanted
@@ -49,7 +49,8 @@ class RemasteredSettings:
     Without, 1, or none where figures are asked for."""
     figures: tuple[int, ...] = ()
     """1, 9-13: states in many looks. 2: training in other looks. 3: encoder variance. 4: attention.
-    5, 6, 7: beta, lambda and augmentations. 8: what augmentations do. 2 to 7 train agents."""
+    5, 6, 7: beta, lambda and augmentations. 8: what augmentations do. 2 to 7 train agents; the
+    caption of 6 has eight trials, which is --runs 8."""
     budget: BudgetName = "reduced"
     """full: the published sizes, for a GPU. reduced: 64 px, 4000 decisions, 2 runs. smoke: tiny."""
     tasks: tuple[str, ...] = ()
@@ -102,6 +103,7 @@ class RemasteredSettings:
         given: dict[str, Any] = {
             "tasks": self.tasks or None,
             "methods": self.methods or None,
+            "by_name": True if self.methods else None,
             "runs": self.runs,
             "steps": self.steps,
         }
@@ -125,9 +127,6 @@ class RemasteredSettings:
         if algorithm == "tdmpc2":  # its pictures, filters and features fit each other
             for name in ("image_size", "filters", "features"):
                 hyper.pop(name, None)
-        if "image_size" in hyper:
-            side = hyper["image_size"]
-            hyper["render_size"] = round(side * 100 / 84) if algorithm in CROPPED else side
         task = TASKS[variant.task]
         steps = schedule(task, sizes.preset).steps if sizes.steps is None else sizes.steps
         return PixelTrain(

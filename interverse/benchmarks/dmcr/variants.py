@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -22,11 +23,11 @@ CONDITIONS = {
 }
 """Table 2's columns -> the protocol of each; Table 1 has the first and the last."""
 FIGURES = tuple(range(1, 14))
-_ENDS = ("train", "all")
 Hyper = tuple[tuple[str, float | str], ...]  # other hyper-parameters than the preset's
 LOOK_AGENTS = ("SAC+AE", "CURL", "SAC+AUG", "DrQ")
 """Figure 2's agents; the first three are the tables'."""
-_COMPARED = ("SAC+AUG", "CURL")  # its last panel: the default look against many, in Ball in Cup
+_COMPARED = ("SAC+AUG", "CURL")  # its second part: the default look against many
+_FEW_LOOKS, _MANY_LOOKS = "Walker Walk", "Ball in Cup Catch"  # the tasks of its parts
 # The README's second look; the paper names no other. Ours follow from 2000 on.
 _WALKER_LOOKS = (0, 6985, 2000, 2001)
 SWEPT = {
@@ -35,6 +36,7 @@ SWEPT = {
     7: ("Walker Walk",),
 }
 """Figures 5 to 7: the tasks their captions name."""
+_SWEPT_METHOD = "SAC+AUG"
 SHOWN = {
     3: {
         "Ball in Cup Catch": ("SAC+AUG", "SAC+NR+AUG"),
@@ -77,29 +79,51 @@ def table_variant(task: str, method: str) -> DmcrVariant:
     return DmcrVariant(task=task, method=method)
 
 
-def look_variants(budget: DmcrBudget) -> list[DmcrVariant]:
-    """Returns Figure 2's agents: four in a few looks of one task, two in many of another."""
-    first, second = budget.trained_looks
-    main = "Walker Walk" if "Walker Walk" in budget.tasks else budget.tasks[0]
-    agents = [m for m in LOOK_AGENTS if m in budget.methods or m not in METHODS]
-    looks = [
+def look_parts(budget: DmcrBudget) -> tuple[list[DmcrVariant], list[DmcrVariant]]:
+    """Returns Figure 2's agents by part: some in a few looks of a task, two in many of another.
+
+    A part is of the task that the caption names. Where the budget has neither task, the first part
+    is of the budget's first.
+    """
+    few, many = budget.trained_looks
+    compared = [m for m in _COMPARED if _is_shown(m, budget)] if many else []
+    second = [
+        DmcrVariant(task=_MANY_LOOKS, method=method, visual_seed=seed)
+        for method in compared
+        for seed in range(many + 1)
+        if _MANY_LOOKS in budget.tasks
+    ]
+    main = _FEW_LOOKS if _FEW_LOOKS in budget.tasks else budget.tasks[0]
+    first = [
         DmcrVariant(task=main, method=method, visual_seed=seed)
-        for method in agents
-        for seed in _WALKER_LOOKS[:first]
+        for method in LOOK_AGENTS
+        for seed in _WALKER_LOOKS[:few]
+        if _is_shown(method, budget) and (main == _FEW_LOOKS or not second)
     ]
-    return looks + [
-        DmcrVariant(task="Ball in Cup Catch", method=method, visual_seed=seed)
-        for method in _COMPARED
-        for seed in range(second + 1)
-        if second and "Ball in Cup Catch" in budget.tasks and method in budget.methods
-    ]
+    return first, second
+
+
+def _is_shown(method: str, budget: DmcrBudget) -> bool:
+    """Returns whether Figure 2 has a method: one asked for, or else the budget's and DrQ."""
+    return method in budget.methods or (method not in METHODS and not budget.by_name)
+
+
+def look_variants(budget: DmcrBudget) -> list[DmcrVariant]:
+    """Returns the agents of both parts of Figure 2."""
+    first, second = look_parts(budget)
+    return first + second
 
 
 def shown_variants(figure: int, budget: DmcrBudget) -> list[DmcrVariant]:
     """Returns the agents whose encoders Figure 3 or 4 shows; in a small budget, of its task."""
     shown = {task: methods for task, methods in SHOWN[figure].items() if task in budget.tasks}
     shown = shown or {budget.tasks[0]: ("SAC+AUG", "SAC+CJ+AUG")}
-    return [table_variant(task, method) for task, methods in shown.items() for method in methods]
+    return [
+        table_variant(task, method)
+        for task, methods in shown.items()
+        for method in methods
+        if method in budget.methods or not budget.by_name
+    ]
 
 
 def swept_tasks(figure: int, budget: DmcrBudget) -> tuple[str, ...]:
@@ -109,18 +133,38 @@ def swept_tasks(figure: int, budget: DmcrBudget) -> tuple[str, ...]:
 
 def sweep_variants(figure: int, budget: DmcrBudget, task: str) -> dict[str, DmcrVariant]:
     """Returns a sweep's agents by the value each has: 5 beta, 6 lambda, 7 augmentation."""
-    if figure == 7:
-        names = budget.augmentations or paper_augmentations()
-        fixed = (("beta", 0.9), ("invariance", 1.5e-3))
-        settings: dict[str, Hyper] = {name: (("augmentation", name), *fixed) for name in names}
-    elif figure == 5:
-        settings = {f"{v:g}": (("beta", v),) for v in budget.sweeps[5]}
-    else:
-        settings = {f"{v:g}": (("beta", 1.0), ("invariance", v)) for v in budget.sweeps[6]}
+    if budget.by_name and _SWEPT_METHOD not in budget.methods:
+        return {}
     return {
-        value: DmcrVariant(task=task, method="SAC+AUG", hyper=hyper)
-        for value, hyper in settings.items()
+        value: DmcrVariant(task=task, method=_SWEPT_METHOD, hyper=hyper)
+        for value, hyper in _SETTINGS[figure](budget).items()
     }
+
+
+def _swept_variants(figure: int, budget: DmcrBudget) -> list[DmcrVariant]:
+    tasks = swept_tasks(figure, budget)
+    return [v for task in tasks for v in sweep_variants(figure, budget, task).values()]
+
+
+def _betas(budget: DmcrBudget) -> dict[str, Hyper]:
+    return {f"{v:g}": (("beta", v),) for v in budget.sweeps[5]}
+
+
+def _lambdas(budget: DmcrBudget) -> dict[str, Hyper]:
+    return {f"{v:g}": (("beta", 1.0), ("invariance", v)) for v in budget.sweeps[6]}
+
+
+def _augmented(budget: DmcrBudget) -> dict[str, Hyper]:
+    fixed = (("beta", 0.9), ("invariance", 1.5e-3))
+    names = budget.augmentations or paper_augmentations()
+    return {name: (("augmentation", name), *fixed) for name in names}
+
+
+_SETTINGS: Mapping[int, Callable[[DmcrBudget], dict[str, Hyper]]] = {
+    5: _betas,
+    6: _lambdas,
+    7: _augmented,
+}
 
 
 def paper_augmentations() -> tuple[str, ...]:
@@ -148,16 +192,23 @@ def wanted(tables: Iterable[int], figures: Iterable[int], budget: DmcrBudget) ->
 def _needs(
     tables: Iterable[int], figures: Iterable[int], budget: DmcrBudget
 ) -> Iterator[tuple[DmcrVariant, tuple[str, ...]]]:
-    for table in tables:
-        for task, method in all_rows(table) if table != 3 else ():
+    """Yields what tables and figures need; Table 3 and the other figures train nothing."""
+    for table in (number for number in tables if number in _TESTED):
+        for task, method in all_rows(table):
             if task in budget.tasks and method in budget.methods:
-                protocols = _ENDS if table == 1 else tuple(CONDITIONS.values())
-                yield table_variant(task, method), protocols
+                yield table_variant(task, method), _TESTED[table]
     for figure in figures:
-        if figure == 2:
-            yield from ((variant, ()) for variant in look_variants(budget))
-        elif figure in SHOWN:
-            yield from ((variant, ()) for variant in shown_variants(figure, budget))
-        elif figure in (5, 6, 7):
-            for task in swept_tasks(figure, budget):
-                yield from ((v, ()) for v in sweep_variants(figure, budget, task).values())
+        for variant in _TRAINED.get(figure, _nothing)(budget):
+            yield variant, ()
+
+
+def _nothing(budget: DmcrBudget) -> list[DmcrVariant]:
+    return []
+
+
+_TESTED = {1: ("train", "all"), 2: tuple(CONDITIONS.values())}  # table -> protocols
+_TRAINED: Mapping[int, Callable[[DmcrBudget], list[DmcrVariant]]] = {
+    2: look_variants,
+    **{figure: partial(shown_variants, figure) for figure in SHOWN},
+    **{figure: partial(_swept_variants, figure) for figure in SWEPT},
+}

@@ -1,14 +1,18 @@
 """Colours of DMC-GB's colour modes: body, floor and sky, one of a hundred sets an episode.
 
-DMC-GB stores its sets; these are drawn uniformly from the ranges that its hundred sets of each mode
-span. The floor's second colour is its first plus 0.1, as there.
+DMC-GB stores its sets. Their moments and the shares that lie at 0 and 1 are those of normal draws
+around the suite's own colours, cut at 0 and 1; these are such draws, not its very sets. The floor's
+second colour is its first plus 0.1, as there.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.core.rng import Noise
 from interverse.worlds.control.domains import DOMAINS
@@ -16,22 +20,27 @@ from interverse.worlds.control.gallery import NO_PICTURE
 from interverse.worlds.control.looks import Look
 
 SETS = 100
-_STEP = 0.1  # from the floor's first colour to its second
-RANGES = MappingProxyType(
+DEVIATIONS = MappingProxyType({"color_easy": 0.1, "color_hard": 0.2})
+"""Mode -> the standard deviation of red, green and blue before they are cut."""
+MEANS = MappingProxyType(
     {
-        "color_easy": {
-            "body/color": ((0.42, 0.26, 0.08), (0.96, 0.68, 0.56)),
-            "floor/color_1": ((0.0, 0.0, 0.05), (0.32, 0.52, 0.51)),
-            "background/color_1": ((0.19, 0.42, 0.44), (0.65, 0.92, 1.0)),
-        },
-        "color_hard": {
-            "body/color": ((0.27, 0.0, 0.0), (1.0, 0.96, 0.76)),
-            "floor/color_1": ((0.0, 0.0, 0.0), (0.64, 0.72, 0.68)),
-            "background/color_1": ((0.08, 0.12, 0.31), (0.96, 1.0, 1.0)),
-        },
+        "body/color": (0.7, 0.5, 0.3),
+        "floor/color_1": (0.1, 0.2, 0.3),
+        "background/color_1": (0.4, 0.6, 0.8),
     }
 )
-"""Mode -> variable -> the least and the greatest red, green and blue."""
+"""Variable -> the suite's own red, green and blue."""
+_STEP = 0.1  # from the floor's first colour to its second
+
+
+@functools.cache
+def all_sets(mode: str) -> Mapping[str, NDArray[np.float64]]:
+    """Returns the colours of a mode's sets by variable, each (set, 3)."""
+    noise, drawn = Noise.single(seed=0), {}
+    for name, mean in MEANS.items():
+        away = DEVIATIONS[mode] * noise.normal(f"{mode}/{name}", (SETS, 3))[0]
+        drawn[name] = np.clip(np.array(mean) + away, 0.0, 1.0)
+    return drawn
 
 
 def color_set(mode: str, number: int, domain: str) -> Look:
@@ -41,11 +50,7 @@ def color_set(mode: str, number: int, domain: str) -> Look:
     >>> bool(np.allclose(look["floor/color_2"] - look["floor/color_1"], 0.1))
     True
     """
-    noise = Noise.single(seed=number)
-    look: Look = {}
-    for name, (low, high) in RANGES[mode].items():
-        share = noise.uniform(f"{mode}/{name}", (3,))[0]
-        look[name] = np.array(low) + (np.array(high) - np.array(low)) * share
+    look: Look = {name: colors[number].copy() for name, colors in all_sets(mode).items()}
     look["floor/color_2"] = np.minimum(look["floor/color_1"] + _STEP, 1.0)
     look["body/color"] = np.append(look["body/color"], 1.0)
     look |= {name: np.array(NO_PICTURE) for name in ("floor/texture", "background/texture")}

@@ -1,10 +1,10 @@
 """Distractions: camera, colours and a video behind the robot that move and mean nothing.
 
-The levels are those of Distracting Control. At scale s the camera turns about the point it looks at
+The levels are those of Distracting Control. At scale s the camera moves on a sphere about the robot
 and the colours of all materials drift within ranges that grow with s; `dynamic=True` lets them walk
-at random during an episode and plays the video, `False` draws them once where it starts, with one
-frame. They are state variables of the world with noise of their own addresses, and nothing of the
-robot depends on them.
+at random during an episode, a step at every control step, and plays the video, `False` draws them
+once where it starts, with one frame. They are state variables of the world with noise of their own
+addresses, and nothing of the robot depends on them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from interverse.art.pictures import Difficulty, Videos
 from interverse.core.rng import Noise
@@ -23,6 +22,7 @@ from interverse.scm import Binding, Box, Integers, Variable
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import by_world, six_faces
 from interverse.worlds.control.looks import CameraPose, factors
+from interverse.worlds.control.orbit import MovedCamera, orbit_of
 from interverse.worlds.control.paint import PIXELS, SHOWN
 from interverse.worlds.control.scene import FLOOR, FLOOR_PICTURE, PICTURE_SIZE, SKY_PICTURE
 
@@ -55,7 +55,8 @@ _STOCK = np.array(list(MATERIALS.values())).ravel()
 _LOOKS = {"self": "body/color", "effector": "effector/color", "target": "target/color"}
 _FIRST_FRAMES = 10_000  # one of them at random is any frame of a video, on its way out or back
 _REFERENCE = 4.0  # metres: the radius at which the published velocities are given
-_FROM_ABOVE = ("fish", "reacher")  # cameras that may tip either way; others stay above the floor
+_PLACE, _ROLL = [0, 1, 3], 2  # of a velocity: what has one speed in all, and what turns by itself
+_FROM_ABOVE = ("fish", "reacher")  # cameras that may tip over the top; others stop there
 
 
 @final
@@ -63,19 +64,28 @@ class Distraction:
     """The mechanisms of one level: initial draws, steps, and what they do to camera and colours."""
 
     def __init__(
-        self, domain: str, level: Difficulty, kinds: tuple[str, ...], videos: Videos, dynamic: bool
+        self,
+        model: Any,
+        domain: str,
+        level: Difficulty,
+        kinds: tuple[str, ...],
+        videos: Videos,
+        dynamic: bool,
     ) -> None:
-        self._domain, self._level, self._kinds, self._dynamic = domain, level, kinds, dynamic
-        self._videos = videos
+        """Takes the compiled domain, a level, what moves, what plays and whether it does."""
+        self._model, self._domain, self._level = model, domain, level
+        self._kinds, self._videos, self._dynamic = kinds, videos, dynamic
         self._on_sky, self._on_floor = "video" in kinds, "floor" in kinds
         self._opacity: float | None = None
         if self._on_sky and not self._on_floor and level.clear_floor:
             self._opacity = _OPACITIES.get(domain, _OPACITY)
         angle, (near, far) = level.camera_angle, level.camera_radius
-        lowest = -angle if domain in _FROM_ABOVE else 0.0
+        self._orbit = orbit_of(model, DOMAINS[domain].camera)
+        free = domain in _FROM_ABOVE
+        lowest, highest = (-angle, angle) if free else self._orbit.elevations(angle)
         # azimuth, elevation and roll from the look's own, and the distance over its own
         self.low = np.array([-angle, lowest, -angle, near])
-        self.high = np.array([angle, angle, angle, far])
+        self.high = np.array([angle, highest, angle, far])
         turn, roll = level.camera_step / _REFERENCE, level.roll_step
         self._push = np.array([turn, turn, roll, turn])
         # what may be added to colours, which stay colours
@@ -84,11 +94,11 @@ class Distraction:
         fastest, roll = level.camera_speed / _REFERENCE, level.roll_speed
         self._fastest = np.array([fastest, fastest, roll, fastest])
 
-    def variables(self, model: Any) -> tuple[Variable, ...]:
-        """Returns the variables that this level adds to a world of a compiled model."""
+    def variables(self) -> tuple[Variable, ...]:
+        """Returns the variables that this level adds to a world."""
         out: list[Variable] = []
         if "camera" in self._kinds:
-            out += self._camera_variables(model)
+            out += self._camera_variables()
         if "color" in self._kinds:
             out.append(self._color_variable())
         if self._on_sky or self._on_floor:
@@ -103,9 +113,9 @@ class Distraction:
             out.append(_variable(OPACITY, Box(0.0, 1.0), np.array(self._opacity), doc, where))
         return tuple(out)
 
-    def _camera_variables(self, model: Any) -> tuple[Variable, Variable]:
+    def _camera_variables(self) -> tuple[Variable, Variable]:
         camera, shape = DOMAINS[self._domain].camera, (4,)
-        moved = _MovedCamera(CameraPose(model.camera(camera).quat))
+        moved = MovedCamera(CameraPose(self._model.camera(camera).quat), self._orbit)
         of = ("camera/position", "camera/rotation", CAMERA)
         return (
             _variable(
@@ -120,7 +130,7 @@ class Distraction:
                 VELOCITY,
                 Box(-self._fastest, self._fastest, shape),
                 np.zeros(4),
-                "Change of the camera's four numbers in a step.",
+                "Change of the camera's four numbers in a control step.",
             ),
         )
 
@@ -167,7 +177,7 @@ class Distraction:
         out: Moved = {}
         if "camera" in self._kinds:
             out[CAMERA] = self.low + (self.high - self.low) * noise.uniform(CAMERA, (4,))[0]
-            out[VELOCITY] = np.zeros(4)
+            out[VELOCITY] = self._first_velocity(noise) if self._dynamic else np.zeros(4)
         if "color" in self._kinds:
             uniform = noise.uniform(COLOR, _STOCK.shape)[0]
             out[COLOR] = self._darkest + (self._brightest - self._darkest) * uniform
@@ -179,67 +189,48 @@ class Distraction:
             out[OPACITY] = np.array(self._opacity)
         return out
 
-    def step(self, now: Moved, noise: Noise) -> Moved:
-        """Returns the values a step later."""
+    def _first_velocity(self, noise: Noise) -> FloatArray:
+        """Returns any direction at any speed: metres first, so that near cameras start fast."""
+        direction = noise.normal(f"{VELOCITY}/direction", (3,))[0]
+        speed, roll = noise.uniform(f"{VELOCITY}/speed", (2,))[0]
+        share = np.empty(4)
+        share[_PLACE] = direction / np.linalg.norm(direction)
+        share[_PLACE] *= min(1.0, speed * _REFERENCE / self._orbit.radius)
+        share[_ROLL] = 2.0 * roll - 1.0
+        return share * self._fastest
+
+    def step(self, now: Moved, noise: Noise, repeats: int) -> Moved:
+        """Returns the values a decision later: a step for each of its control steps."""
         out: Moved = {}
         if not self._dynamic:
             return out
         if FRAME in now:
-            out[FRAME] = np.array(int(now[FRAME]) + 1)
+            frames = 1 if self._level.by_decision else repeats
+            out[FRAME] = np.array(int(now[FRAME]) + frames)
         if CAMERA in now:
-            pushed = now[VELOCITY] + self._push * noise.normal(VELOCITY, (4,))[0]
-            velocity = np.clip(pushed, -self._fastest, self._fastest)
-            wished = now[CAMERA] + velocity
-            out[CAMERA] = np.clip(wished, self.low, self.high)
-            out[VELOCITY] = np.where(out[CAMERA] == wished, velocity, 0.0)  # stops at its bounds
+            out[CAMERA], out[VELOCITY] = now[CAMERA], now[VELOCITY]
+            for push in noise.normal(VELOCITY, (repeats, 4))[0]:
+                out[CAMERA], out[VELOCITY] = self._moved(out[CAMERA], out[VELOCITY], push)
         if COLOR in now:
-            walk = self._level.color_step * noise.normal(COLOR, now[COLOR].shape)[0]
-            out[COLOR] = np.clip(now[COLOR] + walk, self._darkest, self._brightest)
+            out[COLOR] = now[COLOR]
+            for walk in noise.normal(COLOR, (repeats, *now[COLOR].shape))[0]:
+                drifted = out[COLOR] + self._level.color_step * walk
+                out[COLOR] = np.clip(drifted, self._darkest, self._brightest)
         return out
 
-
-def moved_camera(
-    moved: FloatArray, place: FloatArray, orientation: Rotation
-) -> tuple[FloatArray, Rotation]:
-    """Returns a camera turned about the point it looks at: the nearest to its owner's origin."""
-    azimuth, elevation, roll, distance = moved
-    axes = orientation.as_matrix()
-    right, ahead = axes[:, 0], -axes[:, 2]
-    pivot = place + ahead * float(np.dot(-place, ahead))
-    turn = Rotation.from_rotvec([0.0, 0.0, azimuth]) * Rotation.from_rotvec(-elevation * right)
-    own = Rotation.from_rotvec([0.0, 0.0, roll])
-    return pivot + distance * turn.apply(place - pivot), turn * orientation * own
-
-
-@final
-class _MovedCamera:
-    """Poses of a camera that is turned about what it looks at: functions for bindings.
-
-    Each takes a look's positions (n, 3) and rotations (n, 3), and what is added to them (n, 4).
-    """
-
-    def __init__(self, pose: CameraPose) -> None:
-        self._pose = pose
-        self._latest: tuple[bytes, FloatArray] = b"", np.empty((0, 7))
-
-    def place(self, *values: FloatArray) -> FloatArray:
-        """Returns the places, (n, 3)."""
-        return self._moved(*values)[:, :3]
-
-    def orientation(self, *values: FloatArray) -> FloatArray:
-        """Returns the orientations (w, x, y, z), (n, 4)."""
-        return self._moved(*values)[:, 3:]
-
-    def _moved(self, *values: FloatArray) -> FloatArray:
-        """Returns places and orientations, worked out once for both; worlds in threads share it."""
-        key, latest = b"".join(value.tobytes() for value in values), self._latest
-        if latest[0] != key:
-            latest = self._latest = key, by_world(self._one, *values)
-        return latest[1]
-
-    def _one(self, place: FloatArray, rotation: FloatArray, moved: FloatArray) -> FloatArray:
-        place, turned = moved_camera(moved, place, self._pose.orientation(rotation))
-        return np.append(place, turned.as_quat(scalar_first=True))
+    def _moved(
+        self, camera: FloatArray, velocity: FloatArray, push: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Returns the camera and its velocity a control step later."""
+        velocity = velocity + self._push * push
+        speed, most = float(np.linalg.norm(velocity[_PLACE])), self._fastest[0]
+        if speed > most:
+            velocity[_PLACE] *= most / speed
+        velocity = np.clip(velocity, -self._fastest, self._fastest)
+        wished = camera + velocity
+        reached = np.clip(wished, self.low, self.high)
+        made = np.clip(reached - camera, -self._fastest, self._fastest)
+        return reached, np.where(reached == wished, velocity, made)  # stops at its bounds
 
 
 def _drifted(place: slice, *values: FloatArray) -> FloatArray:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from interverse.art.pictures import COLOR_MODES, VIDEO_MODES, VIDEO_PLACES, difficulty
@@ -232,13 +234,14 @@ def _check_names(option: str, given: tuple[Any, ...], allowed: tuple[str, ...]) 
         check_name(option, name, allowed)
 
 
-def _check_seed(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, tuple | list):
-        for end in value:
-            check_whole(end, name, high, least=low)
-        if len(value) != 2 or value[0] > value[1]:
-            raise InvalidValueError(
-                explain(f"{name} is {value!r}", allowed="one number, or a lower and an upper end")
+def _check_seed(name: str, value: Any, low: int, high: int) -> None:
+    ends = value if isinstance(value, tuple | list) else (value, value)
+    whole = all(isinstance(end, Integral) and not isinstance(end, bool) for end in ends)
+    if len(ends) != 2 or not whole or not low <= ends[0] <= ends[1] <= high:
+        raise InvalidValueError(
+            explain(
+                f"{name} is {reprlib.repr(value)}",
+                allowed=f"a whole number from {low:,} to {high:,}, or a lower and an upper end",
+                fix=f"Ends are written {name}=[1,999]",
             )
-    else:
-        check_whole(value, name, high, least=low)
+        )

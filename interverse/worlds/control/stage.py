@@ -172,13 +172,14 @@ class ControlStage:
     def step(self, action: NDArray[Any], noise: Noise) -> None:
         """Repeats an action for the frame skip, or to the end of the episode; then distracts."""
         self._remember()
-        for _ in range(self.begin()):
+        repeats = self.begin()
+        for _ in range(repeats):
             self.push(action)
             self.advance()
             self.earn()
         self._now = {}
         if self._distraction is not None:
-            for name, value in self._distraction.step(self.values, noise).items():
+            for name, value in self._distraction.step(self.values, noise, repeats).items():
                 self.values[name][...] = value
             self._write_look()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -25,8 +25,9 @@ from interverse.worlds.control.colors import episode_colors
 from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.gallery import NO_PICTURE, open_gallery
-from interverse.worlds.control.looks import draw_look, drawn_names, factors, with_switches
+from interverse.worlds.control.gallery import NO_PICTURE, Gallery, open_gallery
+from interverse.worlds.control.looks import draw_look, with_switches
+from interverse.worlds.control.names import ELSEWHERE, SEEDS, control_names, given_values
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.paint import without_covered
@@ -63,7 +64,7 @@ class ControlWorld(World):
     """A task of the control suite; worlds that are drawn are stepped and drawn side by side."""
 
     options_type: ClassVar[type[WorldOptions]] = ControlOptions
-    reset_variables: ClassVar[tuple[str, ...]] = ("visual_seed", "dynamics_seed")
+    reset_variables: ClassVar[tuple[str, ...]] = SEEDS
     render_size: ClassVar[tuple[int, int]] = (240, 320)
 
     options: ControlOptions
@@ -73,43 +74,14 @@ class ControlWorld(World):
         textures = options.textures
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same
-        self._distraction = _distraction(options)
-        declared = control_variables(options.domain, options.poles, self._gallery)
         model = domain_model(options.domain, options.poles)
-        moving = () if self._distraction is None else self._distraction.variables(model)
-        hidden = options.task in DOMAINS[options.domain].hide_target
-        shown = [_hidden(v) if hidden else v for v in declared.values()]
-        declared = table(*without_covered(shown, moving), *moving)
-        elsewhere = dict.fromkeys((*STATE, *KIND_OF))  # in the physics, or worked out
-        refuse_bindings(v for name, v in declared.items() if name in elsewhere)
-        looks = [v for name, v in declared.items() if name not in options.dynamics_names]
-        # Drawing is worth a thread; a step alone is shorter than handing it over.
-        threads = min(options.threads or cores(), num_worlds) if options.is_drawn else 1
-        self._pool, parts = DrawingPool(threads), (options, looks, self._distraction)
-        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(num_worlds)]
-        self._moving = tuple(variable.name for variable in moving)
-        fixed = dict(options.defaults)
-        for name in self.reset_variables:
-            if isinstance(getattr(options, name), int | np.integer):
-                fixed.setdefault(name, getattr(options, name))
-        self.variables = with_defaults(declared, fixed)
-        self._store = Store(self.variables, num_worlds=num_worlds, slots=elsewhere)
-        for world, stage in enumerate(self._stages):
-            stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
-        own = {name: self.variables[name].default for name in fixed}
-        state = (*STATE, *self._moving)
-        self._fixed = {name: value for name, value in own.items() if name not in state}
-        self._start_state = {name: value for name, value in own.items() if name in state}
-        drawn_by_seed = (factor.name for factor in factors(options.domain, options.poles))
-        self._look_names = (*self.reset_variables, *drawn_by_seed)
-        drawn_somehow = {*self._look_names, *options.dynamics_names, *self._moving}
-        kept = self.variables.keys() - drawn_somehow - elsewhere.keys()
-        self._kept = {name: self.variables[name].default for name in kept}
-        self._drawn_looks = drawn_names(options.domain, options.vary, options.poles)
-        drawn = {"visual_seed": self._drawn_looks}
-        started = STATE if DOMAINS[options.domain].moving_start else STATE[:1]
-        drawn["dynamics_seed"] = (*started, *options.vary_dynamics)
-        edges = Distraction.edges(declared)
+        self._distraction = _distraction(options, model)
+        moving = () if self._distraction is None else self._distraction.variables()
+        declared = _declared(options, self._gallery, moving)
+        self._names = control_names(options, declared, [variable.name for variable in moving])
+        self._set_variables(declared)
+        self._set_stages(declared)
+        drawn, edges = self._names.drawn, Distraction.edges(declared)
         self.graph = control_graph(options.domain, declared, drawn, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
@@ -118,6 +90,27 @@ class ControlWorld(World):
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
+
+    def _set_variables(self, declared: Mapping[str, Variable]) -> None:
+        """Makes the table of variables, and the values that episodes have from it."""
+        given, names = given_values(self.options), self._names
+        self.variables = with_defaults(declared, given)
+        own = {name: self.variables[name].default for name in given}
+        self._fixed = {name: value for name, value in own.items() if name not in names.state}
+        self._start_state = {name: value for name, value in own.items() if name in names.state}
+        self._kept = {name: self.variables[name].default for name in names.kept}
+
+    def _set_stages(self, declared: Mapping[str, Variable]) -> None:
+        """Makes the worlds, and the store whose rows they see as their values."""
+        options, count = self.options, self.num_worlds
+        # Drawing is worth a thread; a step alone is shorter than handing it over.
+        threads = min(options.threads or cores(), count) if options.is_drawn else 1
+        looks = [v for name, v in declared.items() if name not in options.dynamics_names]
+        self._pool, parts = DrawingPool(threads), (options, looks, self._distraction)
+        self._stages = [ControlStage(*parts, self._pool.thread_of(i)) for i in range(count)]
+        self._store = Store(self.variables, num_worlds=count, slots=dict.fromkeys(ELSEWHERE))
+        for world, stage in enumerate(self._stages):
+            stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
 
     def _new_photographer(self) -> ControlPhotographer | None:
         """Returns what draws all worlds at once, if that is asked for."""
@@ -140,7 +133,7 @@ class ControlWorld(World):
             chosen = {name: np.asarray(value)[row] for name, value in given.items()}
             self._put(self._episode_values(noise.take(np.array([row])), chosen), world)
             self._stages[world].start()
-            state = {n: v for n, v in chosen.items() if n in STATE or n in self._moving}
+            state = {n: v for n, v in chosen.items() if n in self._names.state}
             state = self._start_state | state
             if state:
                 self._change(state, world)
@@ -157,8 +150,7 @@ class ControlWorld(World):
 
     def _episode_values(self, noise: Noise, given: Values) -> Values:
         """Returns every variable but the state for a new episode."""
-        state = (*STATE, *self._moving)
-        fixed = self._fixed | {n: v for n, v in given.items() if n not in state}
+        fixed = self._fixed | {n: v for n, v in given.items() if n not in self._names.state}
         values: Values = self._kept | {
             "visual_seed": fixed.get("visual_seed", self._drawn(noise, "visual_seed")),
             "dynamics_seed": fixed.get("dynamics_seed", self._drawn(noise, "dynamics_seed")),
@@ -203,7 +195,8 @@ class ControlWorld(World):
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
                 look = self._look(int(chosen["visual_seed"]))
-                look = {n: look[n] for n in self._drawn_looks if n not in self._fixed}
+                redrawn = self._names.drawn["visual_seed"]
+                look = {n: look[n] for n in redrawn if n not in self._fixed}
                 chosen = look | chosen
             self._change(chosen, world)
         return NONE_REFUSED
@@ -377,12 +370,12 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        look = self._store.cached("look", self._look_names, self._present_look)
+        look = self._store.cached("look", self._names.look, self._present_look)
         return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
 
     def _present_look(self) -> Mapping[str, NDArray[Any]]:
         """Returns the look as it stays: gathering it at every step cost most of one."""
-        return MappingProxyType({name: self.read(name) for name in self._look_names})
+        return MappingProxyType({name: self.read(name) for name in self._names.look})
 
     # --------------------------------------------------------------- snapshots
 
@@ -428,20 +421,32 @@ class ControlWorld(World):
             stage.close()
 
 
+def _declared(
+    options: ControlOptions, gallery: Gallery, moving: Sequence[Variable]
+) -> Mapping[str, Variable]:
+    """Returns the table of a world's variables, those of its distraction last."""
+    own = control_variables(options.domain, options.poles, gallery).values()
+    hidden = options.task in DOMAINS[options.domain].hide_target
+    shown = [_hidden(variable) if hidden else variable for variable in own]
+    declared = table(*without_covered(shown, moving), *moving)
+    refuse_bindings(variable for name, variable in declared.items() if name in ELSEWHERE)
+    return declared
+
+
 def _hidden(variable: Variable) -> Variable:
     """Returns the variable as it is in a task that hides its target."""
     unseen = variable.name == "target/color"
     return replace(variable, inert="this task hides the target") if unseen else variable
 
 
-def _distraction(options: ControlOptions) -> Distraction | None:
+def _distraction(options: ControlOptions, model: Any) -> Distraction | None:
     """Returns the mechanisms of the options' distraction, where there is one."""
     folder = None if options.videos is None else folder_videos(os.fspath(options.videos))
     if not options.distractions or options.distraction is None:
         return None  # the folder is read all the same: a wrong one raises
     level = difficulty(options.distraction)
     shown = first(folder or procedural_videos(), level.videos)
-    return Distraction(options.domain, level, options.distractions, shown, options.dynamic)
+    return Distraction(model, options.domain, level, options.distractions, shown, options.dynamic)
 
 
 def _fallen(values: object, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:

@@ -25,7 +25,7 @@ CROPPED = {"curl": 15, "rad": 15, "soda": 15}  # they see the middle of larger p
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
 STEPPED = [name for name in AGENTS if name != "tdmpc2"]  # it learns from sequences
 SOFT = [name for name in STEPPED if name != "drq_v2"]  # they have a temperature and slow targets
-TRUNKED = {"curl", "drq", "rad", "sac_ae", "sgqn", "soda", "svea"}
+TRUNKED = {"curl", "dbc", "drq", "rad", "sac_ae", "sgqn", "soda", "svea"}
 
 
 def hyper(**more) -> PixelHyper:
@@ -509,30 +509,70 @@ def test_dbc_by_hand():
     agent, batch = make("dbc", still()), recorded("dbc")
     w, draws = by_hand.weights(agent), twin(agent)
     losses = agent.update(batch)
-    noise(draws), noise(draws)  # the target's and the actor's
-    features = by_hand.encode(batch.observations, w)
-    successors = by_hand.encode(batch.successors, w)
+    how = {"squash": False}
+    wanted = by_hand.target(batch, batch.successors, noise(draws), w, own_trunk=True, **how)
+    expected = by_hand.critic_loss(batch.observations, batch.actions.numpy(), wanted, w, **how)
+    assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
+    features = by_hand.encode(batch.observations, w, **how)
+    successors = by_hand.encode(batch.successors, w, **how)
     x = np.concatenate([features, batch.actions.numpy()], axis=1)
-    out = by_hand.perceptron(x, w, "model.layers")
-    mean, raw, reward = out[:, :8], out[:, 8:16], out[:, 16:]
-    sigma = np.exp(-5.0 + 3.5 * (np.tanh(raw) + 1.0))
+    mean, raw = np.split(foreseen(x, w, "model.layers"), 2, axis=1)
+    sigma = 1e-4 + (10.0 - 1e-4) / (1.0 + np.exp(-raw))
+    drawn = mean + sigma * torch.randn(mean.shape, generator=draws).numpy()
     rewards = batch.rewards.numpy()
     unlikely = np.mean(0.5 * ((successors - mean) / sigma) ** 2 + np.log(sigma))
-    expected = unlikely + np.mean((reward - rewards) ** 2)
+    expected = unlikely + np.mean((foreseen(drawn, w, "model.rewards") - rewards) ** 2)
     assert float(losses["model"]) == pytest.approx(expected, rel=1e-4)
     j = torch.randperm(COUNT, generator=draws).numpy()
     apart = np.abs(features - features[j]).sum(1)
     moved = np.sqrt(((mean - mean[j]) ** 2).sum(1) + ((sigma - sigma[j]) ** 2).sum(1))
     metric = np.mean((apart - np.abs(rewards - rewards[j])[:, 0] - 0.99 * moved) ** 2)
     assert float(losses["bisimulation"]) == pytest.approx(metric, rel=1e-4)
+    read = by_hand.trunk(
+        by_hand.flat_maps(batch.observations, w, "encoder"), w, "actor_trunk", **how
+    )
+    actions, density = by_hand.choose(read, noise(draws), w)
+    value = np.minimum(*by_hand.values(features, actions, w))
+    expected = np.mean(np.exp(w["log_alpha"]) * density - value)
+    assert float(losses["actor"]) == pytest.approx(expected, rel=1e-4)
+
+
+def foreseen(x, w, name):
+    x = x @ w[f"{name}.0.weight"].T + w[f"{name}.0.bias"]
+    x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    x = np.maximum(x * w[f"{name}.1.weight"] + w[f"{name}.1.bias"], 0.0)
+    return x @ w[f"{name}.3.weight"].T + w[f"{name}.3.bias"]
+
+
+def test_dbc_s_actor_learns_from_what_the_metric_has_left():
+    """As its authors' does: the critics' step, then the metric's, then the actor's."""
+    agent, batch = make("dbc", hyper(actor_rate=STILL, alpha_rate=STILL)), recorded("dbc")
+    draws = twin(agent)
+    losses = agent.update(batch)
+    noise(draws)
+    torch.randn((COUNT, 8), generator=draws)
+    torch.randperm(COUNT, generator=draws)
+    w = by_hand.weights(agent)  # the actor's own hardly moved: all others are those it met
+    flat = by_hand.flat_maps(batch.observations, w, "encoder")
+    read = by_hand.trunk(flat, w, "actor_trunk", squash=False)
+    actions, density = by_hand.choose(read, noise(draws), w)
+    features = by_hand.trunk(flat, w, "encoder.trunk", squash=False)
+    value = np.minimum(*by_hand.values(features, actions, w))
+    expected = np.mean(np.exp(w["log_alpha"]) * density - value)
+    assert float(losses["actor"]) == pytest.approx(expected, rel=1e-4)
 
 
 def test_dbc_in_small_numbers():
-    guess = NextFeatures(torch.zeros(2, 1), torch.ones(2, 1), torch.zeros(2, 1))
-    assert float(model_loss(guess, torch.ones(2, 1), torch.ones(2, 1))) == 1.5
+    guess = NextFeatures(torch.zeros(2, 1), torch.ones(2, 1))
+    assert float(model_loss(guess, torch.ones(2, 1))) == 0.5
     features, rewards = torch.tensor([[0.0], [3.0]]), torch.tensor([[0.0], [1.0]])
     swap = torch.tensor([1, 0])
     assert float(bisimulation_loss(features, rewards, guess, swap, 0.99)) == 4.0
+
+
+def test_dbc_refuses_a_negative_weight():
+    with pytest.raises(InvalidValueError, match="bisimulation is -1"):
+        make("dbc", bisimulation=-1.0)
 
 
 @pytest.mark.parametrize("name", STEPPED)

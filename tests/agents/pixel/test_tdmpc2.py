@@ -417,6 +417,23 @@ def test_a_foreign_card_says_so(tmp_path, field, value):
         PlannedPolicy.load(folder)
 
 
+def test_discount_and_warm_up_follow_the_episode_in_force(tmp_path):
+    """1 - 5 / decisions, and five episodes; the schedule's frame skip of cartpole is 8."""
+
+    def found(**options):
+        given = {"task": "control/cartpole_balance-v1", "algorithm": "tdmpc2", "preset": "paper"}
+        hyper = plan(PixelTrain(out=tmp_path, options=options, **given)).hyper
+        return pytest.approx((hyper.discount, hyper.warm_up))
+
+    assert found() == (0.96, 1000)
+    assert found(frame_skip=2) == (0.99, 2500)
+    assert found(frame_skip=1) == (0.995, 5000)
+    assert found(frame_skip=1, max_steps=400) == (0.9875, 2000)
+    assert found(frame_skip=1, max_steps=9999) == (0.995, 5000), "an episode ends by itself"
+    with pytest.raises(InvalidValueError, match="frame_skip is 0"):
+        found(frame_skip=0)
+
+
 def test_the_published_settings_by_name(tmp_path):
     task = "control/cartpole_balance-v1"
     hyper = preset("tdmpc2", "paper", task)

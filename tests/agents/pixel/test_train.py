@@ -10,6 +10,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,7 +20,14 @@ from safetensors.numpy import load_file
 from interverse.agents.pixel import run as run_module
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.geometry import centre_crop
-from interverse.agents.pixel.presets import PixelHyper, own_options, preset, schedule
+from interverse.agents.pixel.presets import (
+    CROPPED,
+    PixelAlgorithm,
+    PixelHyper,
+    own_options,
+    preset,
+    schedule,
+)
 from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
@@ -299,6 +307,68 @@ def test_the_small_preset_learns_in_short_episodes_and_is_judged_in_whole_ones(t
     assert judge._time == 9
 
 
+def sizes(tmp_path, algorithm, hyper, options, preset="small"):
+    """Returns what is seen, what is drawn and what the world is asked for."""
+    given = {"task": "control/cartpole_balance-v1", "algorithm": algorithm, "preset": preset}
+    planned = plan(PixelTrain(out=tmp_path, hyper=hyper, options=options, **given))
+    world = planned.world_options["image_size"]
+    return planned.hyper.image_size, planned.hyper.render_size, world
+
+
+@pytest.mark.parametrize("algorithm", get_args(PixelAlgorithm))
+def test_one_picture_size_is_enough(tmp_path, algorithm):
+    """An agent that does not crop sees what is drawn, whichever of both is given."""
+    if algorithm in CROPPED:
+        assert sizes(tmp_path, algorithm, {"image_size": 42}, {}) == (42, 50, 50)
+        assert sizes(tmp_path, algorithm, {"render_size": 90}, {}) == (64, 90, 90)
+        assert sizes(tmp_path, algorithm, {}, {"image_size": 84}) == (64, 84, 84)
+        both = {"image_size": 40, "render_size": 60}
+        assert sizes(tmp_path, algorithm, both, {}) == (40, 60, 60)
+        with pytest.raises(InvalidValueError, match="one size"):
+            sizes(tmp_path, algorithm, {"render_size": 90}, {"image_size": 84})
+        return
+    for hyper, options in (
+        ({"image_size": 32}, {}),
+        ({"render_size": 32}, {}),
+        ({}, {"image_size": 32}),
+        ({"image_size": 32}, {"image_size": 32}),
+    ):
+        assert sizes(tmp_path, algorithm, hyper, options) == (32, 32, 32)
+    assert sizes(tmp_path, algorithm, {}, {"image_size": (32, 32)})[:2] == (32, 32)
+    for hyper, options in (
+        ({"image_size": 32, "render_size": 64}, {}),
+        ({"image_size": 32}, {"image_size": 64}),
+        ({"render_size": 32}, {"image_size": 64}),
+    ):
+        with pytest.raises(InvalidValueError, match=r"is 32 and .* is 64 .*one size"):
+            sizes(tmp_path, algorithm, hyper, options)
+
+
+def test_a_world_that_draws_another_size_is_refused_before_training(tmp_path):
+    with pytest.raises(InvalidValueError, match=r"pictures of 24 pixels.*image_size=24"):
+        train(config(tmp_path, hyper={**TINY, "image_size": 20, "render_size": 20}), make_env=Dot)
+    with pytest.raises(InvalidValueError, match=r"--option image_size is \(84, 64\)"):
+        sizes(tmp_path, "sac_aug", {}, {"image_size": (84, 64)})
+
+
+def test_a_run_with_another_picture_size_learns(tmp_path, capsys):
+    """The report's own command line, after the warm-up too."""
+    command = "train --task control/cartpole_balance-v1 --algorithm sac_aug --steps 24"
+    command += " --hyper image_size=32 batch=4 warm_up=20 filters=4 hidden=16"
+    command += f" --option max_steps=10 quality=fast --out {tmp_path / 'run'}"
+    assert main(command.split()) == 0, capsys.readouterr().err
+
+
+def test_a_stack_of_frames_is_a_hyper_parameter(tmp_path, capsys):
+    command = "train --task control/cartpole_balance-v1 --algorithm sac_aug --steps 24"
+    command += f" --option frame_stack=4 --out {tmp_path / 'run'}"
+    assert main(command.split()) == 2
+    said = capsys.readouterr().err
+    assert "stacks of 4 pictures" in said
+    assert "--hyper frame_stack=4" in said
+    assert "control world" not in said
+
+
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [
@@ -311,7 +381,11 @@ def test_the_small_preset_learns_in_short_episodes_and_is_judged_in_whole_ones(t
         ({"hyper": {"batch": 0}}, InvalidValueError, "batch is 0"),
         ({"hyper": {"targets": 2}}, UnknownNameError, "hyper-parameter 'targets'"),
         ({"hyper": {"augmentation": "swirl"}}, UnknownNameError, "augmentation 'swirl'"),
-        ({"hyper": {**TINY, "image_size": 30}}, InvalidValueError, "render_size is 24"),
+        (
+            {"hyper": {**TINY, "image_size": 30}},
+            InvalidValueError,
+            "image_size is 30 and --hyper render_size is 24",
+        ),
         ({"hyper": {**TINY, "frame_stack": 2}}, InvalidValueError, r"\(6, S, S\)"),
     ],
     ids=str,

@@ -10,7 +10,7 @@ import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.envs.dm import DmEnv
 from interverse.protocols.select import select_protocols
-from interverse.worlds.control.colors import RANGES, SETS, color_set
+from interverse.worlds.control.colors import SETS, color_set
 from interverse.worlds.control.distraction import MATERIALS
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.scene import compile_domain
@@ -20,16 +20,35 @@ SMALL = {"image_size": 24, "frame_stack": 1, "quality": "fast", "dynamics_seed":
 VIDEOS = {"videos": str(TEXTURES / "backgrounds")}
 
 
-@pytest.mark.parametrize("mode", RANGES)
-def test_colour_modes_draw_from_the_published_ranges(mode):
-    drawn = [color_set(mode, number, "walker") for number in range(SETS)]
-    for name, (low, high) in RANGES[mode].items():
-        rows = np.array([look[name][:3] for look in drawn])
-        assert (rows >= low).all()
-        assert (rows <= high).all()
-        assert np.ptp(rows, axis=0).min() > 0.7 * np.subtract(high, low).min()
-    floors = [look["floor/color_2"] - look["floor/color_1"] for look in drawn]
-    np.testing.assert_allclose(floors, 0.1)
+# Of the hundred sets that DMC-GB's repository stores for each mode: means and deviations of red,
+# green and blue, and how many of its 300 numbers a variable has at 0 and at 1.
+STORED = {
+    ("color_easy", "body/color"): ((0.700, 0.498, 0.312), (0.101, 0.091, 0.107), 0, 0),
+    ("color_easy", "floor/color_1"): ((0.106, 0.207, 0.276), (0.076, 0.100, 0.098), 12, 0),
+    ("color_easy", "background/color_1"): ((0.408, 0.615, 0.790), (0.094, 0.107, 0.110), 0, 2),
+    ("color_hard", "body/color"): ((0.708, 0.478, 0.301), (0.181, 0.198, 0.176), 5, 8),
+    ("color_hard", "floor/color_1"): ((0.123, 0.248, 0.296), (0.150, 0.194, 0.164), 56, 0),
+    ("color_hard", "background/color_1"): ((0.422, 0.554, 0.784), (0.198, 0.183, 0.184), 0, 24),
+}
+
+
+@pytest.mark.parametrize(("mode", "name"), STORED)
+def test_colour_modes_have_the_moments_of_the_stored_sets(mode, name):
+    """Two draws of a hundred: means are apart by less than three of their deviations."""
+    rows = np.array([color_set(mode, number, "walker")[name][:3] for number in range(SETS)])
+    means, deviations, black, full = STORED[mode, name]
+    scale = {"color_easy": 0.1, "color_hard": 0.2}[mode]
+    np.testing.assert_allclose(rows.mean(axis=0), means, atol=3 * scale * np.sqrt(2 / SETS))
+    np.testing.assert_allclose(rows.std(axis=0), deviations, atol=0.25 * scale)
+    assert abs((rows == 0.0).sum() - black) < 25
+    assert abs((rows == 1.0).sum() - full) < 25
+
+
+@pytest.mark.parametrize("mode", ["color_easy", "color_hard"])
+def test_the_floor_s_second_colour_is_a_step_from_the_first(mode):
+    looks = [color_set(mode, number, "walker") for number in range(SETS)]
+    steps = [look["floor/color_2"] - look["floor/color_1"] for look in looks]
+    np.testing.assert_allclose(steps, 0.1)
 
 
 def test_a_colour_mode_changes_every_episode_and_keeps_the_states():
