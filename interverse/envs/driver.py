@@ -327,7 +327,7 @@ class Driver:
         what did not fit, only when an episode ends: a step waits for the device once.
         """
         engine = self.world.engine
-        broke = None if engine is None or not self.skips_diverged else engine.diverged
+        broke = None if engine is None or not self.skips_diverged else engine.broken()
         if broke is not None:
             terminated = terminated | broke
         if self.diverged:
@@ -348,11 +348,11 @@ class Driver:
     def check_engine(self) -> None:
         """Raises for what an engine on a device has noted and not raised; for records of worlds."""
         engine = self.world.engine
-        if engine is None or engine.diverged is None:
+        noted = None if engine is None else engine.broken()
+        if engine is None or noted is None:
             return
         engine.check_capacity()
-        broke = np.flatnonzero(to_numpy(engine.diverged)).tolist()
-        if broke:
+        if broke := np.flatnonzero(to_numpy(noted)).tolist():
             raise SimulationError(_broke_down(broke), broke)
 
     # ------------------------------------------------------------ interventions

@@ -70,7 +70,6 @@ class Engine(ABC):
     timestep: float  # of one substep, s
     model: Any  # the compiled scene
     dtype: str = "float64"  # of the real numbers it computes with
-    diverged: Array | None = None  # (N,) bool: worlds that broke down, where that raises nothing
 
     # ------------------------------------------------------------------ the model
 
@@ -179,6 +178,10 @@ class Engine(ABC):
             substeps: how many time steps of the scene.
             before: called before every substep, to set forces that follow the motion.
         """
+
+    def broken(self) -> Array | None:
+        """Returns in which worlds, (N,), physics broke down; None where that raises."""
+        return None
 
     def check_capacity(self) -> None:  # noqa: B027 - an engine on the CPU has room for everything
         """Raises CapacityError if something did not fit since the last look."""

@@ -85,7 +85,7 @@ class WarpEngine(Engine):
         self._steps = 0
         self._every = _CHECK_EVERY if self._device.is_cuda else 1
         self.noted: dict[str, int] = {}  # worlds and looks at which a lesser flag was set
-        self.diverged: Tensor = torch.zeros(num_worlds, dtype=torch.bool, device=self._where)
+        self.diverged = torch.zeros(num_worlds, dtype=torch.bool, device=self._where)
         self._overflow = wp_to_torch(self._data.overflow)
         self._overflowed = torch.zeros_like(self._overflow)
         self._start = {name: part[:1].clone() for name, part in self._state.items()}
@@ -226,6 +226,10 @@ class WarpEngine(Engine):
                 with warp.ScopedCapture(device=self._device) as capture:
                     mujoco_warp.step(self._warp_model, self._data)
                 self._graph = capture.graph
+
+    def broken(self) -> Tensor:
+        """Returns in which worlds, (N,), physics broke down since their reset."""
+        return self.diverged
 
     def bare_step(self) -> None:
         """Advances every world by one time step and looks after nothing; for measurements."""

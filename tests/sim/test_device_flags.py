@@ -36,6 +36,9 @@ class Noting:
         self.diverged[worlds] = False
         self._engine.reset(worlds)
 
+    def broken(self) -> Any:
+        return self.diverged
+
     def check_capacity(self) -> None:
         self.looks += 1
         if self._full:
