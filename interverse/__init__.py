@@ -6,15 +6,15 @@ name below is loaded when first used.
 
 from __future__ import annotations
 
-import importlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gymnasium
 
 from interverse import _gl_backend, errors  # noqa: F401 - the first before MuJoCo is imported
 from interverse._version import __version__
 from interverse.core.errors import InterventionError, InterverseError
+from interverse.core.registry import lazy_names as _lazy_names
 from interverse.worlds import WORLDS as _WORLDS
 
 if TYPE_CHECKING:
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     from interverse.viewer.live import view
 
 _LAZY = {
-    "CausalGraph": "interverse.scm",
-    "Do": "interverse.scm",
-    "Episode": "interverse.rollouts",
-    "Outcome": "interverse.scm",
-    "Replace": "interverse.scm",
-    "Shift": "interverse.scm",
-    "Snapshot": "interverse.envs",
-    "Variable": "interverse.scm",
-    "Results": "interverse.results",
-    "attribute": "interverse.reports.attribute",
-    "counterfactual": "interverse.rollouts",
-    "evaluate": "interverse.protocols.evaluate",
-    "export": "interverse.reports.export",
-    "report": "interverse.reports.page",
-    "load_dataset": "interverse.data",
-    "make": "interverse.envs",
-    "make_vec": "interverse.envs",
-    "register": "interverse.envs",
-    "rollout": "interverse.rollouts",
-    "score_pairs": "interverse.data.pairs.scoring",
-    "view": "interverse.viewer.live",
+    "CausalGraph": "scm",
+    "Do": "scm",
+    "Episode": "rollouts",
+    "Outcome": "scm",
+    "Replace": "scm",
+    "Shift": "scm",
+    "Snapshot": "envs",
+    "Variable": "scm",
+    "Results": "results",
+    "attribute": "reports.attribute",
+    "counterfactual": "rollouts.counterfactual",
+    "evaluate": "protocols.evaluate",
+    "export": "reports.export",
+    "report": "reports.page",
+    "load_dataset": "data",
+    "make": "envs",
+    "make_vec": "envs",
+    "register": "envs",
+    "rollout": "rollouts",
+    "score_pairs": "data.pairs.scoring",
+    "view": "viewer.live",
 }
 
 __all__ = [
@@ -82,11 +82,7 @@ __all__ = [
     "view",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'interverse' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+__getattr__ = _lazy_names(__name__, _LAZY)
 
 
 def __dir__() -> list[str]:

@@ -116,15 +116,15 @@ MUTANTS = [
     Mutant(
         "refusals lost in a counterfactual",
         "rollouts/counterfactual.py",
-        "refusals=_refusals(episode, taken, at)",
+        "refusals=fact.refusals",
         "refusals=()",
         "tests/rollouts/test_counterfactual.py",
     ),
     Mutant(
         "what a hook restored is not shown",
         "envs/driver.py",
-        "if ended is None else ended\n        self._edits += 1\n",
-        "if ended is None else ended\n",
+        "self.diverged.pop(world, None)\n        self._edits += 1\n",
+        "self.diverged.pop(world, None)\n",
         "tests/envs/test_driver.py::test_a_step_shows_what_a_hook_restored",
     ),
     Mutant(

@@ -24,7 +24,7 @@ if str(ROOT) not in sys.path:  # `python tools/witnesses.py` starts with tools/ 
     sys.path.insert(0, str(ROOT))
 
 from interverse.rollouts.evidence import Evidence, WitnessTrial  # noqa: E402
-from interverse.rollouts.witness_search import needed, search  # noqa: E402
+from interverse.rollouts.witness_search import SEARCH_NUMBERS, needed, search  # noqa: E402
 from interverse.rollouts.witnesses import (  # noqa: E402
     WitnessBench,
     replay,
@@ -65,7 +65,9 @@ def find(world_id: str, *, fresh: bool, tries: int | None) -> tuple[list[str], l
         declared = bench.declared
         parts = (needed(trial, bench.run(trial), declared) for trial in trials)
         trials = [part for part in parts if part.changes]
-        start = 10**4 * sum(map(len, known.values()))  # not the situations of the last search
+        start = SEARCH_NUMBERS * sum(
+            map(len, known.values())
+        )  # not the situations of the last search
         trials += search(bench, min(most, tries or most), start=start)
         rows = [trial.to_json() for trial in trials]
         groups.append({"options": dict(options), "worlds": worlds, "trials": rows})

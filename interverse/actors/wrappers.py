@@ -116,7 +116,7 @@ class CurriculumHook:
         for name in names:
             some = next(carried[name] for carried in self._carried if name in carried)
             rows = np.zeros((len(self._carried), *some.shape), some.dtype)
-            order = np.full(len(self._carried), -1)
+            order = np.full(len(self._carried), -1)  # -1: this world does not carry it
             for world, carried in enumerate(self._carried):
                 if name in carried:
                     rows[world], order[world] = carried[name], list(carried).index(name)
@@ -127,13 +127,13 @@ class CurriculumHook:
 
     def load(self, held: Mapping[str, NDArray[Any]]) -> None:
         """Takes back what `save` returned."""
-        self.refused, self._ended = held["refused"].copy(), held["ended"].copy()
-        self.tried = held.get("tried", self.refused).copy()  # not in checkpoints of before
+        self.tried, self.refused = held["tried"].copy(), held["refused"].copy()
+        self._ended = held["ended"].copy()
         self._resumed = True
         names = [name.removeprefix("carried:") for name in held if name.startswith("carried:")]
         self._carried = []
         for world in range(len(self.refused)):
-            places = {name: int(_order(held, name)[world]) for name in names}
+            places = {name: int(held[f"order:{name}"][world]) for name in names}
             known = sorted((place, name) for name, place in places.items() if place >= 0)
             self._carried.append({name: held[f"carried:{name}"][world] for _, name in known})
         for number, stage in enumerate(self.curriculum.stages):
@@ -190,13 +190,6 @@ class CurriculumHook:
                 carried = self._carried[world]
                 earlier = {name: value for name, value in carried.items() if name not in values}
                 self._carried[world] = graph.updated(earlier, values)
-
-
-def _order(held: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    """Returns the place of a carried variable in each world's order; -1 where it has none."""
-    if f"order:{name}" in held:
-        return held[f"order:{name}"]
-    return held[f"has:{name}"].astype(np.int64) - 1  # checkpoints of before have no order
 
 
 def attach_curriculum(env: Any, curriculum: Curriculum) -> CurriculumHook:

@@ -89,24 +89,31 @@ def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> int | None:
         arrays = read_npz(folder / "arrays.npz")
         snapshot = Snapshot.from_bytes((folder / "worlds.npz").read_bytes())
     except (OSError, ValueError, KeyError) as error:
-        raise FileFormatError(
-            explain(
-                f"the checkpoint in {folder} is torn: {error}",
-                fix="Delete the folder to start the run afresh",
-            )
-        ) from error
-    rng = tensors.pop("rng/torch")
-    for name, tensor in _loose_tensors(model).items():
-        tensor.data.copy_(tensors.pop(_LOOSE + name))  # in place: its optimiser holds it
-    model.set_parameters(_join(tensors, state["plain"]), exact_match=True)
-    env.reset()
-    env.venv.unwrapped.restore(snapshot)
-    _restore_arrays(model, env, arrays)
-    model.__dict__.update(state["counters"])
-    torch.set_rng_state(rng)
-    _restore_random(model, state["random"])
+        raise _torn(folder, error) from error
+    try:
+        rng = tensors.pop("rng/torch")
+        for name, tensor in _loose_tensors(model).items():
+            tensor.data.copy_(tensors.pop(_LOOSE + name))  # in place: its optimiser holds it
+        model.set_parameters(_join(tensors, state["plain"]), exact_match=True)
+        env.reset()
+        env.venv.unwrapped.restore(snapshot)
+        _restore_arrays(model, env, arrays)
+        model.__dict__.update(state["counters"])
+        torch.set_rng_state(rng)
+        _restore_random(model, state["random"])
+    except KeyError as error:
+        raise _torn(folder, f"{error} is missing") from error
     until = state.get("until")
     return until if isinstance(until, int) else None
+
+
+def _torn(folder: Path, problem: object) -> FileFormatError:
+    return FileFormatError(
+        explain(
+            f"the checkpoint in {folder} is torn: {problem}",
+            fix="Delete the folder to start the run afresh",
+        )
+    )
 
 
 def _loose_tensors(model: Any) -> dict[str, torch.Tensor]:

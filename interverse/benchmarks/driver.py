@@ -1,4 +1,4 @@
-"""Shared parts of the reproductions: a clock, failures that wait, records of rows, provenance."""
+"""Shared parts of the reproductions: their course, clock, waiting failures, records, provenance."""
 
 from __future__ import annotations
 
@@ -18,14 +18,43 @@ from typing import Any, final
 import torch
 
 from interverse._version import __version__
+from interverse.benchmarks.pages import Say
 from interverse.core.code import installed
 from interverse.core.errors import InterverseError, InvalidValueError, explain
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.fit import Epoch
+from interverse.models.steps import check_device
 
 _LINES = 5  # per stage of training, where no terminal shows a bar
 _PACKAGE = Path(__file__).parents[1]
 _PACKAGES = ("gymnasium", "h5py", "numpy", "torch")
+
+
+def reproduce_tables(
+    settings: Any,
+    make_work: Callable[[Any, Clock], Any],
+    compare: Callable[[Any, int], dict[str, Any]],
+    write_pages: Callable[[Any, list[dict[str, Any]], Say], None],
+) -> dict[str, Any]:
+    """Does what is not done yet, compares it with what was published, and writes the pages.
+
+    Args:
+        settings: a benchmark's; they have `device`, `time_limit` and `table`.
+        make_work: from settings and a clock to what has `run_all` and `failures`.
+        compare: from settings and the number of a table to ours beside the published one.
+        write_pages: from settings, comparisons and what writes a line of the log.
+
+    Returns:
+        {"complete": whether all is done, "tables": one comparison per table}.
+    """
+    check_device(settings.device)
+    clock = Clock(settings.time_limit)
+    work = make_work(settings, clock)
+    complete = clock.ends(work.run_all)
+    tables = [compare(settings, number) for number in settings.table]
+    write_pages(settings, tables, clock.say)
+    work.failures.raise_all()
+    return {"complete": complete, "tables": tables}
 
 
 class OutOfTimeError(Exception):

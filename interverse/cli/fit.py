@@ -10,15 +10,16 @@ from typing import Annotated, Any
 
 import tyro
 
+from interverse.benchmarks.causalmbrl.fit_request import FitRequest
 from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
-from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitBudget, FitWorld, fit_world
+from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitWorld, fit_world
 from interverse.cli.evaluate import parse_pairs
 from interverse.core.errors import InvalidValueError, explain
 from interverse.models.table import MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitCommand:
+class FitCommand(FitRequest):
     """What the library's `FitWorld` says, and how to print."""
 
     id: Annotated[str, tyro.conf.Positional]
@@ -29,13 +30,6 @@ class FitCommand:
     learned_graph, lstm, rim, rssm or scoff."""
     loss: str | None = None
     """Of pictures: contrastive by default (nll for models that have no other), or jepa or nll."""
-    budget: FitBudget = "smoke"
-    """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
-    full: the published sizes, for a GPU."""
-    seeds: int = 1
-    """Seeds 1 to N."""
-    epochs: int | None = None
-    """Epochs per stage, if not the budget's."""
     pretrain_epochs: int | None = None
     """nll: epochs of its first stage, by far the dearest, if not as many."""
     finetune: bool = True
@@ -44,15 +38,11 @@ class FitCommand:
     """cpu or cuda (pictures alone)."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as cpt_seed=2."""
-    time_limit: float | None = None
-    """Stop cleanly after so many seconds; the same command then goes on."""
-    out: Path | None = None
-    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET (states:
-    runs/fit/ID.network.BUDGET)."""
     json: bool = False
     """Write all scores as one JSON document to standard output."""
 
 
+_OF_PICTURES = ("model", "loss", "pretrain_epochs", "finetune", "device")
 FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
 
 
@@ -73,18 +63,24 @@ def out_folder(config: FitCommand) -> Path:
 
 
 def _settings(config: FitCommand) -> FitWorld | FitStates:
-    skipped = ("option", "json")
-    given = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in skipped}
-    asked = {name: value for name, value in given.items() if value is not None}
-    options = parse_pairs(config.option)
-    if config.id.startswith(FAMILIES):
-        if config.loss is None and config.model in MODELS:
-            asked["loss"] = MODELS[config.model].losses[0]
-        return FitWorld(**asked, options=options)
-    for name in ("model", "loss", "pretrain_epochs", "finetune", "device"):
-        if given[name] != getattr(FitCommand, name):
+    shared: dict[str, Any] = {f.name: getattr(config, f.name) for f in fields(FitRequest)}
+    shared["options"] = parse_pairs(config.option)
+    if not config.id.startswith(FAMILIES):
+        _check_states(config)
+        return FitStates(**shared)
+    given = {name: getattr(config, name) for name in _OF_PICTURES}
+    if config.loss is None and config.model in MODELS:
+        given["loss"] = MODELS[config.model].losses[0]
+    return FitWorld(**shared, **{name: v for name, v in given.items() if v is not None})
+
+
+def _check_states(config: FitCommand) -> None:
+    """Raises if a flag is given that only models of pictures have."""
+    for name in _OF_PICTURES:
+        value = getattr(config, name)
+        if value != getattr(FitCommand, name):
             flag = "--" + ("no-finetune" if name == "finetune" else name.replace("_", "-"))
-            told = flag if name == "finetune" else f"{flag} {given[name]}"
+            told = flag if name == "finetune" else f"{flag} {value}"
             raise InvalidValueError(
                 explain(
                     f"{told} belongs to models of pictures, not to {config.id}",
@@ -92,5 +88,3 @@ def _settings(config: FitCommand) -> FitWorld | FitStates:
                     fix=f"Leave {flag} out",
                 )
             )
-        asked.pop(name, None)
-    return FitStates(**asked, options=options)

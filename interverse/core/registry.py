@@ -1,14 +1,20 @@
-"""One lazy, versioned table of names: `"id": Entry("module:attribute", options)`."""
+"""Lazy tables: of ids, `"id": Entry("module:attribute", options)`, and of a package's names."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, final
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    missing_extra,
+    unknown,
+)
 
 
 @final
@@ -111,3 +117,28 @@ class Registry:
     def load(self, name: str) -> Any:
         """Returns the object a name stands for."""
         return self[name].load()
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str], *, extra: str | None = None
+) -> Callable[[str], Any]:
+    """Returns the `__getattr__` of a package that imports a name's module when it is first used.
+
+    Args:
+        package: its `__name__`.
+        homes: name -> the module inside the package that holds it.
+        extra: the extra of the library to name where a module finds no Torch.
+    """
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            module = importlib.import_module(f"{package}.{homes[name]}")
+        except ModuleNotFoundError as error:
+            if extra is not None and error.name in ("torch", "safetensors"):
+                raise missing_extra(error.name, extra) from error
+            raise
+        return getattr(module, name)
+
+    return find

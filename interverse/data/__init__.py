@@ -1,8 +1,8 @@
 """Data sets: grid worlds with the published splits, and episodes of any world with twins."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from interverse.core.registry import lazy_names
 from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.generate import Collect, collect
@@ -44,11 +44,7 @@ __all__ = [
     "to_minari",
 ]
 
-
+# They load pyarrow.
 _LAZY = {"export_lance": "worldmodel", "export_parquet": "hub", "export_worldmodel": "worldmodel"}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:  # loads pyarrow
-        return getattr(importlib.import_module(f"interverse.data.{_LAZY[name]}"), name)
-    raise AttributeError(f"module {__name__} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LAZY)

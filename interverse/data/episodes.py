@@ -222,8 +222,7 @@ def _check_twins(config: CollectEpisodes) -> dict[str, str]:
 def _write_header(config: CollectEpisodes, engine: Mapping[str, str]) -> None:
     path, header = config.out / _HEADER, {**config.header(), "engine": dict(engine)}
     if path.exists():
-        older = {"engine": header["engine"], "actors": []}  # written before these were told
-        held = older | read_json_object(path)
+        held = read_json_object(path)
         differing = sorted(name for name in header if held.get(name) != header[name])
         if differing:
             raise InvalidValueError(

@@ -209,16 +209,14 @@ def read_pixels(path: Path, name: str, episodes: NDArray[np.int64]) -> NDArray[n
         pixels, checks = file[name], _checks(file)
         out = np.empty((len(episodes), *pixels.shape[1:]), dtype=np.uint8)
         for row, episode in enumerate(episodes.tolist()):
-            if checks and zlib.crc32(_packed_row(pixels, episode)[1]) != checks[name][episode]:
+            if zlib.crc32(_packed_row(pixels, episode)[1]) != checks[name][episode]:
                 raise ValueError(f"the pictures of episode {episode} were changed")
             pixels.read_direct(out, np.s_[episode], np.s_[row])
         return out
 
 
 def _checks(file: h5py.File) -> dict[str, NDArray[np.uint32]]:
-    """Returns the checksum of each episode's pictures; none in a file of an earlier version."""
-    if _CHECKS not in file.attrs:
-        return {}
+    """Returns the checksum of each episode's pictures."""
     checks = {name: table[()] for name, table in file[_CHECKS].items()}
     if arrays_hash(checks) != file.attrs[_CHECKS]:
         raise ValueError("the checksums of the pictures were changed")

@@ -20,7 +20,7 @@ from interverse.core.errors import InterventionError, InvalidValueError, ResetNe
 from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
-from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, ENDED, Snapshot, shaping_options
+from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
 from interverse.scm import Intervention, Outcome, Variable, as_intervention
 from interverse.sim.engine import SimulationError
@@ -44,7 +44,8 @@ class Transition(NamedTuple):
     """The result of one step, per world.
 
     Arrays are NumPy's on the CPU and tensors of the world's device elsewhere; `ended` is on the
-    host in any case, for whoever must reset worlds.
+    host in any case, for whoever must reset worlds. Where `info_lasts`, the arrays of `info` are
+    the world's own: whoever hands them out copies them.
     """
 
     observation: Observation
@@ -53,6 +54,7 @@ class Transition(NamedTuple):
     truncated: Array
     info: Mapping[str, Array]
     ended: NDArray[np.bool_]
+    info_lasts: bool = False
 
 
 class StepListener(Protocol):
@@ -310,10 +312,10 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            lasts = type(score.info) is MappingProxyType  # copied where it is handed out
+            lasts = type(score.info) is MappingProxyType  # `Score` says so
             info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
-            return Transition(seen, reward, terminated, truncated, info, ended)
+            return Transition(seen, reward, terminated, truncated, info, ended, lasts)
         terminated, ended = self._over_on_device(score.terminated, truncated)
         limits = score.reward.new_tensor(truncated, dtype=terminated.dtype)
         return Transition(seen, score.reward, terminated, limits, dict(score.info), ended)
@@ -427,9 +429,8 @@ class Driver:
             raise ResetNeededError(explain("snapshot before reset", fix="Call reset() first"))
         state = self.world.save(np.arange(len(self.steps)))
         arrays = {name: to_numpy(value) for name, value in state.items()}
-        for name in COUNTERS:
+        for name in DRIVER_ARRAYS:
             arrays[DRIVER_PREFIX + name] = np.array(getattr(self, name))
-        arrays[ENDED] = self.ended.copy()
         return Snapshot(self.id, self.options_json, arrays)
 
     def restore(self, snapshot: Snapshot, index: Index) -> None:
@@ -442,24 +443,17 @@ class Driver:
             return
         before = self.world.save(index) if self.running[index].all() else None
         arrays = snapshot.rows_for(index, len(self.steps), like=before)
-        counters = {name: arrays.pop(DRIVER_PREFIX + name) for name in COUNTERS}
-        ended = arrays.pop(ENDED, None)
+        own = {name: arrays.pop(DRIVER_PREFIX + name) for name in DRIVER_ARRAYS}
         try:
             self.world.load(arrays, index)
         except (KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
             if before is not None:
                 self.world.load(before, index)
             raise Snapshot.misfit(error) from error
-        for name, rows in counters.items():
+        for name, rows in own.items():
             getattr(self, name)[index] = rows
         self.running[index] = True
         for world in index.tolist():
             self.diverged.pop(world, None)
-        self.ended[index] = self._seems_ended()[index] if ended is None else ended
         self._edits += 1
         self._trim_log(index)
-
-    def _seems_ended(self) -> NDArray[np.bool_]:
-        """Returns in which worlds the state is one that a step ends with: old snapshots lack it."""
-        over = to_numpy(self.world.score().terminated) | (self.steps >= self.world.max_steps)
-        return np.asarray(over & (self.steps > 0))

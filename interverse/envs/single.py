@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -14,7 +13,7 @@ from interverse.core.errors import InterventionError
 from interverse.core.rng import check_seed
 from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode, check_reset_options
 from interverse.envs.copying import CopyableEnv
-from interverse.envs.driver import Driver
+from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
 from interverse.envs.window import RenderWindow
@@ -46,8 +45,8 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         self.observation_space = world.observation_space
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
-        self._lasting: Mapping[str, Any] | None = None  # entries of `info` that stay, ...
-        self._told: dict[str, Any] = {}  # ... their first rows, and those that are arrays
+        self._lasting: Mapping[str, Any] | None = None  # the latest `info` that lasts, ...
+        self._entries: dict[str, Any] = {}  # ... world 0's entries of it, and those to be copied
         self._arrays: list[tuple[str, NDArray[Any]]] = []
 
     def reset(
@@ -69,7 +68,7 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         moment = driver.transition()
         if self._window is not None:
             self.render()
-        return first(moment.observation), self._info(moment.info)
+        return first(moment.observation), self._info(moment)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
@@ -78,16 +77,16 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
             self.render()
         terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
         seen, reward = first(moment.observation), float(moment.reward[0])
-        return seen, reward, terminated, truncated, self._info(moment.info)
+        return seen, reward, terminated, truncated, self._info(moment)
 
-    def _info(self, info: Mapping[str, Any]) -> dict[str, Any]:
+    def _info(self, moment: Transition) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
-        if type(info) is not MappingProxyType:
-            return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
-        if info is not self._lasting:
-            self._lasting, self._told = info, self._info(dict(info))
-            self._arrays = [(n, v) for n, v in self._told.items() if type(v) is np.ndarray]
-        out = self._told.copy()
+        if not moment.info_lasts:
+            return _first_entries(moment.info)
+        if moment.info is not self._lasting:
+            self._lasting, self._entries = moment.info, _first_entries(moment.info)
+            self._arrays = [(n, v) for n, v in self._entries.items() if type(v) is np.ndarray]
+        out = self._entries.copy()
         for name, array in self._arrays:
             out[name] = array.copy()
         return out
@@ -154,6 +153,10 @@ def first(observation: Any) -> Any:
     if isinstance(observation, dict):
         return {name: first(value) for name, value in observation.items()}
     return observation[0]
+
+
+def _first_entries(info: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
 
 
 def _lead(action: Any) -> Any:

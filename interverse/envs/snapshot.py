@@ -19,8 +19,8 @@ from interverse.core.type_checks import blames_types
 from interverse.worlds.world import Index, WorldOptions, changed_options, parse_options
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot
-COUNTERS = ("seeds", "episodes", "steps")
-ENDED = DRIVER_PREFIX + "ended"  # whether the last step ended the episode; old snapshots lack it
+_COUNTERS = ("seeds", "episodes", "steps")
+DRIVER_ARRAYS = (*_COUNTERS, "ended")  # the last: whether the last step ended the episode
 _NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 _FORMAT = "interverse-snapshot-1"
 _EDITED = "model/"  # a simulator's fields, of which only those that were ever edited are saved
@@ -110,25 +110,13 @@ class Snapshot:
             like: the state that these worlds have now, if any: names and shapes must be the same.
         """
         rows = self._rows(index, num_worlds)
-        lengths = {name: len(np.atleast_1d(value)) for name, value in self.arrays.items()}
-        if set(lengths.values()) != {self.num_worlds}:
-            raise Snapshot.misfit(f"its arrays have {sorted(set(lengths.values()))} rows")
+        lengths = {len(np.atleast_1d(value)) for value in self.arrays.values()}
+        if lengths != {self.num_worlds}:
+            raise Snapshot.misfit(f"its arrays have {sorted(lengths)} rows")
         out = {name: np.asarray(value)[rows] for name, value in self.arrays.items()}
-        wanted = {DRIVER_PREFIX + name for name in COUNTERS} | set(like or {})
-        strange = wanted - set(out) if like is None else wanted ^ set(out)
-        strange = {n for n in strange if n != ENDED and not n.startswith(_EDITED)}
-        if strange:
-            raise Snapshot.misfit(f"{', '.join(sorted(strange)[:5])} missing or unknown")
-        for name in COUNTERS:
-            counts = out[DRIVER_PREFIX + name]
-            if counts.shape != (len(rows),) or counts.dtype.kind != "i" or np.any(counts < 0):
-                raise Snapshot.misfit(f"{name} must be whole numbers from 0, one per world")
-        ended = out.get(ENDED, np.zeros(len(rows), dtype=bool))
-        if ended.shape != (len(rows),) or ended.dtype.kind != "b":
-            raise Snapshot.misfit("ended must be true or false, one per world")
-        for name, now in (like or {}).items():
-            if name in out and out[name].shape[1:] != tuple(now.shape[1:]):
-                raise Snapshot.misfit(f"{name} has shape {out[name].shape[1:]}")
+        _check_names(out, like)
+        _check_driver_arrays(out, len(rows))
+        _check_shapes(out, like or {})
         return out
 
     def _rows(self, index: Index, num_worlds: int) -> Index:
@@ -156,6 +144,34 @@ class Snapshot:
                 allowed="what snapshot() or Snapshot.from_bytes returned",
             )
         )
+
+
+def _check_names(found: Mapping[str, Any], like: Mapping[str, Any] | None) -> None:
+    """Raises if arrays are missing or, where those of the world are known, unknown."""
+    wanted = {DRIVER_PREFIX + name for name in DRIVER_ARRAYS} | set(like or {})
+    strange = wanted - found.keys()
+    if like is not None:
+        strange |= found.keys() - wanted
+    # One of the two moments may have edited fields of the model that the other has not.
+    strange = {name for name in strange if not name.startswith(_EDITED)}
+    if strange:
+        raise Snapshot.misfit(f"{', '.join(sorted(strange)[:5])} missing or unknown")
+
+
+def _check_driver_arrays(found: Mapping[str, NDArray[Any]], count: int) -> None:
+    for name in _COUNTERS:
+        counts = found[DRIVER_PREFIX + name]
+        if counts.shape != (count,) or counts.dtype.kind != "i" or np.any(counts < 0):
+            raise Snapshot.misfit(f"{name} must be whole numbers from 0, one per world")
+    ended = found[DRIVER_PREFIX + "ended"]
+    if ended.shape != (count,) or ended.dtype.kind != "b":
+        raise Snapshot.misfit("ended must be true or false, one per world")
+
+
+def _check_shapes(found: Mapping[str, NDArray[Any]], like: Mapping[str, Any]) -> None:
+    for name, now in like.items():
+        if name in found and found[name].shape[1:] != tuple(now.shape[1:]):
+            raise Snapshot.misfit(f"{name} has shape {found[name].shape[1:]}")
 
 
 def shaping_options(options: WorldOptions) -> str:

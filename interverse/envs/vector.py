@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -97,7 +96,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
                 index, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do")
             )
         moment = self.driver.transition()
-        return moment.observation, _vector_info(moment.info, self._everyone)
+        return moment.observation, _vector_info(moment, self._everyone)
 
     def _seeds(
         self, seed: int | Sequence[int | None] | None, index: Any
@@ -126,7 +125,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         if np.any(resets):
             return self._step_and_reset(actions, resets)
         moment = self.driver.step(actions, self._everyone)
-        info = _vector_info(moment.info, self._everyone)
+        info = _vector_info(moment, self._everyone)
         observation = moment.observation
         if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(moment.ended):
             observation, info = self._reset_at_once(moment)
@@ -154,7 +153,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         info["final_obs"], info["_final_obs"] = np.full(self.num_envs, None), ended
         for world in self._everyone[ended].tolist():  # Gymnasium's form: one by one, else None
             info["final_obs"][world] = _row(moment.observation, world)
-        info["final_info"] = _vector_info(moment.info, self._everyone[ended], self.num_envs)
+        info["final_info"] = _vector_info(moment, self._everyone[ended], self.num_envs)
         info["_final_info"] = ended.copy()
         return fresh.observation, info
 
@@ -169,7 +168,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
             name: _with_rows(value, fresh.info[name][ended], ended) if name in fresh.info else value
             for name, value in moment.info.items()
         }
-        info = _vector_info(mixed, self._everyone)
+        info = _vector_info(moment._replace(info=mixed, info_lasts=False), self._everyone)
         for name in moment.info.keys() - fresh.info.keys():
             info["_" + name] = ~ended
         return info
@@ -262,15 +261,12 @@ def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
     raise UnknownNameError(unknown("autoreset_mode", mode, _MODES))
 
 
-def _vector_info(
-    info: Mapping[str, NDArray[Any]], worlds: Any, num_envs: int | None = None
-) -> dict[str, Any]:
+def _vector_info(moment: Transition, worlds: Any, num_envs: int | None = None) -> dict[str, Any]:
     """Returns Gymnasium's form: each array beside a mask of the worlds it speaks of."""
     mask = np.zeros(len(worlds) if num_envs is None else num_envs, dtype=bool)
     mask[worlds] = True
     mask.setflags(write=False)  # all entries have it
     out: dict[str, Any] = {}
-    lasting = type(info) is MappingProxyType
-    for name, value in info.items():
-        out[name], out["_" + name] = value.copy() if lasting else value, mask
+    for name, value in moment.info.items():
+        out[name], out["_" + name] = value.copy() if moment.info_lasts else value, mask
     return out

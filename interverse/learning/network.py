@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 
@@ -19,7 +19,14 @@ from interverse.rollouts.exported import Card, ExportedPolicy
 Tensor = torch.Tensor
 
 CLIP = 8.0  # of observations, in units of their usual range
+RAW_CLIP = 400.0  # of those in units of their own, the widest of which reaches from -50 to 50
+ACTIVATION: Final = "elu"
 _PLACE = "cartesian_position"
+
+
+def observation_clip(normalised: bool) -> float:
+    """Returns the limit of observations, normalised or as they are."""
+    return CLIP if normalised else RAW_CLIP
 
 
 def difference_matrix(layout: Mapping[str, slice], width: int) -> Tensor:
@@ -64,9 +71,15 @@ class ActorCritic(torch.nn.Module):
     seen: Tensor
 
     def __init__(
-        self, features: Tensor, actions: int, widths: tuple[int, ...], hidden: int = 0
+        self,
+        features: Tensor,
+        actions: int,
+        widths: tuple[int, ...],
+        hidden: int = 0,
+        clip: float = CLIP,
     ) -> None:
         super().__init__()
+        self.clip = clip
         self.seen_width = count = features.shape[1]
         self.hidden = hidden
         self.actor = _perceptron(count, widths, actions)
@@ -97,7 +110,7 @@ class ActorCritic(torch.nn.Module):
 
     def raw(self, observation: Tensor) -> Tensor:
         """Returns the features before normalisation."""
-        clipped = torch.nan_to_num(observation).clip(-CLIP, CLIP)
+        clipped = torch.nan_to_num(observation).clip(-self.clip, self.clip)
         out: Tensor = clipped @ self.features
         return out
 
@@ -111,7 +124,7 @@ class ActorCritic(torch.nn.Module):
     def observe(self, raw: Tensor) -> None:
         """Takes features, (n, k), into the running mean and variance."""
         count = float(len(raw))
-        mean, variance = raw.mean(0), raw.var(0)
+        mean, variance = raw.mean(0), raw.var(0, unbiased=False)  # of one row too
         total = self.seen + count
         gap = mean - self.mean
         spread = self.variance * self.seen + variance * count
@@ -121,7 +134,7 @@ class ActorCritic(torch.nn.Module):
 
     @torch.no_grad()
     def adopt(self, policy: ExportedPolicy) -> None:
-        """Makes the mean action that of a policy that `export` returned."""
+        """Makes the mean action that of a policy that `export` returned; see `check_initial`."""
         own = [m for m in self.actor if isinstance(m, torch.nn.Linear)]
         names = range(policy.card.layers)
         given = [(policy.weights[f"{i}.weight"], policy.weights[f"{i}.bias"]) for i in names]
@@ -154,12 +167,12 @@ class ActorCritic(torch.nn.Module):
         weights |= {"obs.mean": torch.zeros(width), "obs.std": torch.ones(width)}
         card = Card(
             layers=len(layers),
-            activation="elu",
+            activation=ACTIVATION,
             squash=False,
             low=bounds[0],
             high=bounds[1],
             trained=trained,
-            clip=CLIP,
+            clip=self.clip,
         )
         return ExportedPolicy(card, {k: v.detach().cpu().clone() for k, v in weights.items()})
 

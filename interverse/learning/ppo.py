@@ -18,7 +18,8 @@ import torch
 
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.core.type_checks import check_types
-from interverse.learning.network import ActorCritic, difference_matrix
+from interverse.learning.initial import check_initial
+from interverse.learning.network import ActorCritic, difference_matrix, observation_clip
 from interverse.learning.shaping import shaped_reward
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
@@ -114,10 +115,12 @@ class DevicePpo:
 
     def __init__(self, arena: trifinger.DeviceArena, settings: PpoSettings, *, seed: int) -> None:
         torch.manual_seed(seed)
+        arena.order_starts(seed=seed)
         self.arena, self.settings = arena, settings
         features = difference_matrix(arena.layout.slices, arena.layout.width)
         more = arena.view().hidden.shape[1] if settings.privileged else 0
-        self.network = ActorCritic(features, 9, settings.hidden, more).to(arena.device)
+        clip = observation_clip(arena.options.normalize_observations)
+        self.network = ActorCritic(features, 9, settings.hidden, more, clip).to(arena.device)
         self._rest()
         policy = [self.network.log_std, *self.network.actor.parameters()]
         groups: list[dict[str, Any]] = [{"params": policy}]
@@ -157,6 +160,7 @@ class DevicePpo:
 
     def begin_with(self, policy: ExportedPolicy) -> None:
         """Takes an exported policy to begin with, unless this run has learned already."""
+        check_initial(policy, self.arena.options)
         self._begun, self._initial = True, policy
         self._set_rate()
         if self.steps:
@@ -181,11 +185,11 @@ class DevicePpo:
 
         Args:
             observations: (n, k), as the arena gives them.
-            actions: (n, 9).
+            actions: (n, 9); what lies beyond the world's limits counts as at them.
         """
         network, where = self.network, self.arena.device
         raw = network.raw(observations.to(where))
-        self._shown = raw, actions.to(where).clip(-1.0, 1.0)
+        self._shown = raw, self.arena.limited(actions.to(where)).to(raw)
         self._begun = True
         self._set_rate()
         if self.steps:
@@ -272,7 +276,7 @@ class DevicePpo:
         arena, buffer, settings = self.arena, self._buffer, self.settings
         arena.step(action)
         now = arena.view()
-        reward = shaped_reward(arena.task, before, now, action)
+        reward = shaped_reward(arena.task, before, now, arena.limited(action))
         self._returns += reward
         buffer.rewards[t] = reward * settings.reward_scale
         buffer.ended[t] = 0.0

@@ -29,7 +29,7 @@ Rows = dict[str, NDArray[Any]]
 REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
 _ROOM = ("constraints", "contacts")  # options of an engine on a device alone
 _MODEL = "model/"  # prefix of model fields in a saved world
-_AT_A_TIME = 1024  # worlds in the batch that draws
+AT_A_TIME = 1024  # worlds in the batch that draws
 
 
 def on_cpu(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,8 +222,8 @@ def _merged(parts: Sequence[Rows], task: str, options: Mapping[str, Any]) -> Sta
 
 
 def _pieces(count: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, count, _AT_A_TIME):
-        yield first, min(_AT_A_TIME, count - first)
+    for first in range(0, count, AT_A_TIME):
+        yield first, min(AT_A_TIME, count - first)
 
 
 def _plain(state: Mapping[str, Any]) -> Rows:

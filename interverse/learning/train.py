@@ -28,11 +28,13 @@ from interverse.core.errors import (
 from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import plain, read_json
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
-from interverse.core.rng import check_seed
+from interverse.core.rng import generator
 from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
+from interverse.learning.initial import check_initial
 from interverse.learning.ppo import DevicePpo, PpoSettings
 from interverse.learning.starts import (
+    AT_A_TIME,
     Starts,
     StartShares,
     check_drawn_at_start,
@@ -51,6 +53,7 @@ _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
 _DEMONSTRATIONS = 256  # episodes of the baseline, where they are needed
 _SHOWN_SEED = 1 << 31  # of the first demonstration, beyond the curriculum's starts
+_LARGEST_SEED = 2**31 - 1  # each has 2**32 seeds of starts, all below 2**63
 _CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
 
 
@@ -75,10 +78,13 @@ class DeviceTrain:
         seed: of everything. options: of the world; by default 3 substeps a step, as published.
         checkpoint_every: steps between checkpoints, rounded up to updates. settings: of PPO.
         brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
+            Worlds stand in eight groups, so it is a multiple of 1/8; by default 0.75, or 0 with
+            fewer worlds than groups.
         placed: share of the starts at which the first block stands in its goal already.
-        plain: share of the starts that the curriculum leaves as the task has them, those of P0.
-        initial: a policy that a device trained for this task, to begin with: one of the package's
-            or a folder.
+        plain: share of the starts that the curriculum leaves as the task has them, those of P0, to
+            the nearest whole one.
+        initial: a policy that a device trained with the same options of the world, for this task or
+            one of the same observations, to begin with: one of the package's or a folder.
         shown: share of the starts on paths of the task's scripted baseline, see
             `interverse.learning.demonstrations`.
         demonstrations: episodes of the baseline that are played for `shown` or the settings'
@@ -102,7 +108,7 @@ class DeviceTrain:
     checkpoint_every: int = 10_000_000
     shaping: str = "progress"
     allow_other_code: bool = False
-    brief: float = 0.75
+    brief: float | None = None
     placed: float = 0.0
     plain: float = 0.1
     initial: str = ""
@@ -112,10 +118,12 @@ class DeviceTrain:
 
     def __post_init__(self) -> None:
         check_types(DeviceTrain, {item.name: getattr(self, item.name) for item in fields(self)})
-        check_seed(self.seed)
+        check_whole(self.seed, "seed", _LARGEST_SEED, least=0)
         check_name("space", self.space, SPACE_NAMES)
         if self.curriculum is None:
             object.__setattr__(self, "curriculum", 0 if self.actor else 1)
+        if self.brief is None:
+            object.__setattr__(self, "brief", 0.75 if self.num_worlds >= _GROUPS else 0.0)
         check_drawn_at_start(self.drawn())
         for name in ("steps", "checkpoint_every"):
             check_whole(getattr(self, name), name, 10**12)
@@ -132,6 +140,7 @@ class DeviceTrain:
                 )
         for name in ("brief", "placed", "plain", "shown"):
             check_number(getattr(self, name), name, most=1.0)
+        self._check_shares()
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
         if self.settings.horizon * self.num_worlds < 2:
@@ -144,6 +153,27 @@ class DeviceTrain:
         """Returns what draws the starts."""
         return training_curriculum(self.curriculum or 0, self.actor, self.space)
 
+    def _check_shares(self) -> None:
+        """Raises for shares that so many worlds or starts cannot have."""
+        groups = (self.brief or 0.0) * _GROUPS
+        few = self.num_worlds < _GROUPS and 0.0 < groups < _GROUPS
+        if few or groups != round(groups):
+            raise InvalidValueError(
+                explain(
+                    f"brief is {self.brief} of {self.num_worlds:,} worlds",
+                    allowed=f"0, 1, and from {_GROUPS} worlds on every multiple of 1/{_GROUPS}",
+                )
+            )
+        for name, many in (("placed", min(self.starts, AT_A_TIME)), ("shown", self.starts)):
+            share = getattr(self, name)
+            if share and not round(share * many):
+                raise InvalidValueError(
+                    explain(
+                        f"{name} is {share}, and of {many:,} starts that is none",
+                        fix=f"Raise {name} or starts, or leave out {name}",
+                    )
+                )
+
     def _check_options(self) -> None:
         """Raises for options that the worlds on the device would not follow."""
         check_device_name(self.device)
@@ -152,6 +182,10 @@ class DeviceTrain:
                 raise InvalidValueError(
                     explain(f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself")
                 )
+        trifinger.check_device_options(self.world_options(), self.device)
+
+    def world_options(self) -> trifinger.TriFingerOptions:
+        """Returns the options of the worlds on the device, whole."""
         entry = WORLDS[self.task]
         given = {**entry.options, **self.options, "device": self.device}
         options = parse_options(entry.load().options_type, given)
@@ -159,7 +193,7 @@ class DeviceTrain:
             raise InvalidValueError(
                 explain(f"{self.task} has no device form", allowed="tasks of trifinger")
             )
-        trifinger.check_device_options(options, self.device)
+        return options
 
 
 def train_on_device(
@@ -180,7 +214,7 @@ def train_on_device(
     if config.device.startswith("cuda"):
         find_device(config.device)  # drawing starts takes a while
     if config.initial:
-        _initial_policy(config.initial)  # likewise
+        check_initial(_initial_policy(config.initial), config.world_options())  # likewise
     if shown is None and (config.shown or config.settings.imitation):
         shown = demonstrations_of(config)
     if note := space_note(config.space):
@@ -188,7 +222,7 @@ def train_on_device(
     starts = starts or drawn_starts(config)
     if shown is not None and config.shown:
         starts = mixed(starts, shown.starts, config)
-    short = round(config.brief * _GROUPS)
+    short = round((config.brief or 0.0) * _GROUPS)
     arena = make_arena(
         config.task,
         starts,
@@ -231,18 +265,21 @@ def demonstrations_of(config: DeviceTrain) -> Demonstrations:
 
 
 def mixed(starts: Starts, shown: Starts, config: DeviceTrain) -> Starts:
-    """Returns as many starts as the run has, a share of them shown, in no order."""
-    draw = np.random.default_rng(config.seed).choice
+    """Returns as many starts as the run has, a share of them shown, in no order.
+
+    Of either kind as many different ones are taken as there are, and all about equally often.
+    """
+    draw = generator(seed=config.seed, name="device/mixed_starts").permutation
     count = round(config.shown * config.starts)
     parts = [
         Starts({name: rows[picked] for name, rows in part.rows.items()})
         for part, picked in (
-            (starts, draw(len(starts), config.starts - count)),
-            (shown, draw(len(shown), count)),
+            (starts, np.resize(draw(len(starts)), config.starts - count)),
+            (shown, np.resize(draw(len(shown)), count)),
         )
     ]
     whole = merge(parts, config.task, config.options).rows
-    order = np.random.default_rng(config.seed).permutation(config.starts)
+    order = draw(config.starts)
     return Starts({name: rows[order] for name, rows in whole.items()})
 
 
@@ -302,10 +339,7 @@ def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     record = run_record(config, learner.arena)
     trained = {"config": record, "steps": learner.steps, "version": __version__}
     trained |= {"engine": type(learner.arena.engine).__name__, "torch": torch.__version__}
-    if learner.arena.options.normalize_actions:
-        bounds = [-1.0] * 9, [1.0] * 9
-    else:
-        bounds = learner.arena.action_limits()
+    bounds = learner.arena.action_limits(learner.arena.options)
     return learner.network.export(bounds, trained)
 
 

@@ -26,7 +26,7 @@ Statistic = Callable[[FloatArray], FloatArray]  # (..., run, task) -> (..., *ext
 Method = Literal["percentile", "bca"]
 
 METHODS: tuple[Method, ...] = ("percentile", "bca")
-_ROUNDING = 1e-9  # scores that differ by less, by their size, are equal
+ROUNDING = 1e-9  # scores that differ by less, by their size, are equal
 _NUMBERS_AT_ONCE = 2**21  # drawn scores held in memory at a time: 16 MB
 
 
@@ -101,7 +101,7 @@ def varies(scores: ArrayLike) -> NDArray[np.bool_]:
     low = np.min(table, axis=-2, where=known, initial=np.inf)
     high = np.max(table, axis=-2, where=known, initial=-np.inf)
     size = np.where(known & np.isfinite(table), np.abs(table), 0.0).max(axis=-2, initial=0.0)
-    return (low < high) & (high > low + _ROUNDING * size)
+    return (low < high) & (high > low + ROUNDING * size)
 
 
 def _check(confidence: float, resamples: int, method: str) -> None:

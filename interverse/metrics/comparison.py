@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.bootstrap import Interval, interval, varies
+from interverse.metrics.bootstrap import ROUNDING, Interval, interval, varies
 from interverse.metrics.statistics import FloatArray, known_runs, mean_known, two_tables
+from interverse.metrics.student import standard_error, t_interval
 
 _EXACT_UP_TO = 15  # unequal pairs; beyond this the normal approximation of the test is good
 
@@ -87,14 +88,11 @@ def compare_seeds(
     of = _labels(seeds, difference, "seeds")
     means = np.array([mean_known(difference[of == seed], axis=0) for seed in np.unique(of)])
     pairs, middle = known_runs(means), mean_known(means, axis=0)
-    some = np.maximum(pairs - 1, 1)
-    error = np.sqrt(np.nansum((means - middle) ** 2, axis=0) / some / np.maximum(pairs, 1))
     spread = varies(means)
-    size = np.abs(middle) / np.where(spread, error, 1.0)
+    size = np.abs(middle) / np.where(spread, standard_error(means.T), 1.0)
     alike = np.where(middle == 0, 1.0, 2.0 ** (1 - pairs))  # no spread: by the signs alone
-    p_value = np.where(spread, 2 * stats.t.sf(size, some), alike)
-    reach = np.where(spread, stats.t.ppf((1 + confidence) / 2, some) * error, np.nan)
-    found = Interval(estimate=middle, low=middle - reach, high=middle + reach)
+    p_value = np.where(spread, 2 * stats.t.sf(size, np.maximum(pairs - 1, 1)), alike)
+    found = t_interval(means.T, confidence=confidence)
     return _comparison(found, infinite, np.where(pairs > 0, p_value, np.nan), pairs)
 
 
@@ -120,7 +118,10 @@ def _labels(given: ArrayLike, difference: FloatArray, name: str) -> NDArray[np.g
 
 
 def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Returns (episode, task) differences, and (task,) whether some score was infinite."""
+    """Returns (episode, task) differences, and (task,) whether some score was infinite.
+
+    Two scores that differ by rounding alone are equal: their signs would count as wins.
+    """
     left, right = two_tables(first, second)
     if left.shape != right.shape:
         raise InvalidValueError(
@@ -133,7 +134,9 @@ def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArra
     both = np.stack([left, right])
     worst = np.max(np.abs(both), axis=(0, 1), where=np.isfinite(both), initial=0.0) + 1.0
     left, right = np.clip(both, -worst, worst)
-    return left - right, np.asarray(np.isinf(both).any(axis=(0, 1)))
+    apart = left - right
+    equal = np.abs(apart) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
+    return np.where(equal, 0.0, apart), np.asarray(np.isinf(both).any(axis=(0, 1)))
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from interverse.core.errors import InvalidValueError, explain
 from interverse.metrics.bootstrap import Interval, varies
 from interverse.metrics.statistics import FloatArray, mean_known
+from interverse.metrics.student import t_reach
 
 _RANGE = (0.05, 0.95)  # an effect is measured across the middle nine tenths of a variable's values
 _NUMBERS_AT_ONCE = 2**21
@@ -48,7 +49,10 @@ def generalisation_error_interval(
     resamples: int = 2000,
     independent: tuple[int, int] | None = None,
 ) -> Interval:
-    """Returns E_G with its bootstrap interval; train and test scores are drawn independently.
+    """Returns E_G of one policy with its bootstrap interval over episodes.
+
+    Its train and test episodes are drawn independently. Of several training runs: see
+    `generalisation_error_of_runs`.
 
     `independent` says how many scores of each are independent, where some repeat others.
     """
@@ -60,6 +64,37 @@ def generalisation_error_interval(
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = (learned - kept) / learned
     return _around(estimate, drawn, confidence)
+
+
+def generalisation_error_of_runs(
+    train: ArrayLike, test: ArrayLike, *, confidence: float = 0.95
+) -> Interval:
+    """Returns E_G of a method with Student's t interval over its training runs.
+
+    A run that learned more mostly keeps more, so each is taken with both its scores: the spread is
+    that of what its test score lacks to the mean share of its training score. No interval of a
+    single run, or where all runs are equal.
+
+    Args:
+        train: (run,) each run's mean training score.
+        test: (run,) its mean test score; a run that lacks either (NaN) is left out.
+        confidence: of the interval.
+
+    >>> found = generalisation_error_of_runs([900.0, 500.0, 700.0], [180.0, 100.0, 140.0])
+    >>> [round(float(end), 6) for end in (found.low, found.estimate, found.high)]
+    [0.8, 0.8, 0.8]
+    """
+    both = np.stack([_flat(train), _flat(test)])
+    both = both[:, ~np.isnan(both).any(axis=0)]
+    estimate = generalisation_error(*both)
+    if both.shape[1] < 2 or not varies(both.T).any():
+        reach = np.nan
+    else:
+        learned, kept = both
+        lacking = ((1 - estimate) * learned - kept) / learned.mean()
+        reach = float(t_reach(lacking, confidence))
+    low, high = np.asarray(estimate - reach), np.asarray(estimate + reach)
+    return Interval(estimate=np.asarray(estimate), low=low, high=high)
 
 
 @final

@@ -40,7 +40,7 @@ from interverse.protocols.measures import (
 )
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import Request
-from interverse.protocols.select import Selection, select_protocols
+from interverse.protocols.select import Selection, check_unset, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
@@ -54,7 +54,13 @@ from interverse.rollouts.policy import (
     training_space,
 )
 from interverse.rollouts.policy_files import pack_policy
-from interverse.rollouts.policy_world import check_task, policy_world, task_note
+from interverse.rollouts.policy_world import (
+    check_task,
+    defaults_note,
+    place_note,
+    policy_world,
+    task_note,
+)
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
 from interverse.worlds.world import engine_of
@@ -107,7 +113,8 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
 
     Args:
         policy: what acts; see `interverse.rollouts.as_policy`. A trained one brings the options of
-            its world; `options` may change what it does not depend on.
+            its world, but not those that say where it was trained (in which looks, say): a test
+            says itself what it varies. `options` may change what it does not depend on.
         task: a world's id.
         protocols: "P0-P11", "P3", "all", protocols of your own, or a list of these.
         episodes: how many per protocol and seed.
@@ -126,20 +133,22 @@ def evaluate(  # noqa: PLR0913 - the contract fixes these names
             content cannot be hashed; change it whenever what they do changes.
         allow_other_code: go on with a folder that other code or libraries began.
         device: where the worlds run, such as cuda, in worlds that run there; the CPU by default.
-        **options: options of the world, as for `make`.
+        **options: options of the world, as for `make`; none that a protocol sets itself.
     """
     options |= {} if device is None else {"device": device}
     trained = policy_world(policy).in_task(task)
-    policy, options = trained.policy, trained.with_options(options)
+    left_out = {name: v for name, v in trained.place.items() if name not in options}
+    place = place_note(left_out), defaults_note(trained.options, options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
+    check_unset(chosen, options)
     first = check_seed(seed)
+    policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine = _check_world(task, options, chosen, policy, measured)
-    trained_on = engine_note(training_engine(policy), engine)
-    known = (task_note(policy, task), space_note(training_space(policy)), trained_on)
-    for note in (*known, *about.get("notes", ())):
+    trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
+    for note in (task_note(policy, task), *place, *trained_on, *about.get("notes", ())):
         if note:
-            Console(stderr=True).print(note, soft_wrap=True)
+            Console(stderr=True).print(note, soft_wrap=True, markup=False)
     request = Request(
         task=task,
         options=options,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from interverse.agents.train import Train, train, world_options
+from interverse.agents.train import Train, train
 from interverse.core.errors import check_whole
 from interverse.core.files.atomic import write_json
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, MOST_EPISODES, evaluate
@@ -16,6 +16,7 @@ from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy
 
 _PARTS = "evaluation"
+_WHERE_IT_RUNS = ("device", "threads")  # the policy brings all other options itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class _CheckpointScorer:
             episodes=config.evaluate_episodes,
             seed=config.seed,
             experiment=config.algorithm + ("+her" if config.her else ""),
-            **world_options(config),
+            **{name: value for name, value in config.options.items() if name in _WHERE_IT_RUNS},
         )
         about = {k: v for k, v in found.provenance.items() if k not in ("command", "policy")}
         about["runs"] = [{**run, "policy": None} for run in about["runs"]]

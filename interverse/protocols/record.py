@@ -14,6 +14,7 @@ from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
 from interverse.rollouts.policy import PolicyLike, engine_note, training_engine, training_space
+from interverse.rollouts.policy_world import policy_world
 
 _SPECIAL = (
     "everything",
@@ -81,6 +82,9 @@ def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
     out = {name: known[name] for name in ("experiment", "task", "options", "policy")}
     space, engine = training_space(request.policy), training_engine(request.policy)
     seen: dict[str, Any] = {} if space == "A" else {"training_space": space}
+    trained = policy_world(request.policy).place
+    place = {name: v for name, v in trained.items() if request.options.get(name) != v}
+    seen |= {"training_place": plain(place)} if place else {}
     seen |= {"training_engine": dict(engine)} if engine_note(engine, request.engine) else {}
     return out | {"source": os.fspath(request.policy) if named else None} | seen
 
@@ -113,7 +117,7 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
         raise FileFormatError(
             explain(
                 f"the results do not hold the order of the grid of {name}",
-                fix="Evaluate again: earlier versions wrote the grid's variables sorted",
+                fix="Evaluate again",
             )
         )
     if order:

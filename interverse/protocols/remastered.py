@@ -2,8 +2,10 @@
 
 A policy is trained on visual seed 0, the default look (zero-shot), or on looks drawn from
 `TRAIN_SEEDS` (few-shot, the option `visual_seed=(1, 999999)`). It is tested on 100 looks from
-`TEST_SEEDS`, each from three starting states of its own, so every episode starts elsewhere.
-`E_G = (train - test) / train`, in `results.tables.generalisation_errors`.
+`TEST_SEEDS`, each from three starting states of its own, so every episode starts elsewhere. What
+varies is said here and not taken from the training: a policy may have seen one factor alone.
+`E_G = (train - test) / train`, in `results.tables.generalisation_errors`; for a policy of many
+looks, `few_shot_train` is its training score.
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ STARTS_PER_LOOK = 3
 def _tested(
     name: str,
     looks: Sequence[int] = _TEST_LOOKS,
-    vary: tuple[str, ...] | None = None,
+    vary: tuple[str, ...] | str = "all",
     note: str = "",
 ) -> Protocol:
-    """Returns a test in these looks with the named switches on; None: all of them."""
+    """Returns a test in these looks with the named switches on, from all pictures."""
     return Protocol(
         name=name,
         grid={"visual_seed": looks, "dynamics_seed": range(STARTS_PER_LOOK * len(looks))},
         paired=True,
-        options={} if vary is None else {"vary": vary},
+        options={"vary": vary, "pictures": "A_B"},
         note=note,
     )
 
@@ -50,7 +52,7 @@ REMASTERED = (
         name="train",
         grid={"visual_seed": (DEFAULT_LOOK,), "dynamics_seed": range(100)},
         paired=True,
-        note="the default look, 100 starting states: the training score",
+        note="the default look, 100 starting states: the training score of that look",
     ),
     _tested("none", vary=(), note="no factor varies"),
     _tested("light", vary=("light",)),

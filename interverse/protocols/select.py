@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.protocols import PROTOCOLS
@@ -42,6 +43,20 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
             explain(f"no protocol of {task} is meant by {given!r}", allowed=", ".join(table))
         )
     return tuple(out.values())
+
+
+def check_unset(chosen: tuple[Protocol, ...], options: Mapping[str, Any]) -> None:
+    """Raises for an option that a protocol sets itself: it would be accepted and do nothing."""
+    for protocol in chosen:
+        for name in sorted({*protocol.grid, *protocol.options} & options.keys()):
+            raise InvalidValueError(
+                explain(
+                    f"{name}={options[name]!r} is asked for, and protocol {protocol.name} sets"
+                    f" {name} itself",
+                    fix=f"Leave {name} out, choose other protocols, or pass one of your own:"
+                    " dataclasses.replace changes grid or options of one that exists",
+                )
+            )
 
 
 def _by_name(text: str, table: dict[str, Protocol]) -> list[Protocol]:

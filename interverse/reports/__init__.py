@@ -6,19 +6,18 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from interverse.core.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry, lazy_names
 
 if TYPE_CHECKING:
     from interverse.reports.media import contact_sheet, video
     from interverse.reports.page import report
 
 _LAZY = {  # loaded when used: they bring matplotlib, jinja2 and imageio
-    "contact_sheet": "interverse.reports.media",
-    "report": "interverse.reports.page",
-    "video": "interverse.reports.media",
+    "contact_sheet": "media",
+    "report": "page",
+    "video": "media",
 }
 
 PLOTS = Registry(
@@ -35,8 +34,4 @@ PLOTS = Registry(
 
 __all__ = ["PLOTS", "contact_sheet", "report", "video"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'interverse.reports' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LAZY)

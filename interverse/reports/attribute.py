@@ -24,7 +24,7 @@ from interverse.protocols.factors import DOMAIN, Factors, FactorsLike, as_factor
 from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.scorer import EpisodeScorer
 from interverse.protocols.unit import ROWS
-from interverse.reports.attribution import Attribution, Condition, mean_of_known
+from interverse.reports.attribution import Attribution, Condition
 from interverse.results.schema import SCORES
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy, tell_engine
@@ -79,7 +79,7 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
         for name, regions in chosen.items():
             stage.draw_and_play(name, regions)
         found = stage.attribution(chosen, metric)
-        costliest = sorted(chosen, key=lambda name: -mean_of_known(found.costs(name)))[:pairs]
+        costliest = sorted(chosen, key=lambda name: -found.cost(name).value)[:pairs]
         for pair in itertools.combinations([n for n in chosen if n in costliest], 2):
             stage.play(pair)
         return stage.attribution(chosen, found.metric)

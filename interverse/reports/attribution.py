@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.files.atomic import write_text
+from interverse.metrics.bootstrap import ROUNDING
+from interverse.metrics.student import t_reach
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy import engine_words
 
@@ -30,7 +31,6 @@ INTERVAL_METHOD = (
     "95% interval over paired episodes: Student's t of the differences, rough where they are few "
     "and skewed; none where all are equal"
 )
-_ROUNDING = 1e-9  # scores that differ by less, by their size, are equal
 
 
 @final
@@ -57,7 +57,10 @@ class Attribution:
         return f"Attribution({told}; {', '.join(self.factors)})"
 
     def costs(self, *names: str) -> FloatArray:
-        """Returns (episode,) the score lost by intervening on these factors together."""
+        """Returns (episode,) the score lost by intervening on these factors together.
+
+        A difference that is no more than rounding of the scores is 0.
+        """
         for name in names:
             check_name("factor", name, self.factors)
         key = tuple(name for name in self.factors if name in names)
@@ -65,12 +68,22 @@ class Attribution:
             raise InvalidValueError(
                 explain(f"{' and '.join(names)} were not combined", fix="Ask for more pairs")
             )
-        return np.asarray(self.scores[()] - self.scores[key])
+        return self._unrounded(self.scores[()] - self.scores[key])
 
     def interaction(self, first: str, second: str) -> FloatArray:
         """Returns (episode,) what two factors cost together beyond the sum of their costs."""
         alone = self.costs(first) + self.costs(second)
-        return np.asarray(self.costs(first, second) - alone)
+        return self._unrounded(self.costs(first, second) - alone)
+
+    def _unrounded(self, differences: FloatArray) -> FloatArray:
+        """Returns differences of scores, 0 where they are no more than rounding."""
+        return np.where(np.abs(differences) <= self._rounding, 0.0, differences)
+
+    @property
+    def _rounding(self) -> float:
+        """The least difference of scores that counts, by the largest of them."""
+        finite = (np.abs(s[np.isfinite(s)]) for s in self.scores.values())
+        return ROUNDING * max(float(np.max(sizes, initial=0.0)) for sizes in finite)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -83,7 +96,7 @@ class Attribution:
         return self._by_cost()[0]
 
     def _by_cost(self) -> list[str]:
-        costs = {name: mean_of_known(self.costs(name)) for name in self.factors}
+        costs = {name: self.cost(name).value for name in self.factors}
         return sorted(costs, key=lambda name: -np.nan_to_num(costs[name], nan=-np.inf))
 
     def cost(self, *names: str) -> Estimate:
@@ -97,16 +110,15 @@ class Attribution:
 
     def lead(self, first: str, second: str) -> Estimate:
         """Returns how much more one factor costs than another, with its paired t-interval."""
-        return self._t_interval(self.costs(first) - self.costs(second))
+        return self._t_interval(self._unrounded(self.costs(first) - self.costs(second)))
 
     def _t_interval(self, differences: FloatArray) -> Estimate:
         """Returns the mean of differences; equal ones, or one alone, say nothing of a spread."""
         known = differences[~np.isnan(differences)]
-        count, mean = len(known), mean_of_known(known)
-        scale = max(float(np.nanmax(np.abs(s), initial=0.0)) for s in self.scores.values())
-        if count < 2 or not np.ptp(known) > _ROUNDING * scale:
+        count, mean = len(known), float(self._unrounded(np.asarray(_mean_of_known(known))))
+        if count < 2 or not np.ptp(known) > self._rounding:
             return Estimate(mean)
-        half = special.stdtrit(count - 1, 0.975) * known.std(ddof=1) / np.sqrt(count)
+        half = float(t_reach(known, 0.95))
         return Estimate(mean, mean - half, mean + half)
 
     @property
@@ -122,7 +134,7 @@ class Attribution:
                 "The policy scores nothing as it is, so no cost can be seen; "
                 "explain a policy, or by a metric, that scores something."
             )
-        base, names = mean_of_known(self.scores[()]), self._by_cost()
+        base, names = _mean_of_known(self.scores[()]), self._by_cost()
         cost = self.cost(names[0])
         if np.isnan(cost.value):
             return "Every intervention was refused, so no cost is known."
@@ -155,9 +167,9 @@ class Attribution:
 
     def text_table(self) -> TextTable:
         """Returns costs and interactions, the costliest factor first, pairs after them."""
-        base = mean_of_known(self.scores[()])
+        base = _mean_of_known(self.scores[()])
         singles = self._by_cost()
-        pairs = sorted(self.pairs, key=lambda pair: -mean_of_known(self.costs(*pair)))
+        pairs = sorted(self.pairs, key=lambda pair: -self.cost(*pair).value)
         rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
         rows += [self._row(pair, base) for pair in pairs]
         return TextTable(
@@ -184,11 +196,11 @@ class Attribution:
             both = self._t_interval(self.interaction(*names))
         known = int(np.sum(~np.isnan(costs)))
         key = tuple(name for name in self.factors if name in names)
-        return " + ".join(names), known, mean_of_known(self.scores[key]), cost, share, both
+        return " + ".join(names), known, _mean_of_known(self.scores[key]), cost, share, both
 
     def page(self) -> str:
         """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
-        base, count = mean_of_known(self.scores[()]), len(self.scores[()])
+        base, count = _mean_of_known(self.scores[()]), len(self.scores[()])
         replayed = (
             "" if self.shows_no_loss else "Replayed with one factor changed, all else equal: "
         )
@@ -214,7 +226,7 @@ class Attribution:
     def _alike(self) -> str:
         """Returns words for episodes that cannot be told apart by their score as it is."""
         known = self.scores[()][~np.isnan(self.scores[()])]
-        if self.shows_no_loss or len(known) < 2 or np.ptp(known) > 0:
+        if self.shows_no_loss or len(known) < 2 or np.ptp(known) > self._rounding:
             return ""
         return ", the same in each: such episodes may be one, and only what is drawn varies"
 
@@ -275,7 +287,7 @@ def _words(found: Estimate) -> str:
     return f"{found.value:.4g}{ends}"
 
 
-def mean_of_known(values: FloatArray) -> float:
+def _mean_of_known(values: FloatArray) -> float:
     """Returns the mean of what is not NaN; NaN if nothing is."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

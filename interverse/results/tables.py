@@ -1,14 +1,15 @@
 """Tables a paper needs, from the tidy table: scores, aggregates, refusals, effects, gaps.
 
-Each is one function of the results and returns a `TextTable`. Intervals are 95% bootstrap
-intervals; their draws are addressed by what they are about, so a row never depends on another.
+Each is one function of the results and returns a `TextTable`. Intervals over episodes are 95%
+bootstrap intervals; their draws are addressed by what they are about, so a row never depends on
+another. Over seeds, of which there are few, they are Student's t.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy import special
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
-from interverse.metrics import bootstrap, generalisation, statistics
+from interverse.metrics import bootstrap, generalisation, statistics, student
 from interverse.results.labels import component_names, is_share
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 
@@ -28,10 +29,11 @@ Unit = Literal["episode", "seed"]
 _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the last bit
 UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
+_LOOKS_BASE = "few_shot_train"  # and for a policy that was trained in drawn looks
 _ROUGH = "rough below some 20"
 _NOTES = {
     "episode": f"mean [95% bootstrap interval over the scored episodes, {_ROUGH}]",
-    "seed": f"mean of the seeds' means [95% bootstrap interval over seeds, {_ROUGH}]",
+    "seed": "mean of the seeds' means [95% interval over seeds, Student's t]",
 }
 _WILSON = "successes, 0 or 1 each, have Wilson's interval"
 _NO_INTERVAL = "; no interval where all scores are equal, or there is one"
@@ -227,16 +229,20 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
     Args:
         results: of any number of experiments.
         metric: which score; tasks whose training score is not above zero have no E_G.
-        base: the protocol that stands for training; the first of "train", "none", "P0" by default.
+        base: the protocol that stands for training; the first of "train", "none", "P0" by default,
+            before them "few_shot_train" for a policy that was trained in drawn looks.
     """
     rows = []
     used: dict[str, None] = {}
+    elsewhere: dict[str, None] = {}
     for experiment, task, part in _parts(results):
-        known = [p for p in ((base,) if base else BASES) if p in part.protocols]
+        place = _training_place(part, experiment, task)
+        known = [p for p in ((base,) if base else _bases(place)) if p in part.protocols]
         learned = part.select(protocol=known[0]).scores(metric) if known else np.zeros(0)
         if not _mean(learned) > 0:
             continue
         used[known[0]] = None
+        elsewhere |= {_elsewhere(part, experiment, place, known[0]): None} if place else {}
         apart = dict(zip(part.protocols, independent(part, metric).tolist(), strict=True))
         for protocol in (p for p in part.protocols if p != known[0]):
             tested = part.select(protocol=protocol).scores(metric)
@@ -252,8 +258,38 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
         rows=tuple(rows),
         caption=f"E_G = (training - test) / training, by {metric} [95% bootstrap interval, "
         f"{_ROUGH} episodes]; "
-        f"training is the score under {' or '.join(used)}{bare_note(rows)}",
+        f"training is the score under {' or '.join(used)}{''.join(elsewhere)}{bare_note(rows)}",
     )
+
+
+def _training_place(results: Results, experiment: str, task: str) -> Mapping[str, Any]:
+    """Returns the options that say where a policy was trained, where no test has them."""
+    runs = results.provenance.get("runs") or ()
+    mine = (r for r in runs if (r.get("experiment"), r.get("task")) == (experiment, task))
+    return next((r["training_place"] for r in mine if "training_place" in r), {})
+
+
+def _bases(place: Mapping[str, Any]) -> tuple[str, ...]:
+    drawn = isinstance(place.get("visual_seed"), list)
+    return (_LOOKS_BASE, *BASES) if drawn else BASES
+
+
+def _elsewhere(results: Results, experiment: str, place: Mapping[str, Any], base: str) -> str:
+    """Returns the words of a caption on a policy that was not trained in the world's own place."""
+    told = ", ".join(f"{name}={value}" for name, value in sorted(place.items()))
+    told = f"; {experiment} was trained with {told}"
+    if base == _LOOKS_BASE and place.keys() == {"visual_seed"} and _holds_looks(results, place):
+        return told
+    look = ", look 0," if "visual_seed" in place and base != _LOOKS_BASE else ""
+    return f"{told}, and {base}{look} is not its training score"
+
+
+def _holds_looks(results: Results, place: Mapping[str, Any]) -> bool:
+    """Returns whether a policy may have been trained in every look that stands for training."""
+    described = results.provenance.get("protocols", {}).get(_LOOKS_BASE, {})
+    looks = described.get("grid", {}).get("visual_seed", ())
+    low, high = place["visual_seed"]
+    return all(low <= look <= high for look in looks)
 
 
 def bare_note(rows: Iterable[Sequence[Cell]]) -> str:
@@ -288,13 +324,12 @@ def estimates(
         at = rows[~np.isnan(values[rows])]
         if unit == "seed":
             means = [values[at][seeds[at] == seed].mean() for seed in np.unique(seeds[at])]
-            drawn, apart = np.array(means), len(means)
+            found[key] = _seed_interval(np.array(means))
+        elif are_successes(metric, values[at]):
+            found[key] = _wilson(values[at], _count(alike[at]))
         else:
-            drawn, apart = values[at], _count(alike[at])
-        if unit == "episode" and are_successes(metric, drawn):
-            found[key] = _wilson(drawn, apart)
-        else:
-            found[key] = _mean_interval(drawn, apart, address="|".join([*key, metric]))
+            address = "|".join([*key, metric])
+            found[key] = _mean_interval(values[at], _count(alike[at]), address=address)
     return found
 
 
@@ -317,6 +352,13 @@ def _wilson(values: NDArray[np.float64], apart: int) -> Estimate:
     middle = (share + z2 / 2) / (1 + z2)
     reach = np.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
     return Estimate(share, max(middle - reach, 0.0), min(middle + reach, 1.0))
+
+
+def _seed_interval(means: NDArray[np.float64]) -> Estimate:
+    """Returns the mean of the seeds' means with its t interval; infinite ones have their median."""
+    if np.isinf(means).any():
+        return Estimate(float(np.median(means)))
+    return Estimate.of(student.t_interval(means))
 
 
 def _mean_interval(values: NDArray[np.float64], apart: int, *, address: str) -> Estimate:

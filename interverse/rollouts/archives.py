@@ -45,26 +45,48 @@ _KINDS: Mapping[str, tuple[str, str, bool, Activation]] = {
 _ACTIVATION = re.compile(r"activation\.(\w+)'")
 _PART = re.compile(r"'(\w+)': (\w+)\(")
 _DEEPEST = 64
+_CARD, _SECOND, _THIRD = "data", "parameter_list", "policy.pth"
+_NO_CARD: dict[str, Any] = {}
 
 
-@final
-class GreedyPolicy:
-    """The action of the greatest output of a network: of values, or of probabilities."""
+def load_archive(path: Path) -> Any:
+    """Returns the policy in a zip file that Stable-Baselines (2 or 3) saved."""
+    try:
+        with open_zip(path) as archive:
+            names = set(archive.namelist())
+            card = parse_json(archive.read(_CARD), _CARD) if _CARD in names else _NO_CARD
+            if not isinstance(card, dict):
+                raise ValueError(f"its {_CARD} is no table")
+            if _SECOND in names:
+                return _second_version(archive, card)
+            if _THIRD in names:
+                return _third_version(archive.read(_THIRD), card)
+        raise ValueError(f"it holds {', '.join(sorted(names)) or 'nothing'}")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise FileFormatError(
+            explain(
+                f"{path.name} is no policy that can be read here: {error}",
+                allowed="a zip saved by Stable-Baselines3 (A2C, PPO, DQN, SAC, TD3 on flat "
+                "observations) or by Stable-Baselines 2 (PPO with tanh)",
+            )
+        ) from error
 
-    def __init__(self, scores: ExportedPolicy, start: int) -> None:
-        self.scores = scores
-        self.start = start
 
-    def __call__(self, observations: Any) -> NDArray[np.int64]:
-        """Returns one action per world."""
-        seen = np.asarray(observations)
-        check_seen(seen.shape, len(self.scores.weights["obs.mean"]))
-        with torch.no_grad():
-            found = self.scores.output(torch.as_tensor(seen, dtype=torch.float32))
-        return found.argmax(dim=1).numpy().astype(np.int64) + self.start
+def _second_version(archive: zipfile.ZipFile, card: dict[str, Any]) -> Perceptron:
+    weights = read_npz(archive.read("parameters"), "parameters")
+    found = {name.removeprefix("model/").removesuffix(":0"): weights[name] for name in weights}
+    names = [f"{part}_fc{i}" for part in ("shared", "pi") for i in range(len(found))] + ["pi"]
+    names = [name for name in names if f"{name}/w" in found]
+    activation = str(card.get("policy_kwargs", {}).get("act_fun", "tanh"))
+    if names[-1:] != ["pi"] or "tanh" not in activation:
+        raise ValueError(f"parameters {', '.join(found)}, activation {activation}")
+    low, high = (printed_numbers(card["action_space"][side]) for side in ("low", "high"))
+    layers = [(found[f"{name}/w"], found[f"{name}/b"]) for name in names]
+    _check_layers(layers, len(low), len(high))
+    return Perceptron(layers, low, high)
 
 
-def third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | GreedyPolicy:
+def _third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | GreedyPolicy:
     """Returns the policy of a saved model, or raises ValueError, KeyError or TypeError.
 
     Args:
@@ -75,7 +97,7 @@ def third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | G
     if home not in _KINDS or card.get("use_sde"):
         raise ValueError(f"its policy is of {home}, use_sde {card.get('use_sde')}")
     hidden, last, squash, usual = _KINDS[home]
-    found = read_torch(weights, "policy.pth")
+    found = read_torch(weights, _THIRD)
     tensors = {str(name): part for name, part in found.items() if isinstance(part, torch.Tensor)}
     names = [hidden.format(i) for i in range(_DEEPEST) if f"{hidden.format(i)}.weight" in tensors]
     names += [last] if last else []
@@ -100,6 +122,60 @@ def third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | G
         kept,
     )
     return policy if start is None else GreedyPolicy(policy, start)
+
+
+@final
+class Perceptron:
+    """The mean action of a tanh network, clipped to the bounds it was trained with."""
+
+    def __init__(
+        self,
+        layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]],
+        low: NDArray[np.float32],
+        high: NDArray[np.float32],
+    ) -> None:
+        self.layers = layers
+        self.low = low
+        self.high = high
+
+    def __call__(self, observations: Any) -> NDArray[np.float32]:
+        """Returns one action per world."""
+        x = np.asarray(observations)
+        x = x.astype(np.float32) if x.dtype.kind in "biuf" else np.zeros((0, 0, 0), np.float32)
+        check_seen(x.shape, self.layers[0][0].shape[0])
+        for weight, bias in self.layers[:-1]:
+            x = np.tanh(x @ weight + bias)
+        weight, bias = self.layers[-1]
+        return np.clip(x @ weight + bias, self.low, self.high)
+
+
+@final
+class GreedyPolicy:
+    """The action of the greatest output of a network: of values, or of probabilities."""
+
+    def __init__(self, scores: ExportedPolicy, start: int) -> None:
+        self.scores = scores
+        self.start = start
+
+    def __call__(self, observations: Any) -> NDArray[np.int64]:
+        """Returns one action per world."""
+        seen = np.asarray(observations)
+        check_seen(seen.shape, len(self.scores.weights["obs.mean"]))
+        with torch.no_grad():
+            found = self.scores.output(torch.as_tensor(seen, dtype=torch.float32))
+        return found.argmax(dim=1).numpy().astype(np.int64) + self.start
+
+
+def _check_layers(layers: list[tuple[Any, Any]], *ends: int) -> None:
+    """Raises ValueError unless matrices and biases form a chain that ends in the actions."""
+    width = layers[0][0].shape[:1]
+    for weight, bias in layers:
+        fits = weight.ndim == 2 and bias.shape == weight.shape[1:] and weight.shape[:1] == width
+        if not fits or weight.dtype.kind != "f" or bias.dtype.kind != "f":
+            raise ValueError(f"a layer of {weight.dtype} {weight.shape} and {bias.shape}")
+        width = weight.shape[1:]
+    if any(width != (end,) for end in ends):
+        raise ValueError(f"{width[0]} actions with bounds of {ends}")
 
 
 def _actions(space: Mapping[str, Any], width: int) -> tuple[list[float], list[float], int | None]:
@@ -132,83 +208,3 @@ def _activation(card: Mapping[str, Any], usual: Activation) -> Activation:
     if given is not None and given[1] in ("Tanh", "ReLU"):
         return "tanh" if given[1] == "Tanh" else "relu"
     raise ValueError(f"activation {told['activation_fn']}")
-
-
-_CARD, _SECOND, _THIRD = "data", "parameter_list", "policy.pth"
-_NO_CARD: dict[str, Any] = {}
-
-
-@final
-class Perceptron:
-    """The mean action of a tanh network, clipped to the bounds it was trained with."""
-
-    def __init__(
-        self,
-        layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]],
-        low: NDArray[np.float32],
-        high: NDArray[np.float32],
-    ) -> None:
-        self.layers = layers
-        self.low = low
-        self.high = high
-
-    def __call__(self, observations: Any) -> NDArray[np.float32]:
-        """Returns one action per world."""
-        x = np.asarray(observations)
-        x = x.astype(np.float32) if x.dtype.kind in "biuf" else np.zeros((0, 0, 0), np.float32)
-        check_seen(x.shape, self.layers[0][0].shape[0])
-        for weight, bias in self.layers[:-1]:
-            x = np.tanh(x @ weight + bias)
-        weight, bias = self.layers[-1]
-        return np.clip(x @ weight + bias, self.low, self.high)
-
-
-def load_archive(path: Path) -> Any:
-    """Returns the policy in a zip file that Stable-Baselines (2 or 3) saved."""
-    try:
-        with open_zip(path) as archive:
-            names = set(archive.namelist())
-            card = parse_json(archive.read(_CARD), _CARD) if _CARD in names else _NO_CARD
-            if not isinstance(card, dict):
-                raise ValueError(f"its {_CARD} is no table")
-            if _SECOND in names:
-                return _second_version(archive, card)
-            if _THIRD in names:
-                from interverse.rollouts.archives import third_version  # loads Torch
-
-                return third_version(archive.read(_THIRD), card)
-        raise ValueError(f"it holds {', '.join(sorted(names)) or 'nothing'}")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise FileFormatError(
-            explain(
-                f"{path.name} is no policy that can be read here: {error}",
-                allowed="a zip saved by Stable-Baselines3 (A2C, PPO, DQN, SAC, TD3 on flat "
-                "observations) or by Stable-Baselines 2 (PPO with tanh)",
-            )
-        ) from error
-
-
-def _second_version(archive: zipfile.ZipFile, card: dict[str, Any]) -> Perceptron:
-    weights = read_npz(archive.read("parameters"), "parameters")
-    found = {name.removeprefix("model/").removesuffix(":0"): weights[name] for name in weights}
-    names = [f"{part}_fc{i}" for part in ("shared", "pi") for i in range(len(found))] + ["pi"]
-    names = [name for name in names if f"{name}/w" in found]
-    activation = str(card.get("policy_kwargs", {}).get("act_fun", "tanh"))
-    if names[-1:] != ["pi"] or "tanh" not in activation:
-        raise ValueError(f"parameters {', '.join(found)}, activation {activation}")
-    low, high = (printed_numbers(card["action_space"][side]) for side in ("low", "high"))
-    layers = [(found[f"{name}/w"], found[f"{name}/b"]) for name in names]
-    _check_layers(layers, len(low), len(high))
-    return Perceptron(layers, low, high)
-
-
-def _check_layers(layers: list[tuple[Any, Any]], *ends: int) -> None:
-    """Raises ValueError unless matrices and biases form a chain that ends in the actions."""
-    width = layers[0][0].shape[:1]
-    for weight, bias in layers:
-        fits = weight.ndim == 2 and bias.shape == weight.shape[1:] and weight.shape[:1] == width
-        if not fits or weight.dtype.kind != "f" or bias.dtype.kind != "f":
-            raise ValueError(f"a layer of {weight.dtype} {weight.shape} and {bias.shape}")
-        width = weight.shape[1:]
-    if any(width != (end,) for end in ends):
-        raise ValueError(f"{width[0]} actions with bounds of {ends}")

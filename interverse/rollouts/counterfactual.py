@@ -13,12 +13,13 @@ import numpy as np
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
-from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.episode import AppliedDo, Episode
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Intervention, as_intervention
 from interverse.worlds.rooms import Pair
 
 _ONE = np.arange(1)
+_NOTHING = as_intervention({})
 
 
 @overload
@@ -71,31 +72,49 @@ def counterfactual(
     change = as_intervention(do)
     env = make(episode.id, **episode.options)
     try:
-        return _replay(env, episode, change, at, check)
+        fact = _without(episode, env.graph.with_twins(change.variables), at)
+        play = _from_snapshot if episode.start else _from_seed
+        return play(env, fact, change, at, check)
     finally:
         env.close()
 
 
-def _replay(env: Any, episode: Episode, change: Intervention, at: int, check: bool) -> Episode:
-    taken = env.graph.with_twins(change.variables)  # what `do` decides
-    facts = [_without(item, taken, at) for item in episode.interventions]
-    start = Snapshot.from_bytes(episode.start) if episode.start else None
-    acted = any(item.step == 0 and not item.at_reset for item in episode.interventions)
-    early = {} if at or acted or start is not None else change.fixed or {}
-    if start is not None:
-        env.restore(start)
-    else:
-        begin(env, episode.seed, episode.episode, starting_do(facts), early, check=check)
-    pending = change if change.variables and not early else None
+def _from_snapshot(
+    env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool
+) -> Episode:
+    start = Snapshot.from_bytes(fact.start)
+    env.restore(start)
+    return _play(env, fact, change, at, check, start)
+
+
+def _from_seed(env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool) -> Episode:
+    begun = starting_do(fact.interventions)
+    acted = any(item.step == 0 and not item.at_reset for item in fact.interventions)
+    if at == 0 and change.fixed and not acted:  # in force before the initial draws
+        begin(env, fact.seed, fact.episode, begun, change.fixed, check=check)
+        return _play(env, fact, _NOTHING, at, check)
+    begin(env, fact.seed, fact.episode, begun)
+    return _play(env, fact, change, at, check)
+
+
+def _play(
+    env: WorldEnv,
+    fact: Episode,
+    change: Intervention,
+    at: int,
+    check: bool,
+    start: Snapshot | None = None,
+) -> Episode:
+    """Returns the fact's interventions and actions from here on, with the change before `at`."""
     with Recorder(env, env.observe(), start) as recorder:
-        for step in range(len(episode) + 1):
-            intervene_again(env, facts, step)
-            if pending is not None and step == at:
-                env.do(pending, check=check)
-            if step == len(episode) or recorder.ended:
+        for step in range(len(fact) + 1):
+            intervene_again(env, fact.interventions, step)
+            if step == at and change.variables:
+                env.do(change, check=check)
+            if step == len(fact) or recorder.ended:
                 break
-            env.step(episode.actions[step])
-        return replace(recorder.episode(), refusals=_refusals(episode, taken, at))
+            env.step(fact.actions[step])
+        return replace(recorder.episode(), refusals=fact.refusals)
 
 
 def begin(
@@ -134,18 +153,18 @@ def intervene_again(env: WorldEnv, interventions: Iterable[AppliedDo], step: int
             env.do(dict(item.values), check=False)
 
 
-def _refusals(episode: Episode, taken: set[str], at: int) -> tuple[Refusal, ...]:
-    """Returns the fact's refusals, but for those that the change stands in for."""
-    return tuple(
+def _without(episode: Episode, taken: set[str], at: int) -> Episode:
+    """Returns the fact without what was set of some variables, or refused, from `at` on."""
+    interventions = tuple(
+        item
+        if item.step < at
+        else replace(item, values={n: v for n, v in item.values.items() if n not in taken})
+        for item in episode.interventions
+    )
+    refusals = tuple(
         item for item in episode.refusals if item.step < at or not taken & set(item.variables)
     )
-
-
-def _without(item: AppliedDo, taken: set[str], at: int) -> AppliedDo:
-    if item.step < at:
-        return item
-    kept = {name: v for name, v in item.values.items() if name not in taken}
-    return AppliedDo(item.step, kept, item.at_reset)
+    return replace(episode, interventions=interventions, refusals=refusals)
 
 
 def replay(episode: Episode) -> Episode:

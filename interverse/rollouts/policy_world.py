@@ -1,12 +1,14 @@
 """The world a trained policy knows: its task and options, as its card records them.
 
 A policy trained with other actions or observations is not the same policy: evaluation takes the
-options it was trained with, and refuses a contradiction.
+options it was trained with, and refuses a contradiction. Where in its world it was trained (in
+which looks, say) is another matter: a test says itself what it varies, so that scores of policies
+trained in different places are scores of the same test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
@@ -34,6 +36,22 @@ INTERFACE = (
     "skip_frame",
 )
 _OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
+# Options that say where in its world a policy was trained, by family. What a look, a room or a
+# block is made of (`textures`, `cmap`, `defaults`, ...) is the world itself.
+_PLACES = {
+    "blocks": ("mode", "palette_seed"),
+    "control": (
+        "distract",
+        "distraction",
+        "dynamic",
+        "dynamics_seed",
+        "pictures",
+        "vary",
+        "vary_dynamics",
+        "visual_seed",
+    ),
+    "rooms": ("confounder", "lamps", "pair_nuisance"),
+}
 
 
 @final
@@ -46,12 +64,14 @@ class PolicyWorld:
         task: the id it was trained on; None where nothing is recorded.
         options: of that world.
         defaults: of what is not among the options, where the world is registered.
+        place: the options that say where in that world, where they are not the world's own.
     """
 
     policy: PolicyLike
     task: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    place: Mapping[str, Any] = field(default_factory=dict)
 
     def in_task(self, task: str) -> PolicyWorld:
         """Returns it in another task of its family; other worlds have other observations."""
@@ -79,6 +99,12 @@ class PolicyWorld:
                 )
         return {**self.options, **given}
 
+    def for_tests(self) -> PolicyWorld:
+        """Returns it without the options that say where it was trained."""
+        places = _places(self.task)
+        kept = {name: value for name, value in self.options.items() if name not in places}
+        return replace(self, options=kept)
+
 
 def policy_world(given: PolicyLike) -> PolicyWorld:
     """Returns a policy with its world; the folder of a training run stands for its policy."""
@@ -97,6 +123,38 @@ def task_note(policy: PolicyLike, task: str) -> str:
     if own is None:
         return ""
     return f"Trained for {own}, plays {task}: scores are those of a task it was not trained for."
+
+
+def place_note(place: Mapping[str, Any]) -> str:
+    """Returns the line that says which options of a policy no test takes over; empty for none.
+
+    >>> place_note({"vary": ["floor"]})
+    "Trained with vary=['floor'], which no test takes over: tests say themselves what they vary."
+    """
+    if not place:
+        return ""
+    told = ", ".join(f"{name}={value!r}" for name, value in sorted(place.items()))
+    note = f"Trained with {told}, which no test takes over: tests say themselves what they vary."
+    return f"{note}{_look_note(place['visual_seed'])}" if "visual_seed" in place else note
+
+
+def defaults_note(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """Returns the line that says that a policy's world has other default values than the task's.
+
+    >>> defaults_note({"defaults": {"box/mass": 0.7}}, given={})
+    "Its world has defaults={'box/mass': 0.7}, and so have the tests: scores are of that world."
+    """
+    defaults = own.get("defaults")
+    if not defaults or "defaults" in given:
+        return ""
+    return f"Its world has {defaults=!r}, and so have the tests: scores are of that world."
+
+
+def _look_note(look: Any) -> str:
+    """Returns which tests of control are not about the look, or looks, of the training."""
+    told = " `train` and the one-factor tests are about look 0"
+    drawn = isinstance(look, Sequence)
+    return told + ("; few_shot_train is about drawn looks." if drawn else f", not look {look}.")
 
 
 def check_world(policy: PolicyLike, world: World) -> None:
@@ -151,13 +209,32 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
         options = {"skip_frame": config["skip_frame"], **options}
     known = {name: value for name, value in options.items() if name not in _OF_THE_RUN}
     task = config.get("task")
-    return PolicyWorld(policy, task, known, _defaults(task))
+    return PolicyWorld(policy, task, known, _defaults(task), _place(task, known))
 
 
 def _defaults(task: str | None) -> dict[str, Any]:
     """Returns the values of the interface's options in a world that was given none."""
     if task is None or task not in WORLDS:
         return {}
-    entry = WORLDS[task]
-    options = parse_options(entry.load().options_type, entry.options)
+    options = _parsed(task, {})
     return {name: getattr(options, name) for name in INTERFACE if hasattr(options, name)}
+
+
+def _place(task: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options that say where a policy was trained, if that is not the world's own."""
+    given = {name: options[name] for name in _places(task) if name in options}
+    if not given or task is None or task not in WORLDS:
+        return given
+    rest = {name: value for name, value in options.items() if name not in given}
+    own, trained = _parsed(task, rest), _parsed(task, options)
+    return {n: value for n, value in given.items() if getattr(own, n) != getattr(trained, n)}
+
+
+def _places(task: str | None) -> tuple[str, ...]:
+    return () if task is None else _PLACES.get(_family(task), ())
+
+
+def _parsed(task: str, given: Mapping[str, Any]) -> Any:
+    """Returns the options of a registered world, each in its one form."""
+    entry = WORLDS[task]
+    return parse_options(entry.load().options_type, {**entry.options, **given})

@@ -1,11 +1,10 @@
-"""Moving pictures: an episode, or a policy at work, as an MP4."""
+"""Moving pictures: an episode as an MP4."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
 from interverse.rollouts.episode import Episode
-from interverse.rollouts.policy import PolicyLike
-from interverse.rollouts.policy_world import policy_world
-from interverse.rollouts.runner import rollout
 
 try:
     import imageio_ffmpeg
@@ -72,34 +68,6 @@ def record_episode(
     """
     check_whole(every, "every", 10**9)
     return write_video(episode_frames(episode, every=every), path, fps=fps)
-
-
-@blames_types
-def record_policy(
-    task: str,
-    policy: PolicyLike,
-    path: str | os.PathLike[str],
-    *,
-    seed: int = 0,
-    do: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> Path:
-    """Writes a video of one episode of a policy, 25 pictures a second; returns its path.
-
-    Args:
-        task: a world's id.
-        policy: what acts; see `interverse.rollouts.as_policy`.
-        path: of the video, `*.mp4`.
-        seed: the seed to reset with.
-        do: an intervention to start under.
-        **options: the world's.
-    """
-    env = make(task, **policy_world(policy).in_task(task).with_options(options))
-    try:
-        episode = rollout(env, policy, seed=seed, do=do)
-    finally:
-        env.close()
-    return record_episode(episode, path)
 
 
 @blames_types

@@ -22,6 +22,7 @@ from interverse.rollouts.witnesses import WitnessBench, some_action
 from interverse.scm import Box, Space, Variable
 from interverse.scm.graph import NEXT, CausalGraph, Edge, now
 
+SEARCH_NUMBERS = 10**4  # a search counts its situations from a multiple of this
 _STEPS = 3  # after the changes: an effect on what is observed may take some
 _NEAR = (0.004, 0.05, 0.5)
 _NEARBY = 0.4  # how often a value near the present one is tried
@@ -91,15 +92,29 @@ def needed(trial: WitnessTrial, added: list[Evidence], declared: CausalGraph) ->
 def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> WitnessTrial | None:
     """Returns the next situation with changes for all that has no witness yet."""
     scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
-    which, seed = number % len(scenarios), 100 + number
-    bench.arrange(seed, [])
-    ahead = [child.endswith(NEXT) for _, child in bench.evidence.missing_edges(declared)]
+    at_reset = len(scenarios) - 1  # in the last one, changes are in force before the reset's draws
+    seed, rng = 100 + number, generator(seed=number, name="witness")
     unseen = bench.evidence.missing_variables(bench.world.variables)
-    if number % 10**4 >= len(scenarios) and not (any(ahead) or unseen):
-        which = len(scenarios) - 1  # nothing is left that a situation could show
-    rng = generator(seed=number, name="witness")
+    ahead = any(child.endswith(NEXT) for _, child in bench.evidence.missing_edges(declared))
+    first_round = number % SEARCH_NUMBERS < len(scenarios)
+    steps_may_show = first_round or ahead or bool(unseen)
+    which = number % len(scenarios) if steps_may_show else at_reset
+    before, action = _set_up(bench, seed, scenarios[which], rng)
+    actions = _actions(bench, number, action) if steps_may_show else []
+    changes = _changes_for_all(bench, _missing(bench, declared, rng), actions, rng)
+    if not changes:
+        return None
+    drawn = first_round or len(unseen) <= 2  # pictures cost the most
+    return WitnessTrial(seed, before, actions, changes, at_reset=which == at_reset, drawn=drawn)
+
+
+def _set_up(
+    bench: WitnessBench, seed: int, scenario: Any, rng: np.random.Generator
+) -> tuple[list[tuple[str, Any]], Any]:
+    """Brings the fact into a situation; returns the moves, and the action it suggests or None."""
+    bench.arrange(seed, [])
     before, action = [], None
-    for kind, what in scenarios[which](bench.fact, rng):
+    for kind, what in scenario(bench.fact, rng):
         if kind == "action":
             action = plain(what)
             continue
@@ -111,20 +126,24 @@ def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> Witness
     if 0 in bench.driver.diverged:
         before = []
         bench.arrange(seed, [])
+    return before, action
+
+
+def _actions(bench: WitnessBench, number: int, first: Any) -> list[Any]:
+    """Returns the actions after the changes, as far as the episode goes; the first may be given."""
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
-    left = left if any(ahead) or unseen or number % 10**4 < len(scenarios) else 0
-    actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
-    if action is not None and actions:
-        actions[0] = action
-    edges = _missing(bench, declared, rng)
-    changes = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
-    if not changes:
-        return None
-    while len(changes) < bench.room:  # no world is left idle
-        changes += list(_changes(bench, edges, rng))[: bench.room - len(changes)] or changes[:1]
-    at_reset = which == len(scenarios) - 1
-    drawn = number % 10**4 < len(scenarios) or len(unseen) <= 2  # pictures cost the most
-    return WitnessTrial(seed, before, actions, changes, at_reset=at_reset, drawn=drawn)
+    out = [plain(some_action(bench.world, number, step)) for step in range(left)]
+    return out if first is None else [first, *out[1:]]
+
+
+def _changes_for_all(
+    bench: WitnessBench, edges: list[Edge], actions: list[Any], rng: np.random.Generator
+) -> list[WitnessChange]:
+    """Returns changes for all that has no witness, so many that no world is left idle."""
+    out = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
+    while out and len(out) < bench.room:
+        out += list(_changes(bench, edges, rng))[: bench.room - len(out)] or out[:1]
+    return out
 
 
 def _nothing(values: object, rng: object) -> Iterator[tuple[str, Any]]:

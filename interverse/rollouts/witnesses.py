@@ -20,7 +20,7 @@ from interverse.core.files.json_text import parse_json
 from interverse.core.rng import generator
 from interverse.envs import make_vec
 from interverse.envs.driver import Driver
-from interverse.envs.snapshot import COUNTERS, DRIVER_PREFIX, Snapshot
+from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot
 from interverse.envs.values import FirstWorld, to_numpy
 from interverse.rollouts.evidence import (
     Evidence,
@@ -148,7 +148,7 @@ class WitnessBench:
 
     def _fact(self) -> Snapshot:
         arrays = {n: to_numpy(v) for n, v in self.world.save(self._everyone[:1]).items()}
-        for name in COUNTERS:
+        for name in DRIVER_ARRAYS:
             arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
         return Snapshot(self.driver.id, self.driver.options_json, arrays)
 

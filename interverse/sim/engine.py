@@ -226,10 +226,8 @@ class Engine(ABC):
         """Sets actuator inputs, (n, actuators); they hold until set again."""
 
     @abstractmethod
-    def set_forces(
-        self, bodies: Names, worlds: Index, *, force: Array, torque: Array | None = None
-    ) -> None:
-        """Sets forces at centres of mass, (n, bodies, 3), and torques, until set again."""
+    def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
+        """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
 
     # ------------------------------------------------------------------ raw state
 

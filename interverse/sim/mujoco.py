@@ -199,15 +199,10 @@ class MujocoEngine(Engine):
         self._ctrl[worlds[:, None], ids] = as_rows(values, len(worlds), len(ids), "control")
         self._out_of_date(worlds, _ACC)
 
-    def set_forces(
-        self, bodies: Names, worlds: Index, *, force: Array, torque: Array | None = None
-    ) -> None:
-        """Sets forces at centres of mass, (n, bodies, 3), and torques, until set again."""
+    def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
+        """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
         ids = self._named("body", bodies)
-        where = (worlds[:, None], ids)
-        self._forces[(*where, slice(0, 3))] = np.asarray(force)
-        if torque is not None:
-            self._forces[(*where, slice(3, 6))] = np.asarray(torque)
+        self._forces[worlds[:, None], ids, :3] = np.asarray(force)
         self._out_of_date(worlds, _ACC)
 
     # ------------------------------------------------------------------ raw state

@@ -335,17 +335,13 @@ class WarpEngine(Engine):
         where = (rows, columns) if isinstance(rows, slice) else (rows[:, None], columns)
         self._state[field][where] = given
 
-    def set_forces(
-        self, bodies: Names, worlds: Index, *, force: Array, torque: Array | None = None
-    ) -> None:
-        """Sets forces at centres of mass, (n, bodies, 3), and torques, until set again."""
+    def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
+        """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
         ids, rows = self._named("body", bodies), self._rows(worlds)
-        for offset, given in ((0, force), (3, torque)):
-            if given is not None:
-                flat = as_tensor_rows(given, (len(worlds), 3 * len(ids)), "force", self._where)
-                part = flat.reshape(len(worlds), len(ids), 3)
-                for k, body in enumerate(ids.tolist()):
-                    self._state["xfrc_applied"][rows, body, offset : offset + 3] = part[:, k]
+        flat = as_tensor_rows(force, (len(worlds), 3 * len(ids)), "force", self._where)
+        given = flat.reshape(len(worlds), len(ids), 3)
+        for k, body in enumerate(ids.tolist()):
+            self._state["xfrc_applied"][rows, body, :3] = given[:, k]
         self._stale = True
 
     # ------------------------------------------------------------------ raw state

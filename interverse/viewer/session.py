@@ -233,10 +233,10 @@ class Session:
         """Intervenes as a protocol would in this episode; each further call draws anew."""
         check_name("protocol", name, self.protocols)
         protocol = self.protocols[name]
-        if protocol.options:
+        if other := self._other_options(protocol):
             raise InvalidValueError(
                 explain(
-                    f"{name} is a world with other options: {dict(protocol.options)}",
+                    f"{name} is a world with other options: {other}",
                     fix="Start `interverse view` with these as --option",
                 )
             )
@@ -256,6 +256,12 @@ class Session:
             raise InterventionError(reason)
         changed = frozenset(n for n, v in self.env.values.items() if not np.array_equal(v, old[n]))
         return self._happened(before, _first_rows(drawn), changed, name)
+
+    def _other_options(self, protocol: Protocol) -> dict[str, Any]:
+        """Returns the options of a protocol that this world was not made with."""
+        here = self.env.world.options
+        there = replace(here, **protocol.options)
+        return {n: v for n, v in protocol.options.items() if getattr(here, n) != getattr(there, n)}
 
     # -------------------------------------------------------------- back and forth
 

@@ -232,6 +232,17 @@ def test_a_rollout_under_a_curriculum_replays():
     assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
 
 
+def test_info_under_a_curriculum_is_each_step_s_own():
+    curriculum = Curriculum(stages=(Stage(actor=Uniform(patterns=("light/diffuse",))),))
+    env = CurriculumEnv(iv.make("control/cartpole_balance-v1", observation="state"), curriculum)
+    _, info = env.reset(seed=0)
+    held = info["body/color"].copy()
+    for _ in range(3):
+        info["body/color"][:] = -1.0
+        info = env.step(np.zeros(1, np.float32))[-1]
+        np.testing.assert_array_equal(info["body/color"], held)
+
+
 def test_what_an_actor_learned_is_part_of_a_checkpoint():
     def curriculum():
         return Curriculum(stages=(Stage(actor=Adaptive(patterns=("gain",), window=4, step=0.25)),))

@@ -155,6 +155,17 @@ def test_a_torn_checkpoint_says_so(tmp_path):
         train(config(tmp_path, steps=1024))
 
 
+def test_a_checkpoint_without_one_of_its_arrays_is_torn(tmp_path):
+    train(config(tmp_path, steps=512, curriculum=2))
+    file = tmp_path / "checkpoint" / "arrays.npz"
+    with np.load(file) as held:
+        arrays = {name: rows for name, rows in held.items() if name != "curriculum/tried"}
+    assert len(arrays) == len(held.files) - 1
+    np.savez(file, **arrays)
+    with pytest.raises(FileFormatError, match="'tried' is missing"):
+        train(config(tmp_path, steps=1024, curriculum=2))
+
+
 @pytest.mark.parametrize("name", ["policy.json", "policy.safetensors"])
 def test_a_torn_policy_says_so(tmp_path, name):
     folder = train(config(tmp_path, steps=512))

@@ -67,7 +67,7 @@ def test_the_pages_show_every_cell(settings):
     assert head[:2] == ["model", "H@1 1"]
     assert line[0] == "Modular Contrastive"
     assert line[1].startswith("91.00 +- 1.00 (")
-    write_pages(settings.out, [content], lambda text: None)
+    write_pages(settings, [content], lambda text: None)
     text = (settings.out / "summary.md").read_text()
     assert "91.00 +- 1.00" in text
     assert "not the paper's budget" in text
@@ -132,7 +132,7 @@ def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):
     record.put("NLL", "ranking", ranked(12.0))
     content = compare(chosen, 17)
     assert {cell["published_plus_minus_is"] for cell in content["cells"]} == {"variance"}
-    write_pages(chosen.out, [content], lambda text: None)
+    write_pages(chosen, [content], lambda text: None)
     assert "taken for variances" in (chosen.out / "summary.md").read_text()
 
 

@@ -281,15 +281,31 @@ def test_scores_by_hand():
     one = scored([_record([100.0, 300.0], [50.0, 50.0])], "all")
     assert one["return"]["mean"] == 50.0
     assert one["E_G"]["mean"] == 75.0
-    assert (one["interval_over"], one["runs"], one["episodes"]) == ("episodes", 1, 2)
+    assert (one["runs"], one["episodes"]) == (1, 2)
+    assert one["return"]["low"] is one["E_G"]["low"] is None, "one run has no interval"
     runs = [_record([100.0, 300.0], [80.0]), _record([400.0], [10.0]), _record([600.0], [0.0])]
     three = scored(runs, "all")
     assert three["E_G"]["mean"] == 92.5  # (400 - 30) / 400
     assert three["return"]["low"] < 30.0 < three["return"]["high"]
-    assert three["interval_over"] == "runs"
+    ends = stats.t.interval(0.95, 2, 30.0, stats.sem([80.0, 10.0, 0.0]))
+    assert [three["return"]["low"], three["return"]["high"]] == pytest.approx(ends, abs=0.01)
     assert scored(runs, "train")["E_G"]["mean"] == 0.0
     assert scored(runs, "light") is None
     assert scored([], "all") is None
+
+
+def test_runs_that_lose_the_same_share_lose_it_surely():
+    runs = [_record([full], [0.2 * full]) for full in (400.0, 500.0, 700.0, 850.0, 1000.0)]
+    assert scored(runs, "all")["E_G"] == {"mean": 80.0, "low": 80.0, "high": 80.0}
+
+
+def test_only_runs_that_have_both_tests_count():
+    """The tests of a run are played one after the other, so an interrupted one lacks the last."""
+    whole = [_record([400.0], [100.0]), _record([800.0], [200.0])]
+    torn = _record([], [900.0])
+    del torn["scores"]["train"]
+    assert scored([*whole, torn], "all") == scored(whole, "all")
+    assert scored([torn], "all") is None
 
 
 def test_table_beside_the_printed_one(tmp_path):

@@ -72,6 +72,11 @@ def test_the_example_has_every_combination():
         ("evaluate: {protocols: P99}", "P99"),
         ("evaluate: {episodes: 1, metrics: [nothing]}", "nothing"),
         ("evaluate: {policy: evil.zip}", "unknown key"),
+        (
+            "tasks: [control/cartpole_balance-v1]\n"
+            "evaluate: {protocols: train, option: [visual_seed=7]}",
+            "visual_seed=7 is asked for, and protocol train sets visual_seed itself",
+        ),
         ("tasks: []", "tasks is"),
         ("tasks: [no/such-v1]", "no/such-v1"),
         ("algorithms: [dqn]", "dqn"),

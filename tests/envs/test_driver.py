@@ -208,6 +208,7 @@ def bad_snapshots(good):
     yield "rows", arrays | {name: np.concatenate([arrays[name]] * 2)}
     yield "counter", arrays | {"driver/steps": np.array([-3])}
     yield "no counter", {n: v for n, v in arrays.items() if n != "driver/seeds"}
+    yield "no end", {n: v for n, v in arrays.items() if n != "driver/ended"}
     yield "empty", {}
     for own in (n for n in arrays if not n.startswith("driver/")):
         yield f"text in {own}", arrays | {own: np.full(arrays[own].shape, "no")}  # a load half done

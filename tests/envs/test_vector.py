@@ -232,7 +232,7 @@ def assert_same(a, b):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("saved", ["now", "bytes", "old"])
+@pytest.mark.parametrize("saved", ["now", "bytes"])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_snapshot_of_ended_episodes_goes_on_with_their_autoreset(saved, elsewhere):
     venv = make_vec(max_steps=4)
@@ -244,9 +244,6 @@ def test_a_snapshot_of_ended_episodes_goes_on_with_their_autoreset(saved, elsewh
     snapshot = venv.snapshot()
     if saved == "bytes":
         snapshot = Snapshot.from_bytes(snapshot.to_bytes())
-    if saved == "old":  # written before it said which episodes had ended
-        arrays = {name: rows for name, rows in snapshot.arrays.items() if "ended" not in name}
-        snapshot = Snapshot(snapshot.id, snapshot.options, arrays)
     expected = [venv.step(ZERO + 0.1 * k) for k in range(3)]
     other = make_vec(max_steps=4) if elsewhere else venv
     other.reset(seed=9)
@@ -339,7 +336,7 @@ def test_options_written_in_another_way_fit_a_snapshot():
     assert np.array_equal(other.restore(env.snapshot()), env.observe())
     shuffled = env.snapshot().options.replace('"floor", "camera"', '"camera", "floor"')
     assert shuffled != env.snapshot().options
-    other.restore(Snapshot(env.driver.id, shuffled, env.snapshot().arrays))  # of an older version
+    other.restore(Snapshot(env.driver.id, shuffled, env.snapshot().arrays))  # means the same
 
 
 def test_how_many_worlds_a_snapshot_may_hold_is_said_once():

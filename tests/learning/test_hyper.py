@@ -103,3 +103,78 @@ def test_one_step_of_one_world_is_no_batch(tmp_path: Path) -> None:
     flags: dict[str, Any] = {"device": "torch", "num_envs": 1, "hyper": ("horizon=1",)}
     with pytest.raises(InvalidValueError, match="one step of one world"):
         training(TrainCommand(task="trifinger/reaching-v1", out=tmp_path, **flags))
+
+
+@pytest.mark.parametrize(
+    ("brief", "worlds"), [(0.06, 8192), (0.7, 8192), (0.75, 2), (0.5, 7), (0.125, 1)]
+)
+def test_short_episodes_that_no_groups_have_are_refused(
+    brief: float, worlds: int, tmp_path: Path
+) -> None:
+    flags: dict[str, Any] = {"device": "torch", "num_envs": worlds, "hyper": (f"brief={brief}",)}
+    with pytest.raises(InvalidValueError, match=rf"brief is {brief} of {worlds:,} worlds.*1/8"):
+        training(TrainCommand(task="trifinger/reaching-v1", out=tmp_path, **flags))
+
+
+@pytest.mark.parametrize(("worlds", "brief"), [(1, 0.0), (7, 0.0), (8, 0.75), (8192, 0.75)])
+def test_by_default_short_episodes_are_those_that_are_played(
+    worlds: int, brief: float, tmp_path: Path
+) -> None:
+    command = TrainCommand(
+        task="trifinger/reaching-v1", out=tmp_path, device="torch", num_envs=worlds
+    )
+    assert training(command)[0].brief == brief
+
+
+def test_groups_play_the_share_that_the_record_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from interverse.learning import train
+
+    def built(*_: Any, groups: list[float], **__: Any) -> None:
+        raise KeyError(groups)
+
+    monkeypatch.setattr(train, "make_arena", built)
+    for brief, short in ((0.0, 0), (0.125, 1), (0.625, 5), (1.0, 8)):
+        config = train.DeviceTrain(
+            task="trifinger/pushing-v1", out=tmp_path, device="torch", starts=1, brief=brief
+        )
+        with pytest.raises(KeyError) as raised:
+            train.train_on_device(config)
+        assert raised.value.args[0] == [1.0] * (8 - short) + [0.2] * short
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("placed=0.01", "starts=8"), r"placed is 0\.01, and of 8 starts that is none"),
+        (("placed=0.0004",), r"placed is 0\.0004, and of 1,024 starts that is none"),
+        (("shown=0.01", "starts=8"), r"shown is 0\.01, and of 8 starts that is none"),
+    ],
+)
+def test_shares_of_which_no_start_comes_are_refused(
+    words: tuple[str, ...], problem: str, tmp_path: Path
+) -> None:
+    flags: dict[str, Any] = {"device": "torch", "hyper": words}
+    with pytest.raises(InvalidValueError, match=problem):
+        training(TrainCommand(task="trifinger/stacking2-v1", out=tmp_path, **flags))
+
+
+def test_the_largest_seed_on_a_device_is_named_and_works(tmp_path: Path) -> None:
+    from interverse.learning.train import DeviceTrain, drawn_starts
+
+    def config(seed: int) -> DeviceTrain:
+        command = TrainCommand(
+            task="trifinger/pushing-v1",
+            out=tmp_path,
+            device="torch",
+            seed=seed,
+            hyper=("starts=2",),
+        )
+        return training(command)[0]  # type: ignore[no-any-return]
+
+    with pytest.raises(InvalidValueError, match=r"seed is 99999999999\. .*0 to 2,147,483,647"):
+        config(99999999999)
+    with pytest.raises(InvalidValueError, match="seed is 2147483648"):
+        config(2**31)
+    assert len(drawn_starts(config(2**31 - 1))) == 2

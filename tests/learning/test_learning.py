@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
-from interverse.learning.train import DeviceTrain, demonstrations_of, train_on_device  # noqa: E402
+from interverse.learning.train import DeviceTrain, demonstrations_of, mixed, train_on_device  # noqa: E402
 
 event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
@@ -136,9 +136,8 @@ def run(
         out=folder,
         device="torch",
         steps=steps,
-        num_worlds=8,
         starts=8,
-        **{"settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
+        **{"num_worlds": 8, "settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
     )
     return train_on_device(config, report=report)
 
@@ -191,6 +190,22 @@ def tree_bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def test_one_world_and_a_short_horizon_see(tmp_path: Path) -> None:
+    settings = PpoSettings(horizon=2, epochs=1, minibatches=1, hidden=(8,))
+    policy = ExportedPolicy.load(run(tmp_path, 4, num_worlds=1, settings=settings))
+    assert all(torch.isfinite(part).all() for part in policy.weights.values())
+    one, other = policy(np.random.default_rng(0).uniform(-1.0, 1.0, (2, 56)))
+    assert (one != other).any(), "what it does depends on what it sees"
+
+
+def test_observations_in_units_of_their_own_are_seen_whole(tmp_path: Path) -> None:
+    options = {"skip_frame": 3, "normalize_observations": False}
+    policy = ExportedPolicy.load(run(tmp_path, 32, options=options, curriculum=0))
+    seen = torch.as_tensor(iv.make("trifinger/pushing-v1", **options).reset(seed=0)[0])
+    assert seen[0] > 9.0, "about ten seconds are left"
+    assert torch.equal(policy.prepare(seen), seen)
+
+
 def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
     policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
@@ -227,6 +242,19 @@ def test_a_run_begins_with_what_the_baseline_shows(
     miss = np.abs(policy(shown.observations).clip(-1, 1) - shown.actions).mean()
     untaught = ExportedPolicy.load(run(tmp_path / "other", 64, options=options))
     assert miss < 0.5 * np.abs(untaught(shown.observations).clip(-1, 1) - shown.actions).mean()
+
+
+def test_mixed_starts_are_as_many_different_ones_as_there_are(tmp_path: Path) -> None:
+    config = DeviceTrain(
+        task="trifinger/pushing-v1", out=tmp_path, device="torch", starts=32, shown=0.5
+    )
+    drawn = curriculum_starts(config.task, paper_curriculum(1), 24, seed=0, options=OPTIONS)
+    shown = curriculum_starts(config.task, paper_curriculum(1), 5, seed=99, options=OPTIONS)
+    goals = mixed(drawn, shown, config).rows["store/goal/position"][:, 0]
+    places, uses = np.unique(goals, axis=0, return_counts=True)
+    ours = (places[:, None] == shown.rows["store/goal/position"][None, :, 0]).all(-1).any(1)
+    assert uses[~ours].tolist() == [1] * 16
+    assert sorted(uses[ours].tolist()) == [3, 3, 3, 3, 4]
 
 
 def test_a_run_begins_with_a_policy_and_keeps_it_until_the_critic_knows_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.protocols.evaluate import evaluate
 from interverse.protocols.learning import TrainAndEvaluate, train_and_evaluate
 from interverse.reports.runs import read_folder
 from interverse.results import Results
@@ -36,6 +37,18 @@ def test_every_checkpoint_is_scored(tmp_path):
     assert len(results) == 2 * 2 * 3
     (run,) = read_folder(tmp_path).provenance["runs"]
     assert Path(run["source"]) == tmp_path / "policy"
+
+
+def test_checkpoints_take_the_test_that_their_policy_would(tmp_path):
+    world = {"observation": "state", "max_steps": 20}
+    given = {"task": "control/cartpole_balance-v1", "steps": 512, "evaluate_protocols": "none"}
+    options = world | {"visual_seed": 3, "threads": 1}
+    policy = train_and_evaluate(config(tmp_path, options=options, **given))
+    (run,) = read_folder(tmp_path).provenance["runs"]
+    assert (run["options"], run["training_place"]) == (world | {"threads": 1}, {"visual_seed": 3})
+    again = evaluate(policy, "control/cartpole_balance-v1", "none", episodes=3)
+    scored = Results.from_parquet(tmp_path / "evaluation.parquet")
+    assert scored.scores("return").tolist() == again.scores("return").tolist()
 
 
 def test_scores_from_beyond_the_last_checkpoint_are_dropped(tmp_path):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
 from interverse.protocols import PROTOCOLS
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.remastered import (
@@ -20,6 +22,7 @@ from interverse.protocols.remastered import (
 )
 from interverse.protocols.select import select_protocols
 from interverse.results import Results, tables
+from interverse.rollouts.policy_world import policy_world
 from interverse.worlds import WORLDS
 
 TASK = "control/cartpole_balance-v1"
@@ -135,6 +138,141 @@ def test_the_generalisation_error_is_in_the_results():
     assert found["light"].value == pytest.approx(0.0)
     assert found["camera"].low < 0.75 < found["camera"].high
     assert tables.generalisation_errors(Results.from_rows(rows), "return", base="none").rows == ()
+
+
+class Trained:
+    """A policy that pushes by the brightness of its picture, with a card of its training."""
+
+    def __init__(self, task=TASK, **options):
+        self.card = SimpleNamespace(trained={"config": {"task": task, "options": options}})
+
+    def __call__(self, seen):
+        light = np.asarray(seen, np.float64).reshape(len(seen), -1).mean(axis=1)
+        return np.clip(light[:, None] / 64 - 1, -1, 1).astype(np.float32)
+
+
+TINY = {"image_size": 16, "frame_stack": 1, "quality": "fast", "max_steps": 3, "frame_skip": 8}
+PLACE = {"visual_seed": [1, 999], "vary": ["floor"], "pictures": "A"}
+
+
+def test_where_a_policy_was_trained_is_no_part_of_a_test(capsys):
+    tests = "train,floor,all,few_shot_test"
+    there = iv.evaluate(Trained(**TINY, **PLACE), TASK, tests, episodes=4)
+    told = capsys.readouterr().err
+    assert "pictures='A', vary=['floor'], visual_seed=[1, 999], which no test takes over" in told
+    assert "few_shot_train is about drawn looks" in told
+    plain = iv.evaluate(Trained(**TINY), TASK, tests, episodes=4)
+    assert capsys.readouterr().err == ""
+    assert there.data.equals(plain.data)
+    floor, every = (there.select(protocol=n).scores("return").tolist() for n in ("floor", "all"))
+    assert floor != every
+    assert there.provenance["options"] == plain.provenance["options"] == TINY
+    assert there.provenance["runs"][0]["training_place"] == PLACE
+    assert "training_place" not in plain.provenance["runs"][0]
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "train"])
+def test_a_test_says_what_it_varies_and_from_which_pictures(name):
+    assert BY_NAME[name].options.keys() == {"vary", "pictures"}
+
+
+def test_options_that_are_the_world_s_own_are_no_other_place():
+    known = policy_world(Trained(vary="all", visual_seed=0, pictures="A_B", distraction=None))
+    assert known.place == {}
+    assert known.for_tests().options == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "place"),
+    [
+        ("blocks/unobserved-3-v1", {"mode": "FewShot-v1", "palette_seed": 3}),
+        ("blocks/observed-3-v1", {"mode": "ZeroShot"}),
+        ("rooms/single-v1", {"confounder": True, "lamps": "original", "pair_nuisance": "both"}),
+        (TASK, {"distraction": "easy", "dynamic": False, "distract": ["color"]}),
+        (TASK, {"dynamics_seed": 5, "vary_dynamics": ["dynamics/damping"]}),
+    ],
+)
+def test_places_of_every_family(task, place):
+    known = policy_world(Trained(task, **place, max_steps=7))
+    assert known.place == place
+    assert known.for_tests().options == {"max_steps": 7}
+
+
+def test_a_place_is_read_with_the_options_beside_it():
+    options = {"setting": "unobserved", "mode": "FewShot-v1"}
+    known = policy_world(Trained("blocks/observed-3-v1", **options))
+    assert known.place == {"mode": "FewShot-v1"}
+
+
+def test_the_mode_of_chemistry_is_its_task():
+    known = policy_world(Trained("chemistry/chain-v1", mode="moving", graph_seed=3))
+    assert known.place == {}
+    assert known.for_tests().options == {"mode": "moving", "graph_seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "option"),
+    [
+        ("none", {"dynamics_seed": 3}),
+        ("train", {"visual_seed": 7}),
+        ("floor", {"vary": "body"}),
+        ("few_shot_valid", {"pictures": "A"}),
+        ("color_easy", {"distraction": "hard"}),
+    ],
+)
+def test_an_option_that_a_protocol_sets_is_refused(protocol, option):
+    (name,) = option
+    told = rf"{name}=.* is asked for, and protocol {protocol} sets {name} itself.*Leave {name} out"
+    with pytest.raises(InvalidValueError, match=told):
+        iv.evaluate(still, TASK, protocol, episodes=1, **SMALL, **option)
+
+
+def test_a_place_may_be_asked_for_where_no_protocol_sets_it(capsys):
+    own = Protocol(name="own", grid={"visual_seed": (5, 6)})
+    policy = Trained(**TINY, vary=["floor"])
+    asked = iv.evaluate(policy, TASK, [own], episodes=2, vary=["floor"])
+    assert capsys.readouterr().err == ""
+    assert asked.provenance["options"]["vary"] == ["floor"]
+    assert "training_place" not in asked.provenance["runs"][0]
+    plain = iv.evaluate(policy, TASK, [own], episodes=2)
+    assert "vary=['floor']" in capsys.readouterr().err
+    assert asked.scores("return").tolist() != plain.scores("return").tolist()
+
+
+@pytest.mark.parametrize(
+    ("looks", "more", "base", "told"),
+    [
+        (0, {}, "train", "training is the score under train"),
+        (7, {}, "train", "policy was trained with visual_seed=7, and train, look 0, is not its"),
+        ([1, 999_999], {}, "few_shot_train", "trained with visual_seed=[1, 999999]"),
+        ([1, 999], {}, "few_shot_train", "and few_shot_train is not its training score"),
+        ([1, 999_999], {"vary": "floor"}, "few_shot_train", "few_shot_train is not its training"),
+    ],
+)
+def test_the_base_of_an_error_is_the_training_s_own_where_there_is_one(looks, more, base, told):
+    policy = Trained(observation="state", max_steps=3, visual_seed=looks, **more)
+    names = "train,few_shot_train,all"
+    results = iv.evaluate(policy, TASK, names, episodes=3, experiment="policy")
+    table = tables.generalisation_errors(results, "return")
+    assert {row[2] for row in table.rows} == {*names.split(",")} - {base}
+    assert told in table.caption
+    assert ("is not its" in table.caption) == ("is not its" in told)
+
+
+def test_other_defaults_are_another_world_and_told(capsys):
+    policy = Trained(observation="state", defaults={"reflectance": 0.5}, max_steps=2)
+    iv.evaluate(policy, TASK, "train", 1)
+    told = "Its world has defaults={'reflectance': 0.5}, and so have the tests"
+    assert told in capsys.readouterr().err
+    iv.evaluate(policy, TASK, "train", 1, defaults={})
+    assert capsys.readouterr().err == ""
+
+
+def test_a_policy_of_another_look_is_told_what_train_is(capsys):
+    iv.evaluate(Trained(observation="state", visual_seed=7, max_steps=2), TASK, "train", 1)
+    told = capsys.readouterr().err
+    assert "visual_seed=7" in told
+    assert "`train` and the one-factor tests are about look 0, not look 7." in told
 
 
 def turn(yaw, pitch, roll):

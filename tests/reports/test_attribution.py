@@ -331,3 +331,31 @@ def test_refused_interventions_have_no_cost():
 def test_factors_that_are_no_patterns_are_refused(factors):
     with pytest.raises(InvalidValueError, match="Allowed: a pattern of variables"):
         iv.attribute("random", task=SLIDER, factors=factors, episodes=1, max_steps=1)
+
+
+def test_rounding_is_no_cost():
+    """A size that pure array code never reads may still change the last bit of a return."""
+    wanted = {"episodes": 4, "pairs": 0, "max_steps": 10}
+    found = iv.attribute("random", SLIDER, ["box/size", "box/color"], **wanted)
+    assert found.verdict() == "No factor costs anything on average."
+    assert "scored otherwise under: box/size, box/color" in found.page()
+
+
+def test_rounding_neither_orders_factors_nor_stands_in_a_table():
+    base = np.array([100.0, 200.0, 300.0])
+    noise = np.array([1e-12, 0.0, 2e-12])
+    scores = {
+        (): base,
+        ("dust",): base - noise,
+        ("gain",): base + 1.0,
+        ("even",): base - np.array([0.3, -0.1, -0.2]),
+        ("gain", "dust"): base + 1.0 + noise,
+    }
+    factors = {name: {name: "B"} for name in ("gain", "even", "dust")}
+    found = Attribution(task="t", metric="return", factors=factors, scores=scores)
+    assert found.costs("dust").tolist() == [0.0, 0.0, 0.0]
+    assert found.cost("even").value == 0.0, "0.3 - 0.1 - 0.2 is not 0 in floating point"
+    assert found.worst == "even", "the first of equals"
+    assert found.lead("even", "dust").value == 0.0
+    assert not found.interaction("gain", "dust").any()
+    assert "e-" not in str(found.table("markdown")), "no number is rounding"

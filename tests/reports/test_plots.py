@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from scipy import stats
 
 from interverse.core.errors import UnknownNameError
 from interverse.reports import PLOTS
@@ -173,3 +174,17 @@ def test_colours_can_be_told_apart_without_red_or_green():
         seen = np.clip(seen, 0, 1) ** (1 / 2.2)
         distance = np.linalg.norm(seen[:, None] - seen, axis=-1)
         assert distance[np.triu_indices(len(colors), 1)].min() > 0.1
+
+
+def test_the_band_of_a_learning_curve_is_student_s_t_over_seeds():
+    row = {"task": "t/x-v1", "protocol": "P0", "episode": 0}
+    made = [
+        row | {"seed": seed, "step": step, "return": step * value}
+        for seed, value in enumerate((1.0, 2.0, 4.0))
+        for step in (10, 20)
+    ]
+    figure = PLOTS.load("curves")(Results.from_rows(made), "return")
+    (band,) = (c for axes in figure.axes for c in axes.collections)
+    ends = stats.t.interval(0.95, 2, 70 / 3, stats.sem([10.0, 20.0, 40.0]))
+    first = [y for x, y in band.get_paths()[0].vertices if x == 10]
+    assert (min(first), max(first)) == pytest.approx(ends)

@@ -57,6 +57,10 @@ def test_seeds_as_units_see_the_spread_between_seeds():
         return float(row[f"{name}_high"]) - float(row[f"{name}_low"])
 
     assert width(by_seed) > 2 * width(by_episode)
+    means = [results.select(seed=s).scores(name).mean() for s in range(5)]
+    ends = stats.t.interval(0.95, 4, np.mean(means), stats.sem(means))
+    found = tables.estimates(results, name, unit="seed")
+    assert [(e.low, e.high) for e in found.values()] == [pytest.approx(ends)]
     with pytest.raises(InvalidValueError, match=r"unknown unit 'run'.*episode, seed"):
         results.table(unit="run")
 

@@ -12,7 +12,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.rollouts import EpisodeFolder, EpisodeWriter, RecordEpisodes, replay
-from interverse.rollouts.video import episode_frames, record_episode, record_policy, write_video
+from interverse.rollouts.video import episode_frames, record_episode, write_video
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()
@@ -115,10 +115,9 @@ def test_a_video_shows_the_episode(tmp_path):
         record_episode(episode, path, every=0)
 
 
-def test_a_video_of_a_policy_and_its_refusals(tmp_path):
-    path = record_policy(
-        "chemistry/chain-v1", "random", tmp_path / "deep" / "film.mp4", max_steps=5
-    )
+def test_a_whole_episode_in_a_new_folder_and_what_is_refused(tmp_path):
+    episode = iv.rollout("chemistry/chain-v1", "random", seed=0, max_steps=5)
+    path = record_episode(episode, tmp_path / "deep" / "film.mp4")
     assert len(iio.imread(path)) == 6
     with pytest.raises(InvalidValueError, match=r"\*\.mp4"):
         write_video([], tmp_path / "film.gif", fps=25)

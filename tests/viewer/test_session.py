@@ -174,6 +174,11 @@ def test_a_protocol_of_another_world_says_so():
     first, second = session.draw("all"), session.draw("all")
     assert first.values["visual_seed"] != second.values["visual_seed"]
     session.close()
+    own = Session("control/pendulum_swingup-v1", vary="camera")
+    assert own.draw("camera").values["visual_seed"], "made with its options, as the fix says"
+    with pytest.raises(InvalidValueError, match=r"other options: {'vary': 'all'}"):
+        own.draw("all")
+    own.close()
 
 
 def played(session, dos):

@@ -6,7 +6,7 @@ third axis is possible: how much of it the model has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.published import FIGURES
-from interverse.core.errors import missing_extra
+from interverse.benchmarks.pages import Say, plot_style
 
 KNOWLEDGE_FILE = "images/world_models_causes.svg"
 _ACROSS = "H@1 after 1"
@@ -80,7 +80,6 @@ def _drawn(rows: Sequence[KnowledgeRow], names: Sequence[str]) -> Any:
     return drawn()
 
 
-Say = Callable[[str], None]
 _LEAST_SEEDS = 10  # below, a correlation says nothing
 _PANELS = (
     ("hits", "success", "H@1 (percent)", "planning success"),
@@ -144,10 +143,8 @@ def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> l
     wanted = {f"figure-{n}": w for n, w in FIGURES.items() if worlds & set(w)}
     covered = {world for group in wanted.values() for world in group}
     wanted |= {f"figure-{w.replace('/', '-')}": (w,) for w in sorted(worlds - covered)}
-    try:
-        from interverse.reports.plots import style
-    except ImportError:
-        say(f"no figures: {missing_extra('matplotlib', 'report')}")
+    style = plot_style(say)
+    if style is None:
         return []
     names = []
     for name, group in wanted.items():

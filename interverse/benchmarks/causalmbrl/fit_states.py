@@ -17,10 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS, MOST_SEEDS
+from interverse.benchmarks.causalmbrl.fit_request import FitRequest
 from interverse.benchmarks.driver import Clock, Record, run_stamp
 from interverse.benchmarks.pages import Grid, Section, write_summary
-from interverse.core.errors import check_whole
 from interverse.envs import make_vec
 from interverse.models.checkpoint import read_tensors, write_tensors
 from interverse.models.ranking import ranks_among
@@ -42,7 +41,6 @@ from interverse.models.state_network import (
     fit_state_network,
     random_actions,
 )
-from interverse.worlds import WORLDS
 
 Floats = NDArray[np.float64]
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -57,38 +55,19 @@ _MOVES = 0.05  # mean effect in deviations above which a constant counts as a ca
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FitStates:
-    """Fits a network to the states of a world with continuous actions, and scores it.
+class FitStates(FitRequest):
+    """Fits a network to the states of a world with continuous actions, and scores it."""
 
-    Args:
-        id: the world.
-        budget: a name of `SIZES`.
-        seeds: seeds 1 to N.
-        epochs: of training, if not the budget's.
-        options: of the world.
-        time_limit: stop cleanly after so many seconds; the same call then goes on.
-        out: folder for everything; by default runs/fit/ID.network.BUDGET.
-    """
-
-    id: str
-    budget: str = "smoke"
-    seeds: int = 1
-    epochs: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    time_limit: float | None = None
-    out: Path | None = None
+    """Options of the world, as for `make`."""
 
     def __post_init__(self) -> None:
-        WORLDS[self.id]  # raises for an unknown one, with suggestions
-        check_whole(self.seeds, "seeds", MOST_SEEDS)
-        if self.epochs is not None:
-            check_whole(self.epochs, "epochs", MOST_EPOCHS)
+        self.check()
 
     @property
     def folder(self) -> Path:
         """Where everything is kept."""
-        name = f"{self.id.replace('/', '-')}.network.{self.budget}"
-        return Path("runs/fit") / name if self.out is None else self.out
+        return self.folder_named("network")
 
     @property
     def sizes(self) -> dict[str, int]:

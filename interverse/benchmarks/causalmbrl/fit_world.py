@@ -12,13 +12,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, final
 
 from interverse.benchmarks.causalmbrl.budgets import Budget, budget
 from interverse.benchmarks.causalmbrl.fit_page import write_fit_page
+from interverse.benchmarks.causalmbrl.fit_request import FitRequest
 from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
-from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS, MOST_SEEDS
+from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS
 from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, training_record
 from interverse.benchmarks.driver import Clock, Record, run_stamp
 from interverse.core.errors import InvalidValueError, check_whole, explain
@@ -29,7 +30,6 @@ from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import Loss, WorldModelConfig
 from interverse.worlds import WORLDS
 
-FitBudget = Literal["smoke", "reduced", "full"]
 FAMILIES = ("blocks/", "chemistry/")
 _KINDS = ("ranking", "planning", "search", "recovery")
 
@@ -52,7 +52,7 @@ _SMOKE = Budget(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitWorld:
+class FitWorld(FitRequest):
     """Fits a world model to a world and scores it, from the id to one page.
 
     Two minutes on two cores:
@@ -68,19 +68,10 @@ class FitWorld:
       interverse fit tutorial/slider-v1
     """
 
-    id: str
-    """A world of blocks or chemistry."""
     model: str = "modular"
     """A name of `interverse.models.MODELS`: ae, vae, gnn, action_gnn, modular, transformer, ..."""
     loss: Loss = "contrastive"
     """contrastive, jepa or nll."""
-    budget: FitBudget = "smoke"
-    """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
-    full: the published sizes, for a GPU."""
-    seeds: int = 1
-    """Seeds 1 to N."""
-    epochs: int | None = None
-    """Epochs per stage, if not the budget's."""
     pretrain_epochs: int | None = None
     """nll: epochs of its first stage, by far the dearest, if not as many."""
     finetune: bool = True
@@ -89,10 +80,6 @@ class FitWorld:
     """cpu or cuda."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the world, as for `make`."""
-    time_limit: float | None = None
-    """Stop cleanly after so many seconds; the same call then goes on."""
-    out: Path | None = None
-    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET."""
 
     def __post_init__(self) -> None:
         if not self.id.startswith(FAMILIES):
@@ -103,12 +90,10 @@ class FitWorld:
                     fix="FitStates fits a model of states to worlds with continuous actions",
                 )
             )
-        WORLDS[self.id]  # raises for an unknown one, with suggestions
-        WorldModelConfig(model=self.model, loss=self.loss, objects=1)  # likewise
-        check_whole(self.seeds, "seeds", MOST_SEEDS)
-        for name in ("epochs", "pretrain_epochs"):
-            if getattr(self, name) is not None:
-                check_whole(getattr(self, name), name, MOST_EPOCHS)
+        self.check()
+        WorldModelConfig(model=self.model, loss=self.loss, objects=1)  # raises for unknown ones
+        if self.pretrain_epochs is not None:
+            check_whole(self.pretrain_epochs, "pretrain_epochs", MOST_EPOCHS)
         if self.loss != "nll" and (self.pretrain_epochs is not None or not self.finetune):
             raise InvalidValueError(
                 explain(
@@ -137,8 +122,7 @@ class FitWorld:
     @property
     def folder(self) -> Path:
         """Where everything is kept."""
-        name = f"{self.id.replace('/', '-')}.{self.model}.{self.loss}.{self.budget}"
-        return Path("runs/fit") / name if self.out is None else self.out
+        return self.folder_named(self.model, self.loss)
 
     def command(self) -> str:
         """Returns the command line that asks for this, but for where it writes and its clock."""

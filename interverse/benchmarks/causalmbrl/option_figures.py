@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol, final
 
 import numpy as np
-from scipy import stats
 
 from interverse.benchmarks.causalmbrl.compare import LEVEL
 from interverse.benchmarks.causalmbrl.yardsticks import yardstick_file
 from interverse.benchmarks.pages import Section
+from interverse.metrics.student import t_reach
 from interverse.models.checkpoint import read_json
 
 _SCORES = ("H@1 after 1", "H@1 after 1, published rule", "planning success")
@@ -183,7 +183,7 @@ def _marks(
             label=label if place == 0 else None,
         )
         if len(found) > 1:
-            reach = float(stats.t.ppf(0.5 + LEVEL / 2, len(found) - 1) * stats.sem(found))
+            reach = float(t_reach(found, LEVEL))
             panel.errorbar(at, found.mean(), reach, color=look.color, capsize=3, fmt="_")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from interverse.benchmarks.causalmbrl.figures import write_figures
+from interverse.benchmarks.causalmbrl.settings import Settings
 from interverse.benchmarks.pages import Grid, Say, Section, write_summary
 
 Cell = Mapping[str, Any]
@@ -51,13 +51,13 @@ _GRAPH_FIELDS = (
 )
 
 
-def write_pages(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
+def write_pages(settings: Settings, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
     """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures(out, tables, say)
+    figures = write_figures(settings.out, tables, say)
     # Tables of one world share their models: what these learned of the graph is shown once.
     every = {section[0]: section for content in tables for section in _sections(content)}
     sections = list(every.values())
-    say(write_summary(out, "Published tables, made again", sections, figures))
+    say(write_summary(settings.out, "Published tables, made again", sections, figures))
 
 
 def _sections(content: Mapping[str, Any]) -> Iterator[Section]:

@@ -20,25 +20,13 @@ from interverse.benchmarks.causalmbrl.rows import (
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
 from interverse.benchmarks.causalmbrl.settings import Settings
 from interverse.benchmarks.causalmbrl.train import Trainer, asked, training_record
-from interverse.benchmarks.driver import Clock, Failures, Record, run_stamp
-from interverse.models.steps import check_device
+from interverse.benchmarks.driver import Clock, Failures, Record, reproduce_tables, run_stamp
 from interverse.models.world_fit import Fitted
 
 
 def reproduce(settings: Settings) -> dict[str, Any]:
-    """Returns our numbers beside the published ones, and writes them to `settings.out`.
-
-    Returns:
-        {"complete": whether all rows are done, "tables": one comparison per table}.
-    """
-    check_device(settings.device)
-    clock = Clock(settings.time_limit)
-    work = _MbrlWork(settings, clock)
-    complete = clock.ends(work.run_all)
-    tables = [compare(settings, number) for number in settings.table]
-    write_pages(settings.out, tables, clock.say)
-    work.failures.raise_all()
-    return {"complete": complete, "tables": tables}
+    """Returns our numbers beside the published ones, and writes them to `settings.out`."""
+    return reproduce_tables(settings, _MbrlWork, compare, write_pages)
 
 
 @final

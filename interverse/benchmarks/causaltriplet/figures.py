@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,9 @@ from interverse.benchmarks.causaltriplet.published import by_seed, sweep
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import FIGURES, seed_variants, sweep_variant
 from interverse.benchmarks.causaltriplet.verdicts import summary
-from interverse.core.errors import missing_extra
+from interverse.benchmarks.pages import Say, plot_style
 from interverse.core.files.zip_archive import read_npz
 
-Say = Callable[[str], None]
 _SETS = (("test_id", "ID"), ("test_ood", "OOD"))
 
 
@@ -23,10 +22,8 @@ def write_figures(
     settings: TripletSettings, tables: Sequence[Mapping[str, Any]], say: Say
 ) -> list[str]:
     """Writes every figure that has something to show; returns their file names."""
-    try:
-        from interverse.reports.plots import style
-    except ImportError:
-        say(f"no figures: {missing_extra('matplotlib', 'report')}")
+    style = plot_style(say)
+    if style is None:
         return []
     drawn: dict[str, Any] = {}
     for content in tables:

@@ -22,7 +22,14 @@ from interverse.benchmarks.causaltriplet.variants import (
     answers_file,
     row_file,
 )
-from interverse.benchmarks.driver import Clock, Failures, Record, device_name, run_stamp
+from interverse.benchmarks.driver import (
+    Clock,
+    Failures,
+    Record,
+    device_name,
+    reproduce_tables,
+    run_stamp,
+)
 from interverse.data.pairs import Split
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
@@ -32,26 +39,14 @@ from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
 from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
 from interverse.models.pairs.tensors import PairTensors
-from interverse.models.steps import check_device
 from interverse.results.provenance import command
 
 _SAVED_EVERY = 5
 
 
 def reproduce(settings: TripletSettings) -> dict[str, Any]:
-    """Returns our numbers beside the published ones, and writes them to `settings.out`.
-
-    Returns:
-        {"complete": whether all is done, "tables": one comparison per table}.
-    """
-    check_device(settings.device)
-    clock = Clock(settings.time_limit)
-    work = _TripletWork(settings, clock)
-    complete = clock.ends(work.run_all)
-    tables = [compare(settings, number) for number in settings.table]
-    write_pages(settings, tables, clock.say)
-    work.failures.raise_all()
-    return {"complete": complete, "tables": tables}
+    """Returns our numbers beside the published ones, and writes them to `settings.out`."""
+    return reproduce_tables(settings, _TripletWork, compare, write_pages)
 
 
 @final

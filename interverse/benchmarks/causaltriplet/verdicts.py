@@ -18,6 +18,7 @@ from scipy import stats
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import sweep_variant
 from interverse.metrics.comparison import holm
+from interverse.metrics.student import standard_error, t_reach
 
 LEAST_SEEDS = 10
 LEVEL = 0.05
@@ -75,14 +76,14 @@ def _p_value(claim: Mapping[str, float]) -> float:
     values = np.array(list(claim.values()), dtype=float)
     if np.ptp(values) == 0:  # no spread: the same in every seed
         return 1.0 if values[0] == 0 else 0.0
-    error = values.std(ddof=1) / np.sqrt(len(values))
+    error = standard_error(values)
     return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1))
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float | None, float | None]:
     if len(values) < 2:
         return None, None
-    half = stats.t.ppf(1 - LEVEL / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    half = t_reach(values, 1 - LEVEL)
     return round(float(values.mean() - half), 4), round(float(values.mean() + half), 4)
 
 

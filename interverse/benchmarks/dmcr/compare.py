@@ -12,9 +12,9 @@ from interverse.agents.pixel.presets import SCHEDULES
 from interverse.benchmarks.dmcr.published import TASKS, TITLES, all_rows, printed
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import CONDITIONS, DmcrVariant, row_file, table_variant
-from interverse.core.rng import generator
-from interverse.metrics.bootstrap import Interval, interval
-from interverse.metrics.generalisation import generalisation_error_interval
+from interverse.metrics.bootstrap import Interval
+from interverse.metrics.generalisation import generalisation_error_of_runs
+from interverse.metrics.student import t_interval
 from interverse.models.checkpoint import read_json, write_json
 
 Number = dict[str, Any]
@@ -52,25 +52,20 @@ def returns(found: Sequence[Mapping[str, Any]], protocol: str) -> list[NDArray[n
 
 
 def scored(found: Sequence[Mapping[str, Any]], protocol: str) -> Number | None:
-    """Returns mean return with interval, and E_G in percent with interval; None without scores.
+    """Returns mean return and E_G in percent, of the runs that have both tests; None without one.
 
-    Intervals are over training runs; of a single run, over its episodes.
+    Intervals are Student's t over training runs; a single run has none.
     """
-    tested, learned = returns(found, protocol), returns(found, "train")
-    if not tested or not learned:
+    both = [record for record in found if {protocol, "train"} <= record["scores"].keys()]
+    if not both:
         return None
-    single = len(tested) < 2
-    values = tested[0] if single else np.array([run.mean() for run in tested])
-    base = learned[0] if single else np.array([run.mean() for run in learned])
-    rng = generator(seed=0, name=f"remastered/{protocol}")
-    mean = interval(values[:, None], rng=rng)
-    lost = generalisation_error_interval(base, values, rng=rng)
+    tested, learned = returns(both, protocol), returns(both, "train")
+    values, base = (np.array([run.mean() for run in runs]) for runs in (tested, learned))
     return {
-        "return": _interval_entry(mean, 1.0),
-        "E_G": _interval_entry(lost, _PERCENT),
+        "return": _interval_entry(t_interval(values), 1.0),
+        "E_G": _interval_entry(generalisation_error_of_runs(base, values), _PERCENT),
         "runs": len(tested),
         "episodes": int(sum(len(run) for run in tested)),
-        "interval_over": "episodes" if single else "runs",
     }
 
 

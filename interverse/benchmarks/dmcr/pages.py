@@ -10,9 +10,10 @@ from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.pages import Grid, Say, Section, write_summary
 
 _LEGEND = (
-    "Mean return of an episode with its 95% interval over training runs (of a single run: over its"
-    " episodes), then the published number in brackets, a dash where we know of none. E_G is"
-    " the share of the training return that is lost, in percent."
+    "Mean return of an episode with its 95% interval over training runs (Student's t; a single run"
+    " has none: its episodes do not tell how another run would do), then the published number in"
+    " brackets, a dash where we know of none. E_G is the share of the training return that is lost,"
+    " in percent; a run counts with both its returns. Runs that lack one of them are left out."
 )
 _SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
 _PICTURES = "Floors and backgrounds are generated ones, not the paper's photographs."

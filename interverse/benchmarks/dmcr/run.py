@@ -137,7 +137,6 @@ class _DmcrWork:
                 cluster=self.settings.cluster,
                 out=config.out / "tests" / name,
                 experiment=variant.name,
-                **plan(config).world_options,
             )
         returns = found.scores("return").tolist()
         return {"returns": returns, "mean": sum(returns) / len(returns)}

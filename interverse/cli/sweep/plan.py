@@ -16,7 +16,7 @@ from interverse.cli.train import TrainCommand, training
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.yaml_text import check_keys, read_yaml
 from interverse.protocols.measures import select_metrics
-from interverse.protocols.select import select_protocols
+from interverse.protocols.select import check_unset, select_protocols
 from interverse.rollouts.executors import gpus_of
 from interverse.worlds import WORLDS
 
@@ -119,7 +119,7 @@ def _check(cell: SweepCell, file: Path) -> None:
     try:
         training(cell.command(Path(cell.name)))
         asked = cell.evaluation()
-        select_protocols(cell.task, asked["protocols"])
+        check_unset(select_protocols(cell.task, asked["protocols"]), asked)
         select_metrics(asked["metrics"])
     except UsageError as error:
         raise InvalidValueError(f"{file.name}, {cell.name}: {error}") from None

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.metrics.student import t_reach
 
 _NEEDED = ("prediction", "verb", "set")
 _LEVEL = 0.95
@@ -52,8 +52,7 @@ def _scores(right: NDArray[np.bool_], verb: NDArray[Any], seed: NDArray[Any]) ->
         "constant": float(counts.max() / counts.sum()),
     }
     if len(runs) > 1:
-        spread = runs.std(ddof=1) / np.sqrt(len(runs))
-        half = float(stats.t.ppf((1 + _LEVEL) / 2, len(runs) - 1) * spread)
+        half = float(t_reach(runs, _LEVEL))
         found |= {"low": found["accuracy"] - half, "high": found["accuracy"] + half}
     return found
 

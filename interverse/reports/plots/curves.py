@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from interverse.core.rng import generator
-from interverse.metrics import bootstrap, statistics
+from interverse.metrics import bootstrap, statistics, student
 from interverse.reports.plots import style
 from interverse.results.labels import is_share, metric_label
 
@@ -27,7 +27,7 @@ def curves(results: Results, metric: str = "last_fractional_success") -> Figure:
     """Returns mean score against training steps, one panel per task, one line per experiment.
 
     As Figure 5 of the CausalWorld paper. A thin line is a seed; the band is the 95% interval over
-    seeds, or over episodes where there is one seed.
+    seeds (Student's t), or over episodes where there is one seed (bootstrap).
     """
     steps = results.column("step").astype(np.float64)
     drawable = ~np.isnan(steps) & ~np.isnan(results.scores(metric))
@@ -60,11 +60,12 @@ def _draw(axes: Axes, results: Results, metric: str, index: int) -> None:
         return
     look = style.look(index)
     per_seed = statistics.mean_known(table, axis=1)  # (step, seed)
-    runs = per_seed[:, :, None] if len(seeds) > 1 else table
-    name = f"report|curve|{results.experiments[0]}|{results.tasks[0]}|{metric}"
-    band = bootstrap.interval(runs, rng=generator(seed=0, name=name))
     if len(seeds) > 1:
+        band = student.t_interval(per_seed)
         axes.plot(steps, per_seed, color=look.color, linewidth=0.6, alpha=0.45)
+    else:
+        name = f"report|curve|{results.experiments[0]}|{results.tasks[0]}|{metric}"
+        band = bootstrap.interval(table, rng=generator(seed=0, name=name))
     axes.fill_between(steps, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
     axes.plot(
         steps,

@@ -5,9 +5,9 @@ The names below are for code outside this folder; those that draw are loaded whe
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from interverse.core.registry import lazy_names
 from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ __all__ = [
     "generate_sequence",
     "redrawn",
 ]
-_LATER = {
+_LAZY = {
     "ACTION": "variables",
     "CLASS_NAMES": "actions",
     "VERBS": "actions",
@@ -43,8 +43,4 @@ _LATER = {
     "redrawn": "pairs",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LAZY)

@@ -5,8 +5,9 @@ The names below are for code outside this folder; they are loaded when first use
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from interverse.core.registry import lazy_names
 
 if TYPE_CHECKING:
     from interverse.worlds.trifinger.device import ArenaView, DeviceArena
@@ -24,7 +25,7 @@ __all__ = [
     "check_device_options",
     "inverse_kinematics",
 ]
-_LATER = {
+_LAZY = {
     "ARENA": "store",
     "ArenaView": "device",
     "DEVICE_TASKS": "device_options",
@@ -34,8 +35,4 @@ _LATER = {
     "inverse_kinematics": "robot",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LAZY)

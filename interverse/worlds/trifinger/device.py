@@ -24,9 +24,11 @@ from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
 from interverse.worlds.trifinger.device_options import check_device_options
 from interverse.worlds.trifinger.drag import RecordedDrag, drag_law
+from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, oriented_score, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
+from interverse.worlds.trifinger.start_order import StartOrder
 from interverse.worlds.trifinger.tasks.task import SUCCESS
 from interverse.worlds.trifinger.variables import JOINTS
 from interverse.worlds.trifinger.world import TriFinger
@@ -101,7 +103,8 @@ class DeviceArena:
             world: one of the kind, on the CPU, to take options, model and layout from.
             num_worlds: how many worlds.
             device: "cuda", "warp", or "torch" for MuJoCo on the CPU.
-            starts: rows of saved worlds, where episodes begin; used in order, again and again.
+            starts: rows of saved worlds, where episodes begin; used in order, then in one new order
+                after another.
             groups: how many groups of worlds start one after the other; or what share of a whole
                 episode each group plays, from some moment of its time on.
             room: for `contacts` and `constraints` a world, where the default is too little.
@@ -136,6 +139,7 @@ class DeviceArena:
         )
         self._order = torch.as_tensor(self.layout.columns, device=self.device)
         self._set_starts(starts)
+        self.order_starts(seed=0)
         shares = [1.0] * groups if isinstance(groups, int) else list(groups)
         self._lengths = np.ceil(np.array(shares[:num_worlds]) * self.max_steps).astype(np.int64)
         count = len(self._lengths)
@@ -147,7 +151,7 @@ class DeviceArena:
             for name in _HELD
         }
         self._spread = {name: _spread(self._starts[f"store/{name}"]) for name in _HIDDEN}
-        self._next = 0  # the start that the next episode takes
+        self._next = 0  # episodes started so far: what their starts are taken by
         self.clock = np.zeros(num_worlds, dtype=np.int64)
         self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
         self._drag = RecordedDrag(self._qpos, self._qvel, self._force)
@@ -179,6 +183,10 @@ class DeviceArena:
         self._next = 0
         self._begin(dict.fromkeys(range(len(self._groups)), 0))
 
+    def order_starts(self, *, seed: int) -> None:
+        """Takes starts by a seed's orders from now on, but for the first pass, which has none."""
+        self._taken = StartOrder(self._count, seed=seed)
+
     def _begin(self, groups: Mapping[int, int]) -> None:
         """Starts episodes in groups with the next starts, each so many steps on by the clock."""
         parts = []
@@ -194,9 +202,8 @@ class DeviceArena:
 
     def _load(self, worlds: NDArray[np.int64]) -> None:
         """Puts worlds at the next starts; what follows from masses is derived once for all."""
-        rows = (self._next + np.arange(len(worlds))) % self._count
-        self._next = int(self._next + len(worlds)) % self._count
-        picked = torch.as_tensor(rows, device=self.device)
+        picked = torch.as_tensor(self._taken.rows(self._next, len(worlds)), device=self.device)
+        self._next += len(worlds)
         state: dict[str, Any] = {name: self._starts[name][picked] for name in self._physical}
         if self.device.type == "cpu":
             state = {name: part.numpy() for name, part in state.items()}
@@ -256,16 +263,20 @@ class DeviceArena:
 
     def step(self, actions: Tensor) -> None:
         """Advances every world by one step of `skip_frame` substeps."""
+        command = self.limited(actions)
         if self.options.normalize_actions:
-            share = (actions.clip(-1.0, 1.0) + 1.0) / 2.0
-            command = self._least + share * (self._most - self._least)
-        else:
-            command = torch.minimum(torch.maximum(actions, self._least), self._most)
+            command = self._least + (command + 1.0) / 2.0 * (self._most - self._least)
         everyone = np.arange(self.num_worlds)
         self.engine.set_controls(JOINTS, command, everyone)
         self.engine.step(everyone, self.options.skip_frame, self._push)
         self.clock += 1
         self._clock += 1
+
+    def limited(self, actions: Tensor) -> Tensor:
+        """Returns actions within the limits of the world, as a step takes them."""
+        if self.options.normalize_actions:
+            return actions.clip(-1.0, 1.0)
+        return torch.minimum(torch.maximum(actions, self._least), self._most)
 
     def rest_action(self) -> Tensor:
         """Returns the action that holds the resting pose, (9,)."""
@@ -274,9 +285,13 @@ class DeviceArena:
             rest = 2.0 * (rest - self._least) / (self._most - self._least) - 1.0
         return rest.to(torch.float32)
 
-    def action_limits(self) -> tuple[list[float], list[float]]:
-        """Returns the least and the greatest joint command, rad."""
-        return self._least.tolist(), self._most.tolist()
+    @staticmethod
+    def action_limits(options: TriFingerOptions) -> tuple[list[float], list[float]]:
+        """Returns the least and the greatest action of worlds with these options, (9,) each."""
+        if options.normalize_actions:
+            return [-1.0] * len(REST), [1.0] * len(REST)
+        least, most = action_bounds("joint_positions")
+        return least.tolist(), most.tolist()
 
     # -------------------------------------------------------------------- seeing
 

@@ -8,14 +8,12 @@ quaternions are x, y, z, w, colours red, green, blue in 0..1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from interverse.core.arrays import Array
-from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
 from interverse.worlds.trifinger.robot import HEIGHT, HINGED
@@ -75,24 +73,6 @@ class BlockMesh:
             vertices=tuple((float(x), float(y), float(z)) for x, y, z in unit),
             faces=tuple((int(a), int(b), int(c)) for a, b, c in np.asarray(faces)),
         )
-
-    @staticmethod
-    def from_file(path: str | Path) -> BlockMesh:
-        """Returns the mesh of a Wavefront OBJ file; polygons are cut into triangles."""
-        vertices, faces = [], []
-        for line in Path(path).read_text(encoding="utf-8").splitlines():
-            kind, *words = line.split() or [""]
-            if kind == "v":
-                vertices.append([float(w) for w in words[:3]])
-            elif kind == "f":
-                corners = [int(w.split("/")[0]) for w in words]
-                corners = [c - 1 if c > 0 else len(vertices) + c for c in corners]
-                faces += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
-        if not vertices or not faces:
-            raise FileFormatError(
-                explain(f"{path} holds no mesh", allowed="a Wavefront OBJ file with v and f lines")
-            )
-        return BlockMesh.from_points(vertices, faces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

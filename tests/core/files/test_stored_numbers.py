@@ -60,6 +60,10 @@ def test_an_altered_picture_of_a_finished_data_set_is_noticed(tmp_path):
         file["checks/images"][1] = 7
     with pytest.raises(FileFormatError, match="checksums of the pictures were changed"):
         data.images([0])
+    with h5py.File(config.out, "r+") as file:
+        del file.attrs["checks"]
+    with pytest.raises(FileFormatError, match="checks"):
+        data.images([0])
 
 
 def test_the_cache_is_where_the_variable_says(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mujoco.batch import Batch
 
-from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
@@ -237,19 +237,11 @@ def test_mesh_blocks_and_goals_rest_on_the_floor():
     assert np.abs(data.qvel[9:]).max() < 0.02
 
 
-def test_mesh_files(tmp_path):
-    path = tmp_path / "wedge.obj"
-    path.write_text(
-        "v 0 0 0\nv 2 0 0\nv 2 4 0\nv 0 4 0\nv 0 0 1\nf 1 4 3 2\nf 1/1 2/2 5/3\nf 2 3 5\n"
-    )
-    mesh = BlockMesh.from_file(path)
-    assert len(mesh.faces) == 4
+def test_a_mesh_fills_the_unit_box_or_is_refused():
+    vertices = [(0, 0, 0), (2, 0, 0), (2, 4, 0), (0, 4, 0), (0, 0, 1)]
+    mesh = BlockMesh.from_points(vertices, [(0, 3, 2), (0, 2, 1), (0, 1, 4), (1, 2, 4)])
     assert np.array(mesh.vertices).min(axis=0) == pytest.approx(-0.5)
     assert np.array(mesh.vertices).max(axis=0) == pytest.approx(0.5)
-    empty = tmp_path / "empty.obj"
-    empty.write_text("# nothing\n")
-    with pytest.raises(FileFormatError, match="holds no mesh"):
-        BlockMesh.from_file(empty)
     with pytest.raises(InvalidValueError, match="the mesh is flat"):
         BlockMesh.from_points([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], [(0, 1, 2)])
 
