@@ -80,6 +80,11 @@ class InterventionHook(Protocol):
 _FEW = 8  # numbers, and worlds
 
 
+def _broke_down(worlds: Sequence[int]) -> str:
+    shown = ", ".join(map(str, worlds[:_FEW])) + (" and more" if len(worlds) > _FEW else "")
+    return f"the physics of world {shown} broke down: a position or a velocity is not finite"
+
+
 @final
 class ActionChecker:
     """`check_actions` for a space and a number of worlds; the usual case takes no detour."""
@@ -311,12 +316,46 @@ class Driver:
             info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended, lasts)
-        terminated = score.terminated
+        terminated, ended = self._over_on_device(score.terminated, truncated)
+        limits = score.reward.new_tensor(truncated, dtype=terminated.dtype)
+        return Transition(seen, score.reward, terminated, limits, dict(score.info), ended)
+
+    def _over_on_device(
+        self, terminated: Any, truncated: NDArray[np.bool_]
+    ) -> tuple[Any, NDArray[np.bool_]]:
+        """Returns which worlds have terminated, on their device, and which have ended, on the host.
+
+        What broke down is brought to the host with what ended, in one piece, and looked at, like
+        what did not fit, only when an episode ends: a step waits for the device once.
+        """
+        engine = self.world.engine
+        broke = None if engine is None or not self.skips_diverged else engine.broken()
+        if broke is not None:
+            terminated = terminated | broke
         if self.diverged:
             terminated[list(self.diverged)] = True
         ended = to_numpy(terminated) | truncated
-        limits = score.reward.new_tensor(truncated, dtype=terminated.dtype)
-        return Transition(seen, score.reward, terminated, limits, dict(score.info), ended)
+        if engine is not None and (ended & ~self.ended).any():
+            engine.check_capacity()
+            if broke is not None:
+                self._note_diverged(np.flatnonzero(to_numpy(broke)))
+        return terminated, ended
+
+    def _note_diverged(self, worlds: NDArray[np.int64]) -> None:
+        """Leaves out worlds that an engine says broke down, as if it had raised."""
+        self.running[worlds] = False
+        for world in worlds.tolist():
+            self.diverged.setdefault(world, f"diverged: {_broke_down([world])}")
+
+    def check_engine(self) -> None:
+        """Raises for what an engine on a device has noted and not raised; for records of worlds."""
+        engine = self.world.engine
+        noted = None if engine is None else engine.broken()
+        if engine is None or noted is None:
+            return
+        engine.check_capacity()
+        if broke := np.flatnonzero(to_numpy(noted)).tolist():
+            raise SimulationError(_broke_down(broke), broke)
 
     # ------------------------------------------------------------ interventions
 

@@ -145,6 +145,7 @@ class Recorder:
     def episode(self) -> Episode:
         """Returns what was recorded."""
         driver = self._env.driver
+        driver.check_engine()
         reward, terminated, truncated = zip(*self._rows, strict=True) if self._rows else ([],) * 3
         log = driver.log(0)
         return Episode(

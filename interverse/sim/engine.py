@@ -179,6 +179,13 @@ class Engine(ABC):
             before: called before every substep, to set forces that follow the motion.
         """
 
+    def broken(self) -> Array | None:
+        """Returns in which worlds, (N,), physics broke down; None where that raises."""
+        return None
+
+    def check_capacity(self) -> None:  # noqa: B027 - an engine on the CPU has room for everything
+        """Raises CapacityError if something did not fit since the last look."""
+
     # -------------------------------------------------------------------- reading
 
     @abstractmethod

@@ -6,7 +6,13 @@ moves nothing to the host. Numbers are float32. Two things differ from the CPU e
 - A world whose physics breaks down raises nothing. It is put back to where it was before the step,
   at rest, and its entry of `diverged` is set until the world is next reset or loaded.
 - There is room for so many contacts and constraint rows (`Scene.contacts`, `Scene.constraints`).
-  What does not fit is left out of that step; `CapacityError` says so within `_CHECK_EVERY` steps.
+  What does not fit is left out of that step; `CapacityError` says so within `_CHECK_EVERY` steps,
+  when an episode ends in a driven world, and when the engine is closed: before any result is out.
+
+Warp has more flags, which raise nothing and are counted in `noted` instead. `ITERATIONS` and
+`LS_ITERATIONS`: the solver stopped at its limit, as MuJoCo's own does; forces are a little off.
+`EPA_HORIZON`: the depth of one pair of meshes was not found, so that pair has no contact in that
+substep. No option of ours gives more room for it, and it was never met in the worlds here.
 
 On a GPU the substep is one recorded CUDA graph. The file is longer than most: it is the whole of
 one simulator.
@@ -77,6 +83,8 @@ class WarpEngine(Engine):
         self._graph: Any = None
         self._stale = True  # whether derived readings are out of date
         self._steps = 0
+        self._every = _CHECK_EVERY if self._device.is_cuda else 1
+        self.noted: dict[str, int] = {}  # worlds and looks at which a lesser flag was set
         self.diverged = torch.zeros(num_worlds, dtype=torch.bool, device=self._where)
         self._overflow = wp_to_torch(self._data.overflow)
         self._overflowed = torch.zeros_like(self._overflow)
@@ -198,7 +206,7 @@ class WarpEngine(Engine):
         self._overflowed |= self._overflow
         self._stale = True
         self._steps += 1
-        if self._steps % _CHECK_EVERY == 0 or not self._device.is_cuda:
+        if self._steps % self._every == 0:
             self.check_capacity()
 
     def _put_back(self, held: dict[str, Tensor], where: Tensor) -> None:
@@ -219,6 +227,10 @@ class WarpEngine(Engine):
                     mujoco_warp.step(self._warp_model, self._data)
                 self._graph = capture.graph
 
+    def broken(self) -> Tensor:
+        """Returns in which worlds, (N,), physics broke down since their reset."""
+        return self.diverged
+
     def bare_step(self) -> None:
         """Advances every world by one time step and looks after nothing; for measurements."""
         self._substep()
@@ -237,6 +249,9 @@ class WarpEngine(Engine):
         flags = self._overflowed.cpu().numpy().copy()  # for it is cleared at once
         self._overflowed.zero_()
         self._overflow.zero_()
+        for lesser in (kind.ITERATIONS, kind.LS_ITERATIONS, kind.EPA_HORIZON):
+            if found := int(np.count_nonzero(flags & int(lesser))):
+                self.noted[lesser.name] = self.noted.get(lesser.name, 0) + found
         for name, room, bits in too_many:
             worlds = np.flatnonzero(flags & int(bits))
             if len(worlds):
@@ -379,11 +394,12 @@ class WarpEngine(Engine):
         mujoco.mj_forward(model, data)
 
     def close(self) -> None:
-        """Releases GL contexts and the recorded graph."""
+        """Releases GL contexts and the recorded graph; then says what did not fit of late."""
         self._graph = None
         if self._camera is not None:
             self._camera.close()
             self._camera = None
+        self.check_capacity()
 
 
 def _room(model: mujoco.MjModel, scene: Scene) -> tuple[int, int]:

@@ -34,6 +34,7 @@ from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 
 if TYPE_CHECKING:
+    from interverse.sim.engine import Engine
     from interverse.sim.shapes import Shape
 
 Index = NDArray[np.int64]
@@ -164,6 +165,7 @@ class World(ABC):
     layout: Mapping[str, slice]  # key -> slice of the flat observation, read-only; may be empty
     max_steps: int
     reward_range: tuple[float, float]
+    engine: Engine | None = None  # the simulator, which tells what broke down on a device
 
     @property
     def info_columns(self) -> Mapping[str, tuple[str, ...]]:

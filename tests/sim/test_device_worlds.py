@@ -36,16 +36,65 @@ def test_solved_episodes_count_as_equal_whatever_their_last_decimals() -> None:
     assert two_samples(one, other - 0.2)["p"] < 0.001
 
 
+EPISODES = 96  # half a second each on Warp's CPU device
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_trained_policies_score_alike_on_warp() -> None:
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("scripted", "pushing", "P5"),
+        ("pushing_2", "pushing", "P5"),
+        ("picking_2", "picking", "P10"),
+    ],
+    ids=lambda pair: pair[0],
+)
+def test_policies_score_alike_on_warp(pair: tuple[str, str, str]) -> None:
     pytest.importorskip("mujoco_warp")
-    from tests.sim.device_parity import agrees, compare, table
+    from tests.sim.device_parity import agrees, compare
 
-    found = compare(("pushing_2", "pushing", "P5"), "warp", 12, max_steps=200)
-    assert found["p"] > 0.001
-    assert table([found]).endswith(f"{int(agrees(found))} of 1 agree")
-    assert abs(found["cpu"] - found["device"]) < max(3 * found["standard_error"], 0.05)
+    found = compare(pair, "warp", EPISODES, max_steps=334)
+    assert found["episodes"] == EPISODES
+    assert agrees(found), found
+    assert found["cpu"] > 0.9, "a policy that does nothing would agree too"
+
+
+def drawn(rng: np.random.Generator, failing: float) -> dict[str, np.ndarray]:
+    """Scores like those of a trained policy on P5, of which a share fails altogether."""
+    solved = np.where(rng.random(EPISODES) < 0.97, 0.99992454, rng.uniform(0.0, 0.9, EPISODES))
+    scores = np.where(rng.random(EPISODES) < failing, 0.0, solved)
+    return {"last_fractional_success": scores, "diverged": np.zeros(EPISODES, bool)}
+
+
+def test_the_comparison_would_notice_a_policy_that_fails_in_a_third_of_the_episodes() -> None:
+    from tests.sim.device_parity import agrees, beside
+
+    rng = np.random.default_rng(0)
+    shares = {
+        failing: np.mean([agrees(beside(drawn(rng, 0.0), drawn(rng, failing))) for _ in range(200)])
+        for failing in (0.0, 0.1, 1 / 3)
+    }
+    assert shares[0.0] > 0.9
+    assert shares[0.1] < 0.2
+    assert shares[1 / 3] == 0.0
+
+
+def test_episodes_that_broke_down_are_left_out_of_the_comparison_and_counted() -> None:
+    from tests.sim.device_parity import agrees, beside, table
+
+    rng = np.random.default_rng(0)
+    one = drawn(rng, 0.0)
+    other = {name: rows.copy() for name, rows in one.items()}
+    other["diverged"][:20], other["last_fractional_success"][:20] = True, 0.0
+    found = beside(one, other)
+    assert (found["episodes"], found["diverged"], found["cpu"]) == (76, 20, found["device"])
+    assert not agrees(found), "a fifth of the episodes is no detail"
+    row = {"policy": "pushing_2", "task": "pushing", "protocol": "P0", "moved_by_m": 1e-3, **found}
+    said = table([row]).splitlines()
+    assert "P0* " in said[1]
+    assert said[1].endswith("APART, 20 more broke down")
+    assert said[2:] == ["P0*: the block is moved by up to 1 mm", "0 of 1 agree"]
 
 
 def test_evaluate_and_rollout_read_tensors_that_numpy_cannot(monkeypatch) -> None:

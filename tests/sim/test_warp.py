@@ -177,6 +177,59 @@ def test_contacts_without_room_raise() -> None:
 
 
 @pytest.mark.slow
+def test_what_did_not_fit_between_two_looks_is_said_at_close() -> None:
+    _, warp = pair(contacts=1, constraints=2)
+    warp._every = 256  # type: ignore[attr-defined] # as on a GPU
+    place(warp, "box", np.arange(3), np.array([[0.0, 0.0, 0.045]] * 3))
+    warp.step(np.arange(3), 5)
+    with pytest.raises(CapacityError, match="Raise contacts"):
+        warp.close()
+    warp.close()  # what was said is not said again
+
+
+@pytest.mark.slow
+def test_lesser_flags_are_counted_and_raise_nothing() -> None:
+    import mujoco_warp
+
+    _, warp = pair()
+    warp._overflowed[1] = int(mujoco_warp.OverflowType.ITERATIONS)  # type: ignore[attr-defined]
+    warp.check_capacity()
+    assert warp.noted == {"ITERATIONS": 1}  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("full", [False, True])
+def test_evaluation_on_warp_refuses_what_broke_down_and_says_what_did_not_fit(
+    full: bool, monkeypatch
+) -> None:
+    from interverse.sim.warp import WarpEngine
+
+    real, begin = WarpEngine.step, WarpEngine.__init__
+
+    def made(self: Any, *given: Any, **named: Any) -> None:
+        begin(self, *given, **named)
+        self._every = 256  # as on a GPU
+
+    def step(self: Any, *given: Any) -> None:
+        if self._steps == 3 and not full:
+            self.live("qvel")[1] = float("nan")
+        real(self, *given)
+
+    monkeypatch.setattr(WarpEngine, "__init__", made)
+    monkeypatch.setattr(WarpEngine, "step", lambda self, *g, before=None: step(self, *g, before))
+    options = {"device": "warp", "skip_frame": 3, "max_steps": 8, "contacts": 1 if full else None}
+    played = {"protocols": "P0", "episodes": 3, **options}
+    if full:
+        with pytest.raises(CapacityError, match="Raise contacts"):
+            iv.evaluate("random", PUSHING, **played)
+        return
+    results = iv.evaluate("random", PUSHING, **played)
+    assert results.refused.tolist() == [False, True, False]
+    assert results.column("reason")[1].startswith("diverged: the physics of world 1 broke down")
+
+
+@pytest.mark.slow
 def test_readings_are_mujocos() -> None:
     cpu, warp = pair()
     for engine in (cpu, warp):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from interverse.metrics.comparison import holm
@@ -14,13 +15,16 @@ from interverse.metrics.comparison import holm
 ONE_START = "P0"  # nothing is drawn: all of a run's episodes are one, but for rounding
 _LEVEL = 0.05
 _SAME = 0.005  # runs nearer to each other than this print alike, and say nothing of their spread
+_FEWEST = 3  # episodes that an interval is made of
+_MOST = 1.0  # scores are shares, so no mean and no difference is further off than this
 
 
 @final
 class Mean(NamedTuple):
     """A mean of scores, its standard error (NaN: none can be told), episodes and runs.
 
-    `freedom` are the degrees of freedom of the error.
+    `freedom` are the degrees of freedom of the error; `least` is what half of the interval is never
+    below.
     """
 
     value: float
@@ -28,6 +32,7 @@ class Mean(NamedTuple):
     episodes: int
     freedom: float
     runs: int = 1
+    least: float = 0.0
 
 
 @final
@@ -49,7 +54,10 @@ Unlike = Mapping[tuple[int, int], str]  # by two curricula, the lower one first
 HOW_TO_READ = (
     "Intervals are of 95%, each for itself (Student's t), over episodes, or over runs where these "
     "are wider. Of n episodes none is narrower than ± (1 - .025^(1/n)), 0.01 for 256: so common "
-    "could a kind of episode be that was never met. P0 is one start, so a run has one value there,"
+    "could a kind of episode be that was never met. Fewer than 3 have none, and none leaves the "
+    "range of scores. Runs are tested on the same episodes, so scores are averaged over a "
+    "curriculum's runs first, episode by episode; where a file keeps no scores of episodes, those "
+    "of different runs count as independent. P0 is one start, so a run has one value there,"
     " and an interval stands only over runs that differ. Two curricula are told apart at 5% after "
     "Holm's rule over all protocols and pairs of curricula of the task. A star says so of "
     "curricula with two runs or more each; one run cannot tell a curriculum from a run, and its "
@@ -59,7 +67,7 @@ HOW_TO_READ = (
 
 def half_width(mean: Mean) -> float:
     """Returns half the width of the 95% interval of a mean, by Student's t; NaN where none is."""
-    return _half(mean.error, mean.freedom)
+    return float(np.clip(_half(mean.error, mean.freedom), mean.least, _MOST))
 
 
 def _half(error: float, freedom: float) -> float:
@@ -70,13 +78,14 @@ def sampled(value: float, error: float, episodes: int) -> Mean:
     """Returns the mean of one run over drawn episodes.
 
     Where all of n are alike, so are not all there could be: a kind of episode of the share
-    1 - .025^(1/n) is missed by n of them once in forty. No interval is narrower than that.
+    1 - .025^(1/n) is missed by n of them once in forty. No interval is narrower than that, nor is
+    that of a difference from another mean.
     """
-    if episodes < 2:
+    if episodes < _FEWEST:
         return Mean(value, np.nan, episodes, 0.0)
     unseen = 1.0 - (_LEVEL / 2) ** (1 / episodes)
     least = unseen / _half(1.0, episodes - 1)
-    return Mean(value, max(error, float(least)), episodes, episodes - 1.0)
+    return Mean(value, max(error, least), episodes, episodes - 1.0, least=unseen)
 
 
 def one_start(value: float) -> Mean:
@@ -84,31 +93,47 @@ def one_start(value: float) -> Mean:
     return Mean(value, np.nan, 1, 0.0)
 
 
-def joined(means: Sequence[Mean]) -> Mean:
+def joined(means: Sequence[Mean], scores: NDArray[np.float64] | None = None) -> Mean:
     """Returns the mean of all episodes of several runs.
 
     Its error is that of the episodes, or that of the runs' own means where its interval is wider.
+
+    Args:
+        means: of the runs.
+        scores: of episodes that all runs were tested on, (runs, episodes): their error is that of
+            the episodes' means over runs. Without them runs count as tested on episodes of their
+            own.
     """
     values, errors, counts = (np.array(p, dtype=float) for p in list(zip(*means, strict=True))[:3])
-    total, runs = counts.sum(), len(values)
+    total, runs, least = counts.sum(), len(values), max(mean.least for mean in means)
     value, error = float((counts * values).sum() / total), ((counts * errors) ** 2).sum() ** 0.5
-    found = [Mean(value, float(error / total), int(total), float(total - runs), runs)]
+    whole = Mean(value, float(error / total), int(total), float(total - runs), runs, least)
+    if scores is not None:
+        episode, count = scores.mean(axis=0), scores.shape[1]
+        drawn = sampled(value, float(episode.std(ddof=1) / count**0.5), count)
+        whole = drawn._replace(episodes=int(total), runs=runs)
+    found = [whole]
     if np.ptp(values) >= _SAME:
         error = float(np.std(values, ddof=1) / np.sqrt(runs))
-        found.append(Mean(value, error, int(total), runs - 1.0, runs))
+        found.append(Mean(value, error, int(total), runs - 1.0, runs, least))
     return max(found, key=lambda mean: np.nan_to_num(half_width(mean)))
 
 
 def gain(before: Mean, after: Mean) -> tuple[float, float, float]:
-    """Returns a difference of means, half of its 95% interval and its p-value, by Welch."""
+    """Returns a difference of means, half of its 95% interval and its p-value, by Welch.
+
+    The interval is no narrower than the least ones of both means together, and the p-value goes
+    with it.
+    """
     gap = after.value - before.value
     squares = [(mean.error**2, max(mean.freedom, 1.0)) for mean in (before, after)]
     total = sum(square for square, _ in squares)
     if not total > 0:  # NaN: no interval
         return gap, np.nan, np.nan
     freedom = total**2 / sum(square**2 / own for square, own in squares)
-    p_value = 2 * stats.t.sf(abs(gap) / total**0.5, freedom)
-    return gap, _half(total**0.5, freedom), float(p_value)
+    least = float(np.hypot(before.least, after.least)) / _half(1.0, freedom)
+    error = max(total**0.5, least)
+    return gap, _half(error, freedom), float(2 * stats.t.sf(abs(gap) / error, freedom))
 
 
 def differences(scores: Scores) -> dict[tuple[int, int, str], Difference]:
@@ -155,7 +180,8 @@ def _runs(table: Mapping[str, Mean]) -> int:
 
 def _interval(difference: Difference, *, starred: bool) -> str:
     gap, half, told = difference
-    shown = "" if np.isnan(half) else f" [{gap - half:+.2f}, {gap + half:+.2f}]"
+    low, high = np.clip((gap - half, gap + half), -_MOST, _MOST)
+    shown = "" if np.isnan(half) else f" [{low:+.2f}, {high:+.2f}]"
     return f"{gap:+.2f}{shown}" + (r"\*" if told and starred else "")
 
 
@@ -176,8 +202,8 @@ def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[st
         "",
         "The curricula that do best, with the best one's score; several where they are not told "
         "apart from it. ‡: a curriculum has one run, so what is told apart are runs. †: "
-        "some runs also differ in length, planned length or settings, as their tables of runs say, "
-        "so more than the curriculum is compared.",
+        "some runs also differ in length, planned length, settings or learner, as their tables of "
+        "runs say, so more than the curriculum is compared.",
         "",
         "| task | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",

@@ -18,6 +18,8 @@ from interverse.benchmarks.causalworld.records import (
 from interverse.results import Results
 from interverse.results.text import Estimate
 
+_FEW = 8  # points of a curve that are marked
+
 
 def draw_task(out: Path, task: str, records: Sequence[Record]) -> None:
     """Draws the curves of a task's runs, and the scores of the tables as a radar and as bars."""
@@ -77,17 +79,23 @@ def _curves(records: Sequence[Record]) -> Any:
 
     figure = new_figure(3.0)
     axes, named = figure.subplots(), set[int]()
-    for record in (r for r in records if "variant" not in r):
+    records = [record for record in records if "variant" not in record]
+    longest = max((row["steps"] for r in records for row in r["curve"]), default=0)
+    unit, name = (1e6, "steps, millions") if longest >= 1e5 else (1.0, "steps")
+    for record in records:
         number, curve = record["curriculum"], record["curve"]
         label = f"curriculum {number}" if number not in named else None
-        steps = [row["steps"] / 1e6 for row in curve]
-        axes.plot(steps, [r["fraction"] for r in curve], color=look(number).color, label=label)
+        steps = [row["steps"] / unit for row in curve]
+        marker = "o" if len(curve) < _FEW else None  # a line of one point would not be seen
+        shown, color = [r["fraction"] for r in curve], look(number).color
+        axes.plot(steps, shown, color=color, label=label, marker=marker, clip_on=False)
         named.add(number)
     short = 5 * (brief := max((r.get("brief", 0.0) for r in records), default=0.0))
     if short:
         share = short / (short + 1 - brief)
         axes.set_title(f"{share:.0%} of these episodes are a fifth as long", fontsize="small")
-    axes.set_xlabel("steps, millions")
+    axes.set_xlabel(name)
+    axes.set_xlim(left=0.0)
     axes.set_ylabel("Fractional success,\nwhile learning")
     axes.set_ylim(0.0, 1.02)
     if named:

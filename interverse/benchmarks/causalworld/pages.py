@@ -26,6 +26,7 @@ from interverse.benchmarks.causalworld.records import (
     by_task,
     cpu_means,
     kept_mean,
+    moved_mean,
     released_scores,
     run_means,
     scores_by_protocol,
@@ -89,6 +90,8 @@ def _table(task: str, records: Sequence[Record]) -> list[str]:
     rows = _trained(records)
     for record in (record for record in records if "cpu_engine" in record):
         rows[_cpu_title(record)] = cpu_means(record)
+        if "moved" in record["cpu_engine"]:
+            rows[_moved_title(record)] = {ONE_START: moved_mean(record)}
     lines += _rows(rows, protocols)
     for (name, number), scores in released_scores().items():
         if name == task:
@@ -126,14 +129,14 @@ def _comparisons(task: str, records: Sequence[Record]) -> list[str]:
 
 
 def _told(theirs: Mapping[str, Mean], records: Sequence[Record]) -> str:
-    """Returns which of ours are above or below a policy, and in which protocols."""
-    told = []
+    """Returns which of ours are below or above a policy, and in which protocols."""
+    told: dict[str, list[str]] = {"below": [], "above": []}
     for title, means in _trained(records).items():
         gaps = {p: gain(mean, means[p]) for p, mean in theirs.items() if p in means}
-        for word, sign in (("above", 1), ("below", -1)):
+        for word, sign in (("below", -1), ("above", 1)):
             apart = [p for p, (gap, half, _) in gaps.items() if sign * gap > half]
-            told += [f"{title} is {word} in {', '.join(apart)}"] if apart else []
-    return "; ".join(told) or "none"
+            told[word] += [f"{title} is {word} in {', '.join(apart)}"] if apart else []
+    return "; ".join([*told["below"], *told["above"]]) or "none"
 
 
 def _cpu_title(record: Record) -> str:
@@ -142,11 +145,22 @@ def _cpu_title(record: Record) -> str:
     counts = played["episodes"]
     told = {counts} if isinstance(counts, int) else {n for p, n in counts.items() if p != ONE_START}
     episodes = " to ".join(str(n) for n in sorted({min(told), max(told)}))
-    name = record.get("variant", f"seed {record['seed']}")
+    return f"{_on_cpu(record)}, {episodes} episodes"
+
+
+def _moved_title(record: Record) -> str:
+    """Returns the title of a row that is not of P0 itself."""
+    moved = record["cpu_engine"]["moved"]
     return (
-        f"{record['curriculum']}, {name} on the CPU engine, {played['contact']} contacts, "
-        f"{episodes} episodes"
+        f"{_on_cpu(record)}, not P0 itself: its block moved by up to {moved['by_m']:g} m, "
+        f"{moved['episodes']} episodes"
     )
+
+
+def _on_cpu(record: Record) -> str:
+    name = record.get("variant", f"seed {record['seed']}")
+    contact = record["cpu_engine"]["contact"]
+    return f"{record['curriculum']}, {name} on the CPU engine, {contact} contacts"
 
 
 def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
@@ -168,7 +182,21 @@ def _runs(records: Sequence[Record]) -> list[str]:
         learned = (_steps(r), planned, r.get("starts", ""), _settings(r), r.get("commit", "")[:7])
         cells = (r["curriculum"], r["seed"], *learned)
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    return [*lines, "", f"Physics of training and tests: {', '.join(engines)}."]
+    lines += ["", f"Physics of training and tests: {', '.join(engines)}."]
+    return [*lines, *_cautions(records)]
+
+
+def _cautions(records: Sequence[Record]) -> list[str]:
+    """Returns what is wrong with some runs, and with which."""
+    lines = []
+    for text in dict.fromkeys(r["caution"] for r in records if "caution" in r):
+        of = [
+            f"{r['curriculum']} (seed {r['seed']}, {r.get('commit', '')[:7]})"
+            for r in records
+            if r.get("caution") == text
+        ]
+        lines += ["", f"Of the runs under {', '.join(of)}: {text}."]
+    return lines
 
 
 def _settings(record: Record) -> str:
@@ -195,7 +223,7 @@ def unlike(records: Sequence[Record]) -> dict[tuple[int, int], str]:
         told = [
             _range([r.get("steps", 0) for r in both], "million steps"),
             _range([r.get("planned_steps", r.get("steps", 0)) for r in both], "million planned"),
-            "settings" if len({_settings(record) for record in both}) > 1 else "",
+            "settings or learner" if len({_settings(record) for record in both}) > 1 else "",
         ]
         found[one, other] = ", ".join(filter(None, told))
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.benchmarks.causalworld.answer import ONE_START, Mean, joined, one_start, sampled
 from interverse.core.errors import FileFormatError, explain
@@ -58,7 +59,8 @@ def _table(name: str) -> list[dict[str, str]]:
 def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
     """Returns the runs of result files, such as results/causalworld/h200.json, by task.
 
-    Runs that kept the scores of their episodes have rows; all were tested on the draws of seed 0.
+    Runs that kept the scores of their episodes have rows; all were tested on the draws of seed 0,
+    by the code of their commit: a run with other draws says so in `older`.
     One with a `variant`, another learner or another way to learn, is a row of its own in tables.
     """
     found = []
@@ -108,17 +110,36 @@ def by_curriculum(records: Sequence[Record]) -> dict[int, dict[str, Mean]]:
 def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:
     """Returns the mean last fractional success of all episodes of all runs, by protocol."""
     parts: dict[str, list[Mean]] = {}
+    played: dict[str, list[Mapping[int, float]]] = {}
     for record in records:
+        scores = _episodes(record)
         for protocol, mean in run_means(record).items():
             parts.setdefault(protocol, []).append(mean)
-    return {protocol: joined(means) for protocol, means in parts.items()}
+            played.setdefault(protocol, []).append(scores.get(protocol, {}))
+    return {
+        protocol: joined(means, None if protocol == ONE_START else _together(played[protocol]))
+        for protocol, means in parts.items()
+    }
+
+
+def _together(runs: Sequence[Mapping[int, float]]) -> NDArray[np.float64] | None:
+    """Returns the scores of episodes that all runs have, (runs, episodes); None if they are few."""
+    common = sorted(set(runs[0]).intersection(*runs[1:]))
+    few = len(common) < 0.9 * max(len(run) for run in runs) or len(common) < 2
+    return None if few else np.array([[run[k] for k in common] for run in runs])
+
+
+def _episodes(record: Record) -> dict[str, dict[int, float]]:
+    """Returns the scores of a run's episodes by protocol and number, where they are kept."""
+    scores: dict[str, dict[int, float]] = {}
+    for row in (row for row in record["rows"] if not row["refused"]):
+        scores.setdefault(row["protocol"], {})[row["episode"]] = row[SCORE]
+    return scores
 
 
 def run_means(record: Record) -> dict[str, Mean]:
     """Returns a run's means: of its rows, or those that its file keeps instead."""
-    scores: dict[str, list[float]] = {}
-    for row in (row for row in record["rows"] if not row["refused"]):
-        scores.setdefault(row["protocol"], []).append(row[SCORE])
+    scores = {name: list(found.values()) for name, found in _episodes(record).items()}
     if scores:
         return {
             name: _mean(name, float(np.mean(values)), _spread(values), len(values))
@@ -147,6 +168,12 @@ def kept_mean(protocol: str, value: float, error: float | None, episodes: int) -
     most = (value * (1 - value)) ** 0.5
     spread = most if error is None else error * episodes**0.5
     return _mean(protocol, value, spread, episodes)
+
+
+def moved_mean(record: Record) -> Mean:
+    """Returns what a run's policy scored on the CPU engine with the block of P0 moved a little."""
+    moved = record["cpu_engine"]["moved"]
+    return sampled(moved[SCORE], moved["standard_error"], moved["episodes"])
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -57,6 +57,8 @@ class CausalWorldRun:
             seed=self.seed,
             options=sizes.options,
             settings=sizes.ppo,
+            brief=sizes.brief,
+            plain=sizes.plain,
         )
 
 
@@ -108,6 +110,7 @@ def _make(record: Record, run: CausalWorldRun, settings: CausalWorldSettings, cl
         "engine": "mujoco" if settings.engine_device == "torch" else "mujoco_warp",
         "steps": trained_steps(config.out),
         "curve": read_json(config.out / "curve.json"),
+        **({"caution": caution} if (caution := settings.sizes().caution) else {}),
         **_tested(run, settings, policy),
     }
     record.write()  # whole or not at all: it stands for a finished run
@@ -115,13 +118,14 @@ def _make(record: Record, run: CausalWorldRun, settings: CausalWorldSettings, cl
 
 def _made_with(config: DeviceTrain) -> dict[str, Any]:
     """Returns what decides a training's numbers; of PPO's settings those that are not usual."""
-    named = ("starts", "brief", "plain", "placed", "shown", "initial", "shaping")
+    named = ("brief", "plain", "placed", "shown", "initial", "shaping")
     usual = asdict(PpoSettings())
     ppo = {n: value for n, value in asdict(config.settings).items() if value != usual[n]}
     found = {
         "worlds": config.num_worlds,
         "planned_steps": config.steps,
         "trained_on": config.device,
+        "starts": config.starts if config.drawn().stages or config.placed else 1,
         **{name: getattr(config, name) for name in named},
         **config.options,
         "ppo": ppo,

@@ -94,6 +94,7 @@ class TriFinger(World):
         self.options = replace(options, contact=self.scene.contact)
         self._set_up_rewards()
         self._physics = Physics(self.scene, num_worlds=num_worlds, options=options)
+        self.engine = self._physics.engine
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
         self._edges: ActiveEdges | None = None
@@ -475,11 +476,11 @@ class TriFinger(World):
 
     def close(self) -> None:
         """Releases the engines."""
-        self._physics.close()
         self._observer.close()
         if self._photographer is not None:
             self._photographer.close()
             self._photographer = None
+        self._physics.close()  # last: a device may say here what did not fit
 
 
 def declare_variables(task: Task, scene: ArenaScene) -> list[Variable]:

@@ -41,7 +41,7 @@ class Slider(World):
         self.action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
         self.max_steps = 100 if options.max_steps is None else options.max_steps
         self.reward_range = (-np.inf, 0.0)
-        self._engine = make_engine(
+        self.engine = self._engine = make_engine(
             build_scene(self.variables),
             num_worlds=num_worlds,
             device=options.device,
