@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, final
 
 import gymnasium as gym
@@ -312,7 +311,7 @@ class Driver:
             terminated = np.array(score.terminated, dtype=bool)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            lasts = type(score.info) is MappingProxyType  # `Score` says so
+            lasts = score.info_lasts
             info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
             ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended, lasts)

@@ -356,6 +356,7 @@ def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, A
 
 def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:
     """Writes the learning curve, then the checkpoint that makes it count."""
+    learner.arena.engine.check_capacity()  # no checkpoint of worlds whose contacts did not fit
     write_json(folder / _CURVE, curve)
     write_safetensors(folder / _CHECKPOINT, learner.save())
 

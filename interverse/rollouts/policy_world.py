@@ -36,22 +36,6 @@ INTERFACE = (
     "skip_frame",
 )
 _OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
-# Options that say where in its world a policy was trained, by family. What a look, a room or a
-# block is made of (`textures`, `cmap`, `defaults`, ...) is the world itself.
-_PLACES = {
-    "blocks": ("mode", "palette_seed"),
-    "control": (
-        "distract",
-        "distraction",
-        "dynamic",
-        "dynamics_seed",
-        "pictures",
-        "vary",
-        "vary_dynamics",
-        "visual_seed",
-    ),
-    "rooms": ("confounder", "lamps", "pair_nuisance"),
-}
 
 
 @final
@@ -223,7 +207,7 @@ def _defaults(task: str | None) -> dict[str, Any]:
 def _place(task: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options that say where a policy was trained, if that is not the world's own."""
     given = {name: options[name] for name in _places(task) if name in options}
-    if not given or task is None or task not in WORLDS:
+    if not given or task is None:
         return given
     rest = {name: value for name, value in options.items() if name not in given}
     own, trained = _parsed(task, rest), _parsed(task, options)
@@ -231,7 +215,10 @@ def _place(task: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _places(task: str | None) -> tuple[str, ...]:
-    return () if task is None else _PLACES.get(_family(task), ())
+    """Returns the names of the options that say where in its world a policy was trained."""
+    if task is None or task not in WORLDS:
+        return ()
+    return tuple(WORLDS[task].load().training_place)
 
 
 def _parsed(task: str, given: Mapping[str, Any]) -> Any:

@@ -136,13 +136,15 @@ class Score(NamedTuple):
     Attributes:
         reward: (N,) float.
         terminated: (N,) bool.
-        info: named arrays (N, ...) for the Gymnasium `info`. A mapping proxy is the same one, with
-            the same arrays, until something in it changes; it is copied where it is handed out.
+        info: named arrays (N, ...) for the Gymnasium `info`.
+        info_lasts: whether `info` is the same object, with the same arrays, until something in it
+            changes; it is copied where it is handed out.
     """
 
     reward: Array
     terminated: Array
     info: Mapping[str, Array]
+    info_lasts: bool = False
 
 
 class World(ABC):
@@ -155,6 +157,8 @@ class World(ABC):
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
     scene_variables: tuple[str, ...] = ()  # what builds the scene anew, and decides what is there
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options
+    # options that say where a policy is trained (in which looks, say); tests do not take them over
+    training_place: ClassVar[tuple[str, ...]] = ()
 
     num_worlds: int
     options: WorldOptions

@@ -22,11 +22,10 @@ from interverse.benchmarks.dmcr.published import TASKS
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.sheets import SHEETS, TRAJECTORY, one_state, sheet, trajectory
 from interverse.benchmarks.dmcr.variants import SWEPT, DmcrVariant, shown_variants
-from interverse.core.errors import missing_extra
+from interverse.benchmarks.pages import Say, plot_style
 from interverse.protocols.remastered import REMASTERED
 from interverse.rollouts.pixels import PixelPolicy
 
-Say = Callable[[str], None]
 _SHEET = {"smoke": (3, 48), "reduced": (20, 84), "full": (20, 84)}  # looks, pixels
 _LINES = (2, 3, 5, 6, 7)  # drawn as lines
 # Figure 8's two groups; it shows the large crop and the large shift, for visual effect.
@@ -48,10 +47,8 @@ _FLOOR = next(p for p in REMASTERED if p.name == "floor")
 
 def write_figures(settings: RemasteredSettings, say: Say) -> list[str]:
     """Writes every figure that was asked for and has something to show; returns their names."""
-    try:
-        from interverse.reports.plots import style
-    except ImportError:
-        say(f"no figures: {missing_extra('matplotlib', 'report')}")
+    style = plot_style(say)
+    if style is None:
         return []
     names = []
     for number in sorted(set(settings.figures)):

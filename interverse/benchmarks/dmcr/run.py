@@ -17,9 +17,8 @@ from interverse.benchmarks.dmcr.compare import compare
 from interverse.benchmarks.dmcr.pages import write_pages
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
-from interverse.benchmarks.driver import Clock, Failures, Record
+from interverse.benchmarks.driver import Clock, Failures, Record, reproduce_tables
 from interverse.models.checkpoint import read_json
-from interverse.models.steps import check_device
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.policy_card import CARD
 
@@ -32,16 +31,9 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     Returns:
         {"complete": whether all is done, "tables": one comparison per table}.
     """
-    check_device(settings.device)
     if settings.textures is not None:
         folder(settings.textures)  # refuses a folder without pictures at once
-    clock = Clock(settings.time_limit)
-    work = _DmcrWork(settings, clock)
-    complete = clock.ends(work.run_all)
-    tables = [compare(settings, number) for number in settings.table]
-    write_pages(settings, tables, clock.say)
-    work.failures.raise_all()
-    return {"complete": complete, "tables": tables}
+    return reproduce_tables(settings, _DmcrWork, compare, write_pages)
 
 
 @final

@@ -180,9 +180,9 @@ def draw_bars(
 
 
 def _whisker(cell: Estimate) -> tuple[float, float]:
-    """Returns the lengths below and above the estimate; none where an end is not known."""
+    """Returns the lengths below and above the estimate; NaN, not drawn, if an end is not known."""
     low, high = cell.value - cell.low, cell.high - cell.value
-    return (max(low, 0.0), max(high, 0.0)) if np.isfinite([low, high]).all() else (0.0, 0.0)
+    return (max(low, 0.0), max(high, 0.0)) if np.isfinite([low, high]).all() else (np.nan, np.nan)
 
 
 def _print_values(axes: Axes, x: np.ndarray, cells: Sequence[Estimate]) -> None:

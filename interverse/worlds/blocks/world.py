@@ -43,6 +43,7 @@ class Blocks(World):
     """N worlds of n blocks; state arrays have a world axis and a block axis."""
 
     options_type = BlocksOptions
+    training_place = ("mode", "palette_seed")
     render_size = (_ENLARGED * raster.SIZE, _ENLARGED * raster.SIZE)
 
     options: BlocksOptions

@@ -65,6 +65,15 @@ class ControlWorld(World):
 
     options_type: ClassVar[type[WorldOptions]] = ControlOptions
     reset_variables: ClassVar[tuple[str, ...]] = SEEDS
+    training_place: ClassVar[tuple[str, ...]] = (
+        *SEEDS,
+        "vary",
+        "vary_dynamics",
+        "pictures",
+        "distraction",
+        "distract",
+        "dynamic",
+    )
     render_size: ClassVar[tuple[int, int]] = (240, 320)
 
     options: ControlOptions
@@ -371,7 +380,8 @@ class ControlWorld(World):
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
         look = self._store.cached("look", self._names.look, self._present_look)
-        return Score(reward, np.zeros(self.num_worlds, dtype=bool), look)
+        never = np.zeros(self.num_worlds, dtype=bool)
+        return Score(reward, never, look, info_lasts=True)
 
     def _present_look(self) -> Mapping[str, NDArray[Any]]:
         """Returns the look as it stays: gathering it at every step cost most of one."""

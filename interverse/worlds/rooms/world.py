@@ -65,6 +65,7 @@ class Rooms(World):
     """N rooms; a step applies one of seven actions to one object."""
 
     options_type = RoomsOptions
+    training_place = ("confounder", "lamps", "pair_nuisance")
     render_size = (_RENDERED, _RENDERED)
 
     options: RoomsOptions
