@@ -145,3 +145,10 @@ def test_option_figures_have_a_mark_per_seed_and_a_row_per_value(tmp_path):
     ]
     write_option_figures(tmp_path / "page.md", rows)
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["world_models_26.svg"]
+
+
+def test_tables_have_one_draw_of_the_mechanisms():
+    stored = [read_json(path) for path in RESULTS.glob("*/table-1[78].json")]
+    named = {seed for content in stored for cell in content["cells"] for seed in cell["seeds"]}
+    assert named
+    assert {name.partition("/")[0] for name in named} == {"0"}

@@ -27,6 +27,10 @@ _VARIANCES = (
     " allows); they are taken for variances, and their roots are shown and used."
 )
 _SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
+_DRAWS_LEGEND = (
+    "Ours alone, by draw of the world's mechanisms; +- is the standard deviation over seeds of one"
+    " draw. The table has draw 0."
+)
 _GRAPH_LEGEND = (
     "Means over seeds. Edges are effects above 0.1, a threshold fixed beforehand; average precision"
     " has none, so it can order effects that are too small to matter. Behind the stroke stands the"
@@ -72,12 +76,10 @@ def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
         ranked = [cell for cell in cells if "ours_own_rule" in cell]
         if ranked:
             yield f"{title}, own rule", [_OWN_RULE_LEGEND], numbers(ranked, _own_rule)
-    for world in dict.fromkeys(entry["world"] for entry in content["recovery"]):
-        found = [entry for entry in content["recovery"] if entry["world"] == world]
-        yield f"What was learned of the graph of {world}", [_GRAPH_LEGEND], _graph_grid(found)
-        if any(entry["counterfactual"] for entry in found):
-            title = f"What would have happened in {world}"
-            yield title, [_COUNTERFACTUAL_LEGEND], _counterfactual_grid(found)
+    for world in dict.fromkeys(cell["world"] for cell in content["draws"]):
+        title = f"{content['title'].split(':')[0]}: {content['kind']} in {world}, other draws"
+        yield title, [_DRAWS_LEGEND], _by_draw([c for c in content["draws"] if c["world"] == world])
+    yield from _graph_sections(content["recovery"])
     if content["discovery"]:
         head = ["method", "F1", "SHD", "F1 of the skeleton"]
         rows = [
@@ -88,6 +90,23 @@ def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
             for e in content["discovery"]
         ]
         yield "Causal discovery on true states", [_DISCOVERY_LEGEND], [head, *rows]
+
+
+def _graph_sections(entries: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+    """Yields what was learned of the graph, one section per world and draw of its mechanisms."""
+    for world, draw in dict.fromkeys((e["world"], e.get("draw", 0)) for e in entries):
+        found = [e for e in entries if (e["world"], e.get("draw", 0)) == (world, draw)]
+        where = f"{world}, draw {draw}" if draw else world
+        yield f"What was learned of the graph of {where}", [_GRAPH_LEGEND], _graph_grid(found)
+        if any(entry["counterfactual"] for entry in found):
+            title = f"What would have happened in {where}"
+            yield title, [_COUNTERFACTUAL_LEGEND], _counterfactual_grid(found)
+
+
+def _by_draw(cells: Sequence[Cell]) -> Grid:
+    """Returns a grid with a line per model and draw."""
+    named = [{**c, "loss": f"{c['loss']}, draw {c['draw']}", "published": None} for c in cells]
+    return numbers(named)
 
 
 def _graph_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
