@@ -9,6 +9,7 @@ from interverse.benchmarks.causalmbrl import fit_states as module
 from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
 from interverse.cli.fit import FitCommand, fit
 from interverse.core.errors import InvalidValueError
+from interverse.models.checkpoint import write_json
 from interverse.models.state_network import StateEpisodes, collect_states, fit_state_network
 from interverse.worlds.tutorial.world import Slider
 
@@ -16,7 +17,7 @@ ID = "tutorial/slider-v1"
 
 
 def test_the_slider_becomes_a_page_with_ceilings_and_goes_on_where_it_stopped(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, capsys
 ):
     tiny = {"episodes": 64, "steps": 10, "epochs": 3, "trials": 8}
     monkeypatch.setattr(module, "SIZES", {"smoke": tiny})
@@ -34,6 +35,13 @@ def test_the_slider_becomes_a_page_with_ceilings_and_goes_on_where_it_stopped(
     assert "What would have happened" in (tmp_path / "index.html").read_text()
     monkeypatch.setattr(module, "fit_state_network", None)  # nothing is trained again
     assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == found["seeds"]
+    assert "other code" not in capsys.readouterr().err + (tmp_path / "summary.md").read_text()
+    record["runs"][0] |= {"commit": "b" * 40, "source": "0" * 16}
+    write_json(tmp_path / "seed-1.json", record)
+    assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == [record]  # kept, and told
+    for text in (capsys.readouterr().err, (tmp_path / "summary.md").read_text()):
+        assert "1 of 1 results are kept from other code" in text
+        assert "seed-1.json (commit bbbbbbbbbbbb;" in text
 
 
 def test_a_network_learns_a_world_of_one_line_and_leaves_constants_alone():

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.fit_request import FitRequest
-from interverse.benchmarks.driver import Clock, Record, run_stamp
+from interverse.benchmarks.driver import Clock, Record, other_code, run_stamp
 from interverse.benchmarks.pages import Grid, Section, write_summary
 from interverse.models.checkpoint import read_tensors, write_tensors
 from interverse.models.ranking import ranks_among
@@ -89,6 +89,8 @@ def fit_states(settings: FitStates) -> dict[str, Any]:
     work = _StateFitWork(settings, clock)
     complete = clock.ends(work.run_all)
     found = [record.content for record in work.records.values()]
+    for line in work.kept_from_other_code():
+        clock.say(line)
     return {"complete": complete, "folder": str(settings.folder), "seeds": found}
 
 
@@ -226,6 +228,10 @@ class _StateFitWork:
             }
         return out
 
+    def kept_from_other_code(self) -> list[str]:
+        """Returns which results other code made than runs now, in words."""
+        return other_code({one.path.name: one.content for one in self.records.values()})
+
     def _write_page(self) -> None:
         records = [record.content for record in self.records.values()]
         first = records[0]
@@ -237,7 +243,11 @@ class _StateFitWork:
         )
         scores = [record["scores"]["model"] for record in records]
         sections: list[Section] = [
-            ("Prediction", [made, _PREDICTION], _prediction_grid(scores)),
+            (
+                "Prediction",
+                [made, *self.kept_from_other_code(), _PREDICTION],
+                _prediction_grid(scores),
+            ),
             ("Planning", [_PLANNING], _planning_grid(scores)),
             ("What each constant moves", [_CAUSES], _causes_grid(scores)),
             ("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(scores)),
