@@ -74,6 +74,15 @@ def test_the_pages_show_every_cell(settings):
     assert "<td>Modular Contrastive</td>" in (settings.out / "index.html").read_text()
 
 
+def test_cells_are_rounded_once_when_they_are_printed():
+    seeds = {"1": 88.67495, "2": 88.67494}  # 88.6749 and 88.675 to four digits
+    shared = {"world": "w", "loss": "NLL", "model": "AE", "steps": 1, "metric": "H@1"}
+    rounded = {"ours": 88.675, "ours_own_rule": 88.675, "ours_deviation": 0.005}
+    cell = {**shared, **rounded, "seeds": seeds, "seeds_own_rule": seeds, "published": None}
+    assert numbers([cell])[1] == ["AE NLL", "88.67 +- 0.00"]
+    assert numbers([{**cell, **rounded, "seeds": {"1": 88.6751}}])[1][1] == "88.68"
+
+
 def test_points_join_what_tables_say_of_one_model():
     def cell(metric: str, value: float) -> dict:
         return {

@@ -178,14 +178,15 @@ def numbers(cells: Sequence[Cell], show: Callable[[Cell], str] | None = None) ->
 def _own_rule(cell: Cell) -> str:
     values = list(cell["seeds_own_rule"].values())
     spread = f" +- {float(np.std(values)):.2f}" if len(values) > 1 else ""
-    return f"{cell['ours_own_rule']:.2f}{spread}"
+    return f"{float(np.mean(values)):.2f}{spread}"
 
 
 def _shown(cell: Cell) -> str:
     digits = 3 if cell["metric"] == "Rec" else 2
-    ours = f"{cell['ours']:.{digits}f}"
-    if len(cell["seeds"]) > 1:
-        ours += f" +- {cell['ours_deviation']:.{digits}f}"
+    values = list(cell["seeds"].values())  # the mean and deviation in the cell are rounded
+    ours = f"{float(np.mean(values)):.{digits}f}"
+    if len(values) > 1:
+        ours += f" +- {float(np.std(values)):.{digits}f}"
     if cell["published"] is None:
         return ours
     theirs = f"{cell['published']:g}"
