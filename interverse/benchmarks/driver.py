@@ -25,6 +25,7 @@ from interverse.models.checkpoint import read_json, write_json
 from interverse.models.fit import Epoch
 from interverse.models.steps import check_device
 
+_NAMED, _DIGITS = 5, 12  # records that a line names, and digits of a commit
 _LINES = 5  # per stage of training, where no terminal shows a bar
 _PACKAGE = Path(__file__).parents[1]
 _PACKAGES = ("gymnasium", "h5py", "numpy", "torch")
@@ -39,7 +40,8 @@ def reproduce_tables(
     """Does what is not done yet, compares it with what was published, and writes the pages.
 
     Args:
-        settings: a benchmark's; they have `device`, `time_limit` and `table`.
+        settings: a benchmark's; they have `device`, `time_limit`, `table` and `out`, whose rows lie
+            in OUT/rows.
         make_work: from settings and a clock to what has `run_all` and `failures`.
         compare: from settings and the number of a table to ours beside the published one.
         write_pages: from settings, comparisons and what writes a line of the log.
@@ -53,6 +55,9 @@ def reproduce_tables(
     complete = clock.ends(work.run_all)
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
+    rows = sorted((settings.out / "rows").glob("*.json"))
+    for line in other_code({path.name: read_json(path) for path in rows}):
+        clock.say(line)
     work.failures.raise_all()
     return {"complete": complete, "tables": tables}
 
@@ -212,6 +217,42 @@ def _check_same(path: Path, found: Mapping[str, Any], asked: Mapping[str, Any]) 
                 fix="Choose another folder with --out, or remove the file",
             )
         )
+
+
+def other_code(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Returns a line that says which records other code or packages made than run now, or none.
+
+    They are not refused, for a record is worth keeping; but who asks again after a change must not
+    take what is printed for what the changed code gives.
+
+    Args:
+        records: the content of records by name.
+    """
+    known = {name: one for name, one in records.items() if "made_by" in one}
+    others = [_code_of(one, name) for name, one in known.items() if _by_other_code(one)]
+    if not others:
+        return []
+    told = ", ".join(others[:_NAMED]) + (" and more" if len(others) > _NAMED else "")
+    return [
+        f"{len(others)} of {len(known)} results are kept from other code or packages than run now"
+        f" (commit {commit()[:_DIGITS]}, interverse {__version__}): {told}. They were not made"
+        " anew: for that choose another folder with --out, or remove their files."
+    ]
+
+
+def _by_other_code(record: Mapping[str, Any]) -> bool:
+    runs = record.get("runs", [])
+    same = all(run.get("source") == source_digest() for run in runs)
+    return not same or record["made_by"] != versions()
+
+
+def _code_of(record: Mapping[str, Any], name: str) -> str:
+    """Returns a record's name with the commits, else the version, that made it."""
+    commits = dict.fromkeys(
+        run.get("commit", "unknown")[:_DIGITS] for run in record.get("runs", [])
+    )
+    version = f"interverse {record['made_by'].get('interverse', 'unknown')}"
+    return f"{name} (commit {', '.join(commits)}; {version})" if commits else f"{name} ({version})"
 
 
 def versions() -> dict[str, str]:

@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.rng import generator
-from interverse.envs import make_vec
 from interverse.models.ranking import ranks_among
+from interverse.models.state_worlds import Floats, Played, columns_of, play, state_worlds
 
-Floats = NDArray[np.float64]
 _STILL = 1e-9  # units below which a variable has not moved
 
 
@@ -83,7 +82,9 @@ def state_trials(
     seed: int = 0,
     **options: Any,
 ) -> StateTrials:
-    """Returns trials of a world under random actions; refused interventions are left out.
+    """Returns trials of a world under random actions.
+
+    Refused interventions are left out, and trials whose episode ends before the last action.
 
     Args:
         id: a registered world with continuous actions.
@@ -92,66 +93,61 @@ def state_trials(
         worlds: how many trials are tried.
         steps: actions before the moment, and again after it.
         seed: of worlds, actions and values.
-        **options: of the world.
+        **options: of the world; `max_steps` must be twice `steps` at least.
     """
-    env = make_vec(id, worlds, **options)
-    for name in (altered, *tracked):
-        check_name("variable", name, env.variables)
-    names = list(dict.fromkeys([*tracked, altered]))
-    rng = generator(seed=seed, name="state-counterfactuals")
-    space = env.single_action_space
-    env.reset(seed=seed)
-    low, high = np.asarray(space.low), np.asarray(space.high)  # type: ignore[attr-defined]
-    actions = rng.uniform(low, high, (2 * steps, worlds, *low.shape)).astype(space.dtype)
-    for action in actions[:steps]:
-        env.step(action)
-    moment = env.snapshot()
-    before, after = _played(env, names, actions[steps:])
-    env.restore(moment)
-    drawn = env.variables[altered].region("A")
-    if drawn is None:
-        raise InvalidValueError(explain(f"{altered} has no space A to draw values from"))
-    value = np.stack([drawn.sample(rng) for _ in range(worlds)])
-    outcome = env.do({altered: value})
-    twins, truth = _played(env, names, actions[steps:])
-    env.close()
-    kept = np.asarray(outcome.applied)
-    if not kept.any():
-        raise InvalidValueError(explain(f"every change of {altered} was refused"))
+    env = state_worlds(id, worlds, steps=2 * steps, options=options)
+    try:
+        for name in (altered, *tracked):
+            check_name("variable", name, env.variables)
+        names = list(dict.fromkeys([*tracked, altered]))
+        rng = generator(seed=seed, name="state-counterfactuals")
+        space = env.single_action_space
+        env.reset(seed=seed)
+        low, high = np.asarray(space.low), np.asarray(space.high)  # type: ignore[attr-defined]
+        actions = rng.uniform(low, high, (2 * steps, worlds, *low.shape)).astype(space.dtype)
+        play(env, names, actions[:steps])
+        moment = env.snapshot()
+        fact = play(env, names, actions[steps:])
+        env.restore(moment)
+        drawn = env.variables[altered].region("A")
+        if drawn is None:
+            raise InvalidValueError(explain(f"{altered} has no space A to draw values from"))
+        value = np.stack([drawn.sample(rng) for _ in range(worlds)])
+        applied = np.asarray(env.do({altered: value}).applied)
+        twin = play(env, names, actions[steps:])
+        columns = columns_of(env.values, names)
+    finally:
+        env.close()
+    kept = _kept(altered, applied, fact, twin)
     return StateTrials(
-        columns=columns_of(env.values, names),
+        columns=columns,
         altered=altered,
-        before=before[kept],
-        twins=twins[kept],
+        before=fact.states[kept, 0],
+        twins=twin.states[kept, 0],
         actions=actions[steps:, kept].swapaxes(0, 1).astype(np.float64),
-        after=after[kept],
-        truth=truth[kept],
+        after=fact.states[kept, -1],
+        truth=twin.states[kept, -1],
         tracked=tuple(tracked),
     )
 
 
-def _played(env: Any, names: Sequence[str], actions: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Returns the states before and after some actions."""
-    before = states_of(env.values, names)
-    for action in actions:
-        env.step(action)
-    return before, states_of(env.values, names)
-
-
-def states_of(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> Floats:
-    """Returns (N, D): the named variables of N worlds, side by side."""
-    parts = [np.array(values[name], dtype=np.float64) for name in names]
-    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
-
-
-def columns_of(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> dict[str, slice]:
-    """Returns which columns of `states_of` each variable has."""
-    out, start = {}, 0
-    for name in names:
-        width = int(np.prod(values[name].shape[1:], dtype=int))
-        out[name] = slice(start, start + width)
-        start += width
-    return out
+def _kept(
+    altered: str, applied: NDArray[np.bool_], fact: Played, twin: Played
+) -> NDArray[np.bool_]:
+    """Returns the trials that were not refused and that no episode's end cuts short."""
+    if not applied.any():
+        raise InvalidValueError(explain(f"every change of {altered} was refused"))
+    kept = applied & fact.whole & twin.whole
+    if not kept.any():
+        steps = fact.states.shape[1] - 1
+        raise InvalidValueError(
+            explain(
+                f"every trial of {altered} ended before {2 * steps} steps were over",
+                allowed=f"episodes that last {steps} steps before the change and {steps} after it",
+                fix="Take fewer steps",
+            )
+        )
+    return kept
 
 
 class StateRespondent(Protocol):

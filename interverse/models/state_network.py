@@ -14,18 +14,13 @@ from typing import Any, final
 import gymnasium
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
-from interverse.envs import make_vec
-from interverse.models.state_counterfactual import (
-    Floats,
-    StateTrials,
-    column_units,
-    columns_of,
-    states_of,
-)
+from interverse.models.state_counterfactual import StateTrials, column_units
+from interverse.models.state_worlds import Floats, columns_of, play, state_worlds
 from interverse.scm.space import Box
 
 _WIDEST = 16  # columns of a variable; longer ones are memories of commands
@@ -45,6 +40,7 @@ class StateEpisodes:
         columns: by variable, which columns of the states it has.
         states: (E, T + 1, D).
         actions: (E, T, A).
+        lengths: (E,) how many actions belong to each episode, up to its end; None: all.
     """
 
     moving: tuple[str, ...]
@@ -52,6 +48,20 @@ class StateEpisodes:
     columns: Mapping[str, slice]
     states: Floats
     actions: Floats
+    lengths: NDArray[np.int64] | None = None
+
+    @property
+    def taken(self) -> NDArray[np.bool_]:
+        """(E, T) whether an action belongs to its episode."""
+        steps = np.arange(self.actions.shape[1])
+        lengths = np.full(len(self.actions), len(steps)) if self.lengths is None else self.lengths
+        return steps < lengths[:, None]
+
+    @property
+    def lived(self) -> Floats:
+        """(M, D) all states that belong to an episode."""
+        starts = np.ones((len(self.states), 1), dtype=bool)
+        return self.states[np.concatenate([starts, self.taken], axis=1)]
 
     @property
     def width(self) -> int:
@@ -72,25 +82,23 @@ def collect_states(
     Args:
         id: a registered world with continuous actions.
         episodes: how many, all at once.
-        steps: of each.
+        steps: of each, or fewer where it ends before; a world whose `max_steps` is less is refused.
         seed: of worlds, actions and values.
         options: of the world.
     """
-    env = make_vec(id, episodes, **options)
-    if not isinstance(env.single_action_space, gymnasium.spaces.Box):
-        raise InvalidValueError(
-            explain(f"the actions of {id} are {env.single_action_space}", allowed="real numbers")
-        )
+    env = state_worlds(id, episodes, steps=max(steps, _PROBED), options=options)
     try:
+        space = env.single_action_space
+        if not isinstance(space, gymnasium.spaces.Box):
+            raise InvalidValueError(
+                explain(f"the actions of {id} are {space}", allowed="real numbers")
+            )
         moving, constant = _variables(env, seed)
         env.reset(seed=seed)
         draw_constants(env, constant, seed)
         names = [*moving, *constant]
         actions = random_actions(env, steps, seed)
-        states = [states_of(env.values, names)]
-        for action in actions:
-            env.step(action)
-            states.append(states_of(env.values, names))
+        played = play(env, names, actions)
         columns = columns_of(env.values, names)
     finally:
         env.close()
@@ -98,8 +106,9 @@ def collect_states(
         moving=tuple(moving),
         constant=tuple(constant),
         columns=columns,
-        states=np.stack(states, axis=1),
+        states=played.states,
         actions=actions.swapaxes(0, 1).astype(np.float64),
+        lengths=played.lengths,
     )
 
 
@@ -186,10 +195,9 @@ def fit_state_network(
     data: StateEpisodes, *, epochs: int, seed: int
 ) -> tuple[StateNetwork, list[float]]:
     """Returns a trained network and its loss by epoch."""
-    before, after = data.states[:, :-1], data.states[:, 1:]
-    x = torch.as_tensor(before.reshape(-1, before.shape[2]))
-    y = torch.as_tensor(after.reshape(-1, before.shape[2]))
-    acts = torch.as_tensor(data.actions.reshape(len(x), -1))
+    x = torch.as_tensor(data.states[:, :-1][data.taken])
+    y = torch.as_tensor(data.states[:, 1:][data.taken])
+    acts = torch.as_tensor(data.actions[data.taken].reshape(len(x), -1))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = StateNetwork(x.shape[1], acts.shape[1])

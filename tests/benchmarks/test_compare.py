@@ -74,6 +74,15 @@ def test_the_pages_show_every_cell(settings):
     assert "<td>Modular Contrastive</td>" in (settings.out / "index.html").read_text()
 
 
+def test_cells_are_rounded_once_when_they_are_printed():
+    seeds = {"1": 88.67495, "2": 88.67494}  # 88.6749 and 88.675 to four digits
+    shared = {"world": "w", "loss": "NLL", "model": "AE", "steps": 1, "metric": "H@1"}
+    rounded = {"ours": 88.675, "ours_own_rule": 88.675, "ours_deviation": 0.005}
+    cell = {**shared, **rounded, "seeds": seeds, "seeds_own_rule": seeds, "published": None}
+    assert numbers([cell])[1] == ["AE NLL", "88.67 +- 0.00"]
+    assert numbers([{**cell, **rounded, "seeds": {"1": 88.6751}}])[1][1] == "88.68"
+
+
 def test_points_join_what_tables_say_of_one_model():
     def cell(metric: str, value: float) -> dict:
         return {
@@ -155,3 +164,25 @@ def test_a_row_of_scores_names_its_run_and_drops_scores_of_another_training(sett
             record.put("Contrastive", kind, {})
         assert set(record.content["scores"]["Contrastive"]) == kinds
     assert record.content["runs"] == [stamp]
+
+
+def test_another_draw_of_the_mechanisms_is_no_further_run_of_the_first(tmp_path):
+    chosen = Settings(
+        table=(17,), models=("gnn",), graphs=("chain",), seeds=2, cpt_seeds=2, out=tmp_path
+    )
+    hits = {(0, 1): 4.0, (0, 2): 5.0, (1, 1): 13.0, (1, 2): 15.0}
+    for (draw_, seed), value in hits.items():
+        row = MbrlRow(world="chemistry/chain-v1", model="gnn", loss="nll", cpt_seed=draw_)
+        record = Record(row_file(tmp_path, row.name, seed), {**asked(chosen, row), "seed": seed})
+        record.put("NLL", "ranking", ranked(value))
+    content = compare(chosen, 17)
+    (cell,) = [c for c in content["cells"] if (c["metric"], c["steps"]) == ("H@1", 1)]
+    assert (cell["ours"], cell["ours_deviation"]) == (4.5, 0.5)
+    assert cell["seeds"] == {"0/1": 4.0, "0/2": 5.0}
+    (other,) = [c for c in content["draws"] if (c["metric"], c["steps"]) == ("H@1", 1)]
+    assert (other["draw"], other["ours"], other["ours_deviation"]) == (1, 14.0, 1.0)
+    write_pages(chosen, [content], lambda text: None)
+    text = (tmp_path / "summary.md").read_text()
+    table, _, draws = text.partition("in chemistry/chain-v1, other draws")
+    assert "| GNN NLL | 4.50 +- 0.50 (" in table
+    assert "| GNN NLL, draw 1 | 14.00 +- 1.00 |" in draws

@@ -9,13 +9,15 @@ from interverse.benchmarks.causalmbrl import fit_states as module
 from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
 from interverse.cli.fit import FitCommand, fit
 from interverse.core.errors import InvalidValueError
+from interverse.models.checkpoint import write_json
 from interverse.models.state_network import StateEpisodes, collect_states, fit_state_network
+from interverse.worlds.tutorial.world import Slider
 
 ID = "tutorial/slider-v1"
 
 
 def test_the_slider_becomes_a_page_with_ceilings_and_goes_on_where_it_stopped(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, capsys
 ):
     tiny = {"episodes": 64, "steps": 10, "epochs": 3, "trials": 8}
     monkeypatch.setattr(module, "SIZES", {"smoke": tiny})
@@ -33,6 +35,13 @@ def test_the_slider_becomes_a_page_with_ceilings_and_goes_on_where_it_stopped(
     assert "What would have happened" in (tmp_path / "index.html").read_text()
     monkeypatch.setattr(module, "fit_state_network", None)  # nothing is trained again
     assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == found["seeds"]
+    assert "other code" not in capsys.readouterr().err + (tmp_path / "summary.md").read_text()
+    record["runs"][0] |= {"commit": "b" * 40, "source": "0" * 16}
+    write_json(tmp_path / "seed-1.json", record)
+    assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == [record]  # kept, and told
+    for text in (capsys.readouterr().err, (tmp_path / "summary.md").read_text()):
+        assert "1 of 1 results are kept from other code" in text
+        assert "seed-1.json (commit bbbbbbbbbbbb;" in text
 
 
 def test_a_network_learns_a_world_of_one_line_and_leaves_constants_alone():
@@ -61,3 +70,34 @@ def test_options_of_pictures_and_worlds_without_real_actions_are_refused(tmp_pat
         fit(FitCommand(id=ID, model="gnn", out=tmp_path))
     with pytest.raises(InvalidValueError, match="actions of blocks/observed-3-v1"):
         collect_states("blocks/observed-3-v1", episodes=2, steps=2, seed=0, options={})
+
+
+def test_episodes_that_are_too_short_are_refused_before_anything_is_trained(tmp_path):
+    with pytest.raises(InvalidValueError, match=r"has 8 steps, 20 are needed.*max_steps=20"):
+        fit_states(FitStates(id=ID, epochs=2, out=tmp_path, options={"max_steps": 8}))
+    assert not list(tmp_path.rglob("*.safetensors"))
+    with pytest.raises(InvalidValueError, match="has 4 steps, 5 are needed"):
+        collect_states(ID, episodes=2, steps=2, seed=0, options={"max_steps": 4})
+
+
+def test_no_transition_crosses_the_end_of_an_episode(monkeypatch):
+    data = collect_states(ID, episodes=16, steps=14, seed=0, options={})
+    assert data.taken.all()
+    score = Slider.score
+
+    def ends(self):
+        far = np.abs(np.array(self.read("box/position")).reshape(self.num_worlds, -1)[:, 0])
+        return score(self)._replace(terminated=far > 0.15)
+
+    monkeypatch.setattr(Slider, "score", ends)
+    cut = collect_states(ID, episodes=16, steps=14, seed=0, options={})
+    constants = cut.states[:, :, cut.width :]
+    assert (constants == constants[:, :1]).all()  # a reset would have undone what was drawn
+    assert np.array_equal(cut.states, data.states)
+    assert 16 < cut.taken.sum() < 16 * 14
+    x = np.abs(cut.states[:, :-1, 0])
+    x[:, 0] = 0.0  # only a step ends an episode
+    assert np.array_equal(cut.taken, np.cumsum(x > 0.15, axis=1) == 0)
+    assert len(cut.lived) == 16 + cut.taken.sum()
+    cut.states[:, 1:][~cut.taken] = np.nan
+    assert np.isfinite(fit_state_network(cut, epochs=1, seed=0)[1]).all()  # nothing behind is used

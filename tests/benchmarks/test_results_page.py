@@ -25,7 +25,7 @@ from interverse.benchmarks.causalmbrl.yardsticks import (
     write_yardsticks,
     yardstick_values,
 )
-from interverse.models.checkpoint import read_json
+from interverse.models.checkpoint import read_json, write_json
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "causalmbrl"
@@ -52,7 +52,34 @@ def test_numbers_are_counted_once():
     done, every = beside(RESULTS)
     assert every == 1404
     assert 0 < done < every
-    assert results_page.beside_by_budget(RESULTS)["the paper's budget"] < done
+    counts = results_page.beside_by_budget(RESULTS)
+    assert sum(map(sum, counts.values())) == done
+    assert counts["the paper's budget"] == (42, 108)  # baselines are no models of a budget
+
+
+def test_the_page_counts_models_and_baselines_apart(tmp_path):
+    def content(budget: str, *models: tuple[str, str]) -> dict:
+        shared = {"world": "w", "steps": 1, "metric": "Success", "published": 0.5}
+        cells = [{**shared, "loss": loss, "model": model} for model, loss in models]
+        return {"table": 9, "budget": budget, "comparable": budget == "full", "cells": cells}
+
+    baselines = (("Random", "Baseline"), ("Greedy", "Baseline"))
+    write_json(tmp_path / "full" / "table-09.json", content("full", *baselines, ("AE", "NLL")))
+    small = content("reduced", *baselines, ("AE", "NLL"), ("GNN", "NLL"))
+    write_json(tmp_path / "reduced" / "table-09.json", small)
+    assert results_page._counted(tmp_path).startswith(
+        "4 of the paper's 1404 printed numbers stand beside ours: 2 of trained models (1 at the"
+        " paper's budget, 0 at fewer epochs, 1 at the reduced budget) and 2 of baselines"
+    )
+
+
+def test_replay_is_called_replay_and_the_page_says_why_it_can_be_beaten():
+    sections = {name: (told, grid) for name, told, grid in results_page.table_sections(RESULTS)}
+    told, grid = sections["Table 18, chemistry/collider-v1"]
+    assert "Replay (the paper's Optimal) Baseline" in [line[0] for line in grid]
+    assert "no upper bound" in " ".join(told)
+    told, _ = sections["Table 9, blocks/observed-3-v1"]
+    assert "no upper bound" not in " ".join(told)
 
 
 def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow:
@@ -145,3 +172,10 @@ def test_option_figures_have_a_mark_per_seed_and_a_row_per_value(tmp_path):
     ]
     write_option_figures(tmp_path / "page.md", rows)
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["world_models_26.svg"]
+
+
+def test_tables_have_one_draw_of_the_mechanisms():
+    stored = [read_json(path) for path in RESULTS.glob("*/table-1[78].json")]
+    named = {seed for content in stored for cell in content["cells"] for seed in cell["seeds"]}
+    assert named
+    assert {name.partition("/")[0] for name in named} == {"0"}

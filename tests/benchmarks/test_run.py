@@ -6,12 +6,19 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from interverse.benchmarks.causalmbrl.run import reproduce
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.driver import Clock, OutOfTimeError
+from interverse.benchmarks.driver import (
+    Clock,
+    OutOfTimeError,
+    Record,
+    reproduce_tables,
+    run_stamp,
+)
 from interverse.core.errors import InvalidValueError
 
 RECORDED = Path(__file__).parents[1] / "parity" / "data" / "gridworlds.json"
@@ -37,6 +44,33 @@ def smoke(out: Path, **choices) -> Settings:
 
 def cells(found: dict) -> list:
     return [table["cells"] for table in found["tables"]]
+
+
+def test_rows_of_other_code_are_told_apart_and_kept(tmp_path, capsys):
+    stamp = run_stamp("interverse reproduce", "cpu")
+    paths = {name: tmp_path / "rows" / f"{name}.seed-1.json" for name in ("new", "old", "version")}
+    for name, path in paths.items():
+        record = Record(path, {"seed": 1})
+        commit = "a" * 40 if name == "old" else stamp["commit"]
+        source = "0" * 16 if name == "old" else stamp["source"]
+        record.made_by_run({**stamp, "commit": commit, "source": source})
+        if name == "version":
+            record.content["made_by"] = {**record.content["made_by"], "interverse": "0.0.1"}
+        record.put("Contrastive", "ranking", {"hits": 1.0})
+    before = {path: path.read_bytes() for path in paths.values()}
+    done = SimpleNamespace(run_all=lambda: None, failures=SimpleNamespace(raise_all=lambda: None))
+    asked = SimpleNamespace(device="cpu", time_limit=None, table=(3,), out=tmp_path)
+    for kept in (paths, ["new"]):
+        for name in paths.keys() - set(kept):
+            paths[name].unlink()
+        found = reproduce_tables(asked, lambda *_: done, lambda *_: {"cells": []}, lambda *_: None)
+        assert found["complete"]
+        told = capsys.readouterr().err
+        assert ("2 of 3 results are kept from other code" in told) == (len(kept) == 3)
+        assert ("old.seed-1.json (commit aaaaaaaaaaaa;" in told) == (len(kept) == 3)
+        assert ("; interverse 0.0.1)" in told) == (len(kept) == 3)
+        assert "new.seed-1.json" not in told
+    assert paths["new"].read_bytes() == before[paths["new"]]
 
 
 @pytest.mark.slow

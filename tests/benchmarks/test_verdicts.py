@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from interverse.benchmarks.causaltriplet.compare import representation
 from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS, judge, summary
 from interverse.metrics.comparison import holm
 
@@ -63,7 +64,7 @@ def test_intervals_and_correction_are_scipys():
     values = np.random.default_rng(1).normal(0.3, 0.1, 10)
     found = summary(claims([values])[0])
     known = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert (found["low"], found["high"]) == pytest.approx((known.low, known.high), abs=1e-4)
+    assert (found["low"], found["high"]) == pytest.approx((known.low, known.high), rel=1e-12)
     weak = np.random.default_rng(2).normal(0.03, 0.1, 10)
     assert judge(claims([weak]))[0]["p"] == pytest.approx(
         stats.ttest_1samp(weak, 0).pvalue, abs=1e-4
@@ -71,3 +72,14 @@ def test_intervals_and_correction_are_scipys():
     # Holm 1979, by hand: sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, never falling.
     assert holm(np.array([0.03, 0.005, 0.04, 0.01])) == pytest.approx([0.06, 0.02, 0.06, 0.03])
     assert summary({"1": 0.5})["low"] is None
+
+
+def test_numbers_are_rounded_once_when_they_are_printed():
+    values = {"1": 0.76947, "2": 0.76945}  # 0.7695 to four digits, 0.770 from there to three
+    found = summary(values)
+    assert found["seeds"] == values
+    assert found["mean"] == np.mean([*values.values()])
+    assert found["deviation"] == np.std([*values.values()])
+    assert f"{found['mean']:.3f}" == "0.769"
+    held = [{"object": {"accuracy": v}, "change": {"own": v}} for v in values.values()]
+    assert representation(held)["own_change"] == np.mean([*values.values()])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from interverse.core.errors import UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.models.state_counterfactual import (
     CopiedStates,
     LinearStates,
@@ -16,6 +19,9 @@ from interverse.models.state_counterfactual import (
     score_states,
     state_trials,
 )
+from interverse.worlds.tutorial.world import Slider
+
+SLIDER = "tutorial/slider-v1"
 
 
 def by_hand(rng: np.random.Generator, count: int = 40) -> StateTrials:
@@ -119,3 +125,53 @@ def test_trifinger_states_have_exact_twins():
 def test_unknown_variables_are_named():
     with pytest.raises(UnknownNameError, match="box/mas"):
         state_trials("tutorial/slider-v1", "box/mas", ["box/position"], worlds=2)
+
+
+TRACKED = ["box/position", "box/velocity"]
+
+
+@pytest.mark.parametrize("max_steps", [9, 8, 5, 4])
+def test_horizons_that_are_too_short_for_the_trials_are_refused(max_steps):
+    with pytest.raises(InvalidValueError, match=rf"has {max_steps} steps, 10 are needed.*max_step"):
+        state_trials(SLIDER, "box/friction", TRACKED, worlds=4, max_steps=max_steps)
+
+
+def test_a_horizon_that_just_suffices_changes_no_trial():
+    short, usual = (
+        state_trials(SLIDER, "box/friction", TRACKED, worlds=8, seed=2, max_steps=max_steps)
+        for max_steps in (10, 100)
+    )
+    assert score_states(CopiedStates(), short).ranked == 8
+    for name in ("before", "twins", "after", "truth"):
+        assert np.array_equal(getattr(short, name), getattr(usual, name))
+
+
+def ending(monkeypatch, over: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> None:
+    """Lets episodes of the slider end where a function of the positions says so."""
+    score = Slider.score
+
+    def ends(self: Slider) -> Any:
+        held = np.array(self.read("box/position")).reshape(self.num_worlds, -1)
+        return score(self)._replace(terminated=over(held))
+
+    monkeypatch.setattr(Slider, "score", ends)
+
+
+def test_trials_that_an_end_cuts_short_are_left_out(monkeypatch):
+    free = state_trials(SLIDER, "box/mass", TRACKED, worlds=64, seed=2)
+    ending(monkeypatch, lambda held: np.abs(held[:, 0]) > 0.15)
+    cut = state_trials(SLIDER, "box/mass", TRACKED, worlds=64, seed=2)
+    assert 0 < len(cut.before) < len(free.before) == 64
+    rows = {row.tobytes(): at for at, row in enumerate(free.before)}
+    same = [rows[row.tobytes()] for row in cut.before]  # the world itself goes on as it did
+    assert np.array_equal(cut.truth, free.truth[same])
+    assert np.array_equal(cut.actions, free.actions[same])
+    assert (np.abs(cut.before[:, 0]) <= 0.15).all()
+    ending(monkeypatch, lambda held: np.ones(len(held), dtype=bool))
+    with pytest.raises(InvalidValueError, match="every trial of box/mass ended before 10 steps"):
+        state_trials(SLIDER, "box/mass", TRACKED, worlds=4)
+
+
+def test_options_of_the_vector_are_no_options_of_a_world():
+    with pytest.raises(UnknownNameError, match="autoreset_mode"):
+        state_trials(SLIDER, "box/mass", TRACKED, worlds=2, autoreset_mode="next_step")

@@ -62,22 +62,20 @@ _FIELDS = {
     "Success": "success",
 }
 _OWN_RULE = {"H@1": "hits", "MRR": "mrr"}
+_OF_A_DRAW = ("world", "loss", "model", "steps", "metric", "ours", "ours_deviation", "seeds")
 
 
 def compare(settings: Settings, number: int) -> dict[str, Any]:
     """Returns one table's comparison and writes it as JSON; cells without results are left out.
 
     Values are not rounded before they are averaged, as the original did; that moves a mean by half
-    a unit of the second decimal at most, which no cell is called far off for.
+    a unit of the second decimal at most, which no cell is called far off for. The cells are of draw
+    0 of the world's mechanisms: another draw is another world, no further run of this one, and
+    stands apart.
     """
     about = table(number)
-    records = load_records(settings)
-    cells = [
-        cell
-        for entry in (*printed(number), *_unprinted(number))
-        if entry.world in settings.worlds(number)
-        if (cell := _cell(entry, about.kind, records))
-    ]
+    records, worlds = load_records(settings), settings.worlds(number)
+    every = {draw: _of_draw(records, draw) for draw in range(settings.cpt_seeds)}
     content = {
         "table": number,
         "title": about.title,
@@ -88,12 +86,40 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         "comparable": settings.budget == "full"
         and settings.epochs is None
         and settings.pretrain_epochs is None,
-        "cells": cells,
-        "recovery": _recovery(settings.worlds(number), records),
+        "cells": _cells(settings, number, every[0]),
+        "draws": [
+            {"draw": draw, **{name: cell[name] for name in _OF_A_DRAW}}
+            for draw, own in every.items()
+            if draw > 0
+            for cell in _cells(settings, number, own)
+        ],
+        "recovery": [
+            {**entry, "draw": draw} if draw > 0 else entry
+            for draw, own in every.items()
+            for entry in _recovery(worlds, own)
+        ],
         "discovery": _discovery(settings, number),
     }
     write_json(settings.out / f"table-{number:02d}.json", content)
     return content
+
+
+def _cells(settings: Settings, number: int, records: Records) -> list[dict[str, Any]]:
+    """Returns the cells of a table that there are records for."""
+    return [
+        cell
+        for entry in (*printed(number), *_unprinted(number))
+        if entry.world in settings.worlds(number)
+        if (cell := _cell(entry, table(number).kind, records))
+    ]
+
+
+def _of_draw(records: Records, draw: int) -> dict[Key, list[Mapping[str, Any]]]:
+    """Returns the records of one draw of the mechanisms; worlds without any have draw 0."""
+    return {
+        key: [record for record in found if record.get("cpt_seed", 0) == draw]
+        for key, found in records.items()
+    }
 
 
 def load_records(settings: Settings) -> dict[tuple[str, str, str], list[dict[str, Any]]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.scores import SEARCHED
+from interverse.benchmarks.driver import other_code
 from interverse.benchmarks.pages import Grid, Section, write_summary
 from interverse.models.ranking import HORIZONS
 from interverse.models.world_model import WorldModel
@@ -56,7 +57,11 @@ def write_fit_page(
     title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
     sections: list[tuple[Section, str]] = [
         (
-            ("What was fitted", [_in_short(found, unchanged), _made(records)], _about(first)),
+            (
+                "What was fitted",
+                [_in_short(found, unchanged), _made(records), *_kept(records)],
+                _about(first),
+            ),
             "curves.svg",
         ),
         (("Prediction", [_PREDICTION], ranked), "predictions.png"),
@@ -67,6 +72,11 @@ def write_fit_page(
     ]
     placed = {section[0]: name for section, name in sections if name}
     write_summary(out, title, [section for section, _ in sections], placed=placed)
+
+
+def _kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns which seeds other code scored than runs now, in words."""
+    return other_code({f"seed-{record['seed']}.json": record for record in records})
 
 
 def _in_short(found: Mapping[str, Any], unchanged: Mapping[str, Any]) -> str:

@@ -18,9 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.fit_request import FitRequest
-from interverse.benchmarks.driver import Clock, Record, run_stamp
+from interverse.benchmarks.driver import Clock, Record, other_code, run_stamp
 from interverse.benchmarks.pages import Grid, Section, write_summary
-from interverse.envs import make_vec
 from interverse.models.checkpoint import read_tensors, write_tensors
 from interverse.models.ranking import ranks_among
 from interverse.models.state_counterfactual import (
@@ -32,7 +31,6 @@ from interverse.models.state_counterfactual import (
     column_units,
     score_states,
     state_trials,
-    states_of,
 )
 from interverse.models.state_network import (
     StateEpisodes,
@@ -41,6 +39,7 @@ from interverse.models.state_network import (
     fit_state_network,
     random_actions,
 )
+from interverse.models.state_worlds import play, state_worlds, states_of
 
 Floats = NDArray[np.float64]
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -90,6 +89,8 @@ def fit_states(settings: FitStates) -> dict[str, Any]:
     work = _StateFitWork(settings, clock)
     complete = clock.ends(work.run_all)
     found = [record.content for record in work.records.values()]
+    for line in work.kept_from_other_code():
+        clock.say(line)
     return {"complete": complete, "folder": str(settings.folder), "seeds": found}
 
 
@@ -154,8 +155,12 @@ class _StateFitWork:
         test = self._collected(seed + 10_000)
         shown, out = _shown(data), dict[str, Any]()
         for horizon in (h for h in _HORIZONS if h < test.states.shape[1]):
-            start, true = shown(test.states[:, 0]), shown(test.states[:, horizon])
-            found = shown(network.rollout(test.states[:, 0], test.actions[:, :horizon]))
+            rows = test.taken[:, horizon - 1]  # whose episode lasts so long
+            if not rows.any():
+                continue
+            first, true = test.states[rows, 0], shown(test.states[rows, horizon])
+            found = shown(network.rollout(first, test.actions[rows, :horizon]))
+            start = shown(first)
             out[str(horizon)] = {
                 "network": {"error": _apart(found, true), "hits": _hits(found, true)},
                 "standing still": {"error": _apart(start, true), "hits": _hits(start, true)},
@@ -164,8 +169,8 @@ class _StateFitWork:
 
     def _planning(self, data: StateEpisodes, network: StateNetwork, seed: int) -> dict[str, Any]:
         """Returns how far from a target, five random actions away, the best imagined plan ends."""
-        env = make_vec(self.settings.id, self.sizes["trials"], **self.settings.options)
-        shown = _shown(data)
+        options, shown = self.settings.options, _shown(data)
+        env = state_worlds(self.settings.id, self.sizes["trials"], steps=_PLANNED, options=options)
         try:
             env.reset(seed=seed + 20_000)
             moment, start = env.snapshot(), states_of(env.values, data.names)
@@ -174,9 +179,7 @@ class _StateFitWork:
 
             def ends(chosen: NDArray[Any]) -> Floats:
                 env.restore(moment)
-                for action in chosen.swapaxes(0, 1):
-                    env.step(action)
-                return shown(states_of(env.values, data.names))
+                return shown(play(env, data.names, chosen.swapaxes(0, 1)).last)
 
             target, own = ends(plans[:, 0]), plans[:, 1:]
             flat = own.reshape(-1, *own.shape[2:]).astype(np.float64)
@@ -225,6 +228,10 @@ class _StateFitWork:
             }
         return out
 
+    def kept_from_other_code(self) -> list[str]:
+        """Returns which results other code made than runs now, in words."""
+        return other_code({one.path.name: one.content for one in self.records.values()})
+
     def _write_page(self) -> None:
         records = [record.content for record in self.records.values()]
         first = records[0]
@@ -236,7 +243,11 @@ class _StateFitWork:
         )
         scores = [record["scores"]["model"] for record in records]
         sections: list[Section] = [
-            ("Prediction", [made, _PREDICTION], _prediction_grid(scores)),
+            (
+                "Prediction",
+                [made, *self.kept_from_other_code(), _PREDICTION],
+                _prediction_grid(scores),
+            ),
             ("Planning", [_PLANNING], _planning_grid(scores)),
             ("What each constant moves", [_CAUSES], _causes_grid(scores)),
             ("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(scores)),
@@ -267,7 +278,7 @@ _COUNTERFACTUAL = (
 
 def _shown(data: StateEpisodes) -> Callable[[Floats], Floats]:
     """Returns how states are compared: the moving columns, in deviations over the data."""
-    units = column_units(data.states.reshape(-1, data.states.shape[2]))[: data.width]
+    units = column_units(data.lived)[: data.width]
     return lambda states: states[:, : data.width] / units
 
 
@@ -298,7 +309,8 @@ def _prediction_grid(scores: list[dict[str, Any]]) -> Grid:
     grid = [["steps", "model", "error", "H@1"]]
     for horizon, by_model in scores[0]["prediction"].items():
         for name in by_model:
-            own = [one["prediction"][horizon][name] for one in scores]
+            by_seed = [one["prediction"] for one in scores]
+            own = [one[horizon][name] for one in by_seed if horizon in one]
             grid.append([horizon, name, *(_mean_of(own, key) for key in ("error", "hits"))])
     return grid
 

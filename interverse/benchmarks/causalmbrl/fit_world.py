@@ -21,7 +21,7 @@ from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
 from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS
 from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, training_record
-from interverse.benchmarks.driver import Clock, Record, run_stamp
+from interverse.benchmarks.driver import Clock, Record, other_code, run_stamp
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.models.fit import Fit
 from interverse.models.stages import STAGES
@@ -154,6 +154,8 @@ def fit_world(settings: FitWorld) -> dict[str, Any]:
         "seeds": [record.content for record in work.records.values()],
         "baselines": work.baselines.content["scores"],
     }
+    for line in other_code({one.path.name: one.content for one in work.records.values()}):
+        clock.say(line)
     if complete:
         write_fit_page(settings.folder, found, work.materials, work.model)
         clock.say(f"written: {settings.folder / 'index.html'}")

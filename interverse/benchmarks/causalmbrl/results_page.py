@@ -23,7 +23,7 @@ from interverse.benchmarks.causalmbrl.option_figures import (
     option_section,
     write_option_figures,
 )
-from interverse.benchmarks.causalmbrl.pages import numbers
+from interverse.benchmarks.causalmbrl.pages import numbers, replay_remark
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.benchmarks.causalmbrl.yardsticks import UNCHANGED, graph_values, yardstick_values
 from interverse.benchmarks.pages import Grid, Section, written_page
@@ -145,11 +145,15 @@ def _budget(content: Mapping[str, Any]) -> str:
 def beside(folder: Path) -> tuple[int, int]:
     """Returns how many printed numbers stand beside ours under a folder, and how many there are."""
     every = sum(len(printed(number)) for number in TABLES)
-    return sum(beside_by_budget(folder).values()), every
+    return sum(map(sum, beside_by_budget(folder).values())), every
 
 
-def beside_by_budget(folder: Path) -> dict[str, int]:
-    """Returns how many printed numbers stand beside ours, each at its largest budget."""
+def beside_by_budget(folder: Path) -> dict[str, tuple[int, int]]:
+    """Returns how many printed numbers of trained models and of baselines stand beside ours.
+
+    Each is counted at its largest budget. Baselines learn nothing: theirs says how many episodes
+    they were scored on.
+    """
     found: dict[str, set[tuple[Any, ...]]] = {name: set() for name in _BUDGETS}
     for content in _contents(folder):
         full = "fewer epochs" if content["budget"] == "full" else "the reduced budget"
@@ -160,9 +164,24 @@ def beside_by_budget(folder: Path) -> dict[str, int]:
         }
     counts, known = {}, set[tuple[Any, ...]]()
     for name in _BUDGETS:
-        counts[name] = len(found[name] - known)
+        new = found[name] - known
+        untrained = sum(loss == "Baseline" for _, _, loss, *_ in new)
+        counts[name] = len(new) - untrained, untrained
         known |= found[name]
     return counts
+
+
+def _counted(folder: Path) -> str:
+    """Returns how many printed numbers stand beside ours, models and baselines apart, in words."""
+    done, every = beside(folder)
+    counts = beside_by_budget(folder)
+    trained = ", ".join(f"{own} at {name}" for name, (own, _) in counts.items())
+    untrained = sum(other for _, other in counts.values())
+    return (
+        f"{done} of the paper's {every} printed numbers stand beside ours: {done - untrained} of"
+        f" trained models ({trained}) and {untrained} of baselines that learn nothing (random,"
+        " greedy, replay)."
+    )
 
 
 def _contents(folder: Path) -> list[dict[str, Any]]:
@@ -187,7 +206,7 @@ def table_sections(folder: Path) -> Iterator[Section]:
             if less:
                 remark += " The paper trained 100 epochs a stage on 1000 episodes."
             title = f"Table {content['table']}, {world}{less}"
-            yield title, [remark], numbers(cells)
+            yield title, [remark, *replay_remark(cells)], numbers(cells)
 
 
 def knowledge_section(rows: Sequence[ResultRow], world: str, yardsticks: Path) -> Section:
@@ -299,13 +318,11 @@ def results_page(folder: Path) -> str:
     """Returns the page as Markdown."""
     rows = load_rows(folder)
     plain = [row for row in rows if row.comparable]
-    done, every = beside(folder)
     opening = (
         _OPENING,
         [
-            f"{done} of the paper's {every} printed numbers stand beside ours ("
-            + ", ".join(f"{n} at {name}" for name, n in beside_by_budget(folder).items())
-            + "). Every number below is printed from the rows in `results/causalmbrl` by"
+            _counted(folder)
+            + " Every number below is printed from the rows in `results/causalmbrl` by"
             " `python -m interverse.benchmarks.causalmbrl.results_page`; each row names its commit"
             " and command, rows of models their device, seed and training too. A cell is ours by"
             " the published rule, then the printed number in brackets; +- is the standard deviation"

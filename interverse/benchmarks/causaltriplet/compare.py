@@ -43,7 +43,8 @@ ORDERINGS = (
     (4, "group-token", "group-dense"),
     (4, "group-token", "group-avg"),
 )
-_HALF_DIGIT = 0.005
+HALF_DIGIT = 0.005
+"""Of the printed numbers, which have two decimals."""
 
 
 def paper_rule(table: int, method: str) -> str:
@@ -94,7 +95,7 @@ def _cell(settings: TripletSettings, table: int, entry: TripletPrinted) -> dict[
     for name in RULES:
         ours[name] = summary(scores(found, name, _SETS[entry.split]))
         ours[name]["difference"] = round(ours[name]["mean"] - entry.mean, 4)
-    far = abs(ours[rule]["difference"]) > 2 * (entry.deviation or 0.0) + _HALF_DIGIT
+    far = abs(ours[rule]["difference"]) > 2 * (entry.deviation or 0.0) + HALF_DIGIT
     logs = logged(table, entry)
     return {
         "shift": entry.shift,
@@ -218,7 +219,7 @@ def representation(held: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         row |= {name: value for name, value in factors.items() if isinstance(value, float)}
         rows.append(row)
     names = [name for name in rows[0] if all(name in row for row in rows)]
-    return {name: round(float(np.mean([row[name] for row in rows])), 4) for name in names}
+    return {name: float(np.mean([row[name] for row in rows])) for name in names}
 
 
 def _rows(table: int) -> list[tuple[str, str]]:

@@ -25,15 +25,18 @@ LEVEL = 0.05
 
 
 def summary(values: Mapping[str, float]) -> dict[str, Any]:
-    """Returns mean, deviation and 95% t interval over seeds; no interval from one seed."""
+    """Returns mean, deviation and 95% t interval over seeds; no interval from one seed.
+
+    Nothing is rounded: who prints rounds, once.
+    """
     array = np.array(list(values.values()), dtype=float)
     low, high = _interval(array)
     return {
-        "mean": round(float(array.mean()), 4),
-        "deviation": round(float(array.std()), 4),
+        "mean": float(array.mean()),
+        "deviation": float(array.std()),
         "low": low,
         "high": high,
-        "seeds": {seed: round(value, 4) for seed, value in values.items()},
+        "seeds": {seed: float(value) for seed, value in values.items()},
     }
 
 
@@ -84,7 +87,7 @@ def _interval(values: NDArray[np.float64]) -> tuple[float | None, float | None]:
     if len(values) < 2:
         return None, None
     half = t_reach(values, 1 - LEVEL)
-    return round(float(values.mean() - half), 4), round(float(values.mean() + half), 4)
+    return float(values.mean() - half), float(values.mean() + half)
 
 
 Records = Sequence[Mapping[str, Any]]
