@@ -156,17 +156,24 @@ def _repeats(bench: _Bench) -> str:
 
 
 def _batch(bench: _Bench) -> str:
-    venv = make_vec(bench.id, num_envs=2, **bench.options)
-    rows = [venv.reset(seed=bench.seed)[0]]
-    actions = [[bench.action(bench.seed + i, t) for i in range(2)] for t in range(2)]
-    rows += [venv.step(np.stack(pair))[0] for pair in actions]
+    venv = make_vec(bench.id, num_envs=2, autoreset_mode="disabled", **bench.options)
+    try:
+        first, steps = venv.reset(seed=bench.seed)[0], []
+        for t in range(_STEPS):
+            actions = [bench.action(bench.seed + i, t) for i in range(2)]
+            observation, reward, terminated, truncated, _ = venv.step(np.stack(actions))
+            steps.append((observation, reward))
+            if np.any(terminated | truncated):
+                break
+    finally:
+        venv.close()
     for i in range(2):
-        seen = [bench.env.reset(seed=bench.seed + i)[0]]
-        seen += [bench.env.step(pair[i])[0] for pair in actions[: len(rows) - 1]]
-        if not _same(seen[:2], [_row(row, i) for row in rows[:2]]):
+        alone = [bench.env.reset(seed=bench.seed + i)[0]]
+        alone += bench.play(bench.env, bench.seed + i, len(steps))
+        batched = [_row(first, i), *((_row(seen, i), reward[i]) for seen, reward in steps)]
+        if not _same(alone, batched):
             raise _BrokenLawError(f"world {i} of a batch of two differs from a single one")
-    venv.close()
-    return "2 worlds"
+    return f"2 worlds, {len(steps)} steps"
 
 
 def _present_value(bench: _Bench) -> str:

@@ -18,6 +18,7 @@ from interverse.core import registry
 from interverse.core.registry import Entry, Registry
 from interverse.rollouts import laws
 from interverse.worlds import WORLDS
+from interverse.worlds.tutorial.world import Slider
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -124,3 +125,15 @@ def test_installed_packages_add_rows(monkeypatch):
     assert table.load("lab/sqrt-v1")(9.0) == 3.0
     with pytest.raises(iv.InterverseError, match="unknown thing"):
         table["lab/none-v1"]
+
+
+def test_a_batch_that_parts_from_its_worlds_after_a_step_breaks_a_law(monkeypatch):
+    whole = Slider.step
+
+    def weaker(self, actions, worlds, noise):
+        late_in_a_batch = self.num_worlds == 2 and int(noise.steps.max()) > 2
+        whole(self, actions * (0.5 if late_in_a_batch else 1.0), worlds, noise)
+
+    monkeypatch.setattr(Slider, "step", weaker)
+    found = {row.law: row.passed for row in laws.check_laws("tutorial/slider-v1")}
+    assert not found["a batch equals its single worlds"]
