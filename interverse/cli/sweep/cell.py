@@ -43,7 +43,6 @@ def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -
     evaluate(
         load_policy(policy),  # by content: where it lies must not be part of the scores
         cell.task,
-        seed=cell.seed,
         out=folder / SCORES,
         experiment=cell.experiment,
         allow_other_code=allow_other_code,
