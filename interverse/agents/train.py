@@ -37,6 +37,7 @@ from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
 from interverse.rollouts.policy_card import POLICY_FOLDER
 from interverse.scm.variable import SPACE_NAMES, SpaceName
+from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of
 
 try:
@@ -138,7 +139,8 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
     try:
         model, record = make_model(config, env), run_record(config, env)
         with alone_in(config.out), storage(config.out), quiet_threads():
-            claim_run(config.out, record, allow_other_code=config.allow_other_code)
+            claimed = {**record, "code": own_code(config.task, world_options(config))}
+            claim_run(config.out, claimed, allow_other_code=config.allow_other_code)
             with tracked(config.wandb, config.out, record), _logged(model, config.out):
                 learning = Learning(model, env, config.out, config.checkpoint_every)
                 title = f"{config.algorithm} {config.task}" if progress else None

@@ -20,6 +20,7 @@ from interverse.core.files.json_text import read_json_object
 from interverse.protocols.evaluate import RESULT_FILE, evaluate
 from interverse.protocols.folder import file_hash
 from interverse.rollouts.policy import load_policy
+from interverse.worlds.own_code import own_code
 
 CELL_FILE, FINISHED_FILE, FAILED_FILE = "cell.json", "finished.json", "failed.json"
 SCORES = "scores"
@@ -29,6 +30,7 @@ _KEPT = ("policy/*", f"{SCORES}/{RESULT_FILE}", f"{SCORES}/index.json")
 def claim(cell: SweepCell, folder: Path, *, allow_other_code: bool) -> None:
     """Marks a folder as the cell's, or raises if it was begun as another or by other code."""
     identity = {"train": list(cell.train), "evaluate": list(cell.evaluate)}
+    identity |= {"code": own_code(cell.task, training(cell.command(folder))[0].options)}
     claim_file(folder / CELL_FILE, identity, "cell", allow_other_code=allow_other_code)
 
 
