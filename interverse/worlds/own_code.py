@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from interverse.core.code import files_hash
+from interverse.core.code import code_hash, files_hash
+from interverse.core.errors import UnknownNameError
 from interverse.core.registry import Entry
 from interverse.worlds import WORLDS
 
@@ -44,6 +45,16 @@ def own_code(task: str, options: Mapping[str, Any]) -> dict[str, str]:
     if not hashes:
         return {}
     return {"world": hashlib.blake2b("\n".join(hashes).encode(), digest_size=16).hexdigest()}
+
+
+def data_code(task: str, options: Mapping[str, Any]) -> str:
+    """Returns the code that a world's data are made with: the package's hash and its own.
+
+    Libraries' versions are no part of it. An id that is no world's has the package's alone.
+    """
+    with suppress(UnknownNameError):
+        return "+".join([code_hash(), *own_code(task, options).values()])
+    return code_hash()
 
 
 def _of_options(options: Mapping[str, Any]) -> Iterator[str]:

@@ -15,11 +15,12 @@ from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
 from interverse.cli import main
 from interverse.core import registry
+from interverse.core.code import code_hash
 from interverse.core.registry import Entry, Registry
 from interverse.protocols.verify import verify
 from interverse.rollouts import laws
 from interverse.worlds import WORLDS
-from interverse.worlds.own_code import own_code
+from interverse.worlds.own_code import data_code, own_code
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -150,6 +151,9 @@ def test_the_file_of_a_task_of_ones_own_is_code_of_its_world(workshop):
     )
     assert own_code("lab/other-v1", {}) != first, "by its options alone"
     assert own_code("trifinger/pushing-v1", {"device": "cuda:0"}) == {}
+    both = code_hash() + "+" + own_code("lab/other-v1", {})["world"]
+    assert data_code("lab/other-v1", {}) == both, "data sets are tied to it too"
+    assert data_code("trifinger/pushing-v1", {}) == data_code("no/world-v1", {}) == code_hash()
 
 
 def test_verify_knows_the_code_of_ones_own_world(workshop, capsys):
