@@ -29,8 +29,8 @@ _KEPT = ("policy/*", f"{SCORES}/{RESULT_FILE}", f"{SCORES}/index.json")
 
 def claim(cell: SweepCell, folder: Path, *, allow_other_code: bool) -> None:
     """Marks a folder as the cell's, or raises if it was begun as another or by other code."""
-    identity = {"train": list(cell.train), "evaluate": list(cell.evaluate)}
-    identity |= {"code": own_code(cell.task, training(cell.command(folder))[0].options)}
+    code = own_code(cell.task, training(cell.command(folder))[0].options)
+    identity = {"train": list(cell.train), "evaluate": list(cell.evaluate), "code": code}
     claim_file(folder / CELL_FILE, identity, "cell", allow_other_code=allow_other_code)
 
 
