@@ -371,6 +371,7 @@ def _model_hits(config: Demo) -> dict[str, dict[int, float]]:
                         episodes=episodes,
                         steps=steps,
                         seed=config.seed + place,
+                        overwrite=True,  # a demo of before may have been other code's
                     )
                 )
             )

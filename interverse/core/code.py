@@ -72,7 +72,7 @@ def claim_file(
 
     Args:
         file: a JSON file of the folder.
-        identity: what the folder is tied to, as JSON.
+        identity: what the folder is tied to, as JSON; its `code` is code beside the package's.
         what: what it holds, for the message.
         free: names of the identity that may change.
         keeps_history: write down the code of every start with other code than before, in order.
@@ -81,7 +81,8 @@ def claim_file(
     Returns:
         Whether it had been begun before.
     """
-    mine, codes, begun = code_identity(), [], file.exists()
+    mine, codes, begun = {**code_identity(), **identity.get(_CODE, {})}, [], file.exists()
+    identity = {name: value for name, value in identity.items() if name != _CODE}
     if begun:
         held = read_json_object(file)
         code = held.pop(_CODE, None)
@@ -102,7 +103,8 @@ def claim_run(folder: Path, config: Mapping[str, Any], *, allow_other_code: bool
     Args:
         folder: where the run writes; its `train.json` holds the config, and the code of each start
             with other code than before, in order.
-        config: what tells the run from others, as JSON; more steps may be asked for.
+        config: what tells the run from others, as JSON; more steps may be asked for. Its `code`,
+            if any, is code beside the package's: the world's own.
         allow_other_code: go on with what other code or libraries began.
     """
     file = folder / TRAIN_FILE

@@ -44,6 +44,7 @@ from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space
+from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of
 
 _HEADER = "collect.json"
@@ -221,6 +222,7 @@ def _check_twins(config: CollectEpisodes) -> dict[str, str]:
 
 def _write_header(config: CollectEpisodes, engine: Mapping[str, str]) -> None:
     path, header = config.out / _HEADER, {**config.header(), "engine": dict(engine)}
+    header |= own_code(config.id, config.options)
     if path.exists():
         held = read_json_object(path)
         differing = sorted(name for name in header if held.get(name) != header[name])

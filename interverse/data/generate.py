@@ -44,6 +44,7 @@ from interverse.data.store import (
 )
 from interverse.envs.build import build_world
 from interverse.rollouts.executors import gpus_of, run_units
+from interverse.worlds.own_code import data_code
 from interverse.worlds.world import World
 
 _UNIT_FRAMES = 60_000  # scenes of a unit take some megabytes, pixels 7.5 kB a frame:
@@ -104,8 +105,7 @@ def collect(config: Collect) -> Path:
         if config.out.exists() and not _may_replace(config, header):
             return config.out
         # Parts of other code or other units must not be taken for these: both are in the names.
-        what = f"{header.short_hash}-{header.version}"
-        parts = config.out.with_name(f".{config.out.name}.{what}.parts")
+        parts = config.out.with_name(f".{config.out.name}.{header.file_name}.parts")
         units = list(_units(config, images=header.images))
         files = {unit: parts / f"{unit.start:09d}-{unit.stop:09d}.h5" for unit in units}
         with _bar(config, sum(map(len, units))) as advance:
@@ -139,6 +139,7 @@ def header_of(config: Collect) -> Header:
         actions=int(world.action_space.n),  # type: ignore[attr-defined]
         palette=_palette(world),
         graph=world.graph.to_json(),
+        code=data_code(config.id, config.options),
     )
 
 
@@ -299,12 +300,13 @@ def _may_replace(config: Collect, header: Header) -> bool:
     if config.overwrite:
         return True
     found = read_header(config.out)
-    if found.key == header.key and found.version == header.version:
+    if found.key == header.key and found.file_name == header.file_name:
         return False
+    how = f"interverse {found.version}" + ", other code" * (found.code != header.code)
     raise InvalidValueError(
         explain(
             f"{config.out} holds another data set: {found.episodes} x {found.steps} of {found.id}"
-            f" {dict(found.options)} with seed {found.seed}, made by interverse {found.version}",
+            f" {dict(found.options)} with seed {found.seed}, made by {how}",
             fix="Choose another file, or pass overwrite=True",
         )
     )

@@ -87,7 +87,8 @@ class Header:
         palette: the name of the colours.
         graph: the causal graph, as `CausalGraph.to_json` writes it.
         source: "collected" by playing, or "imported" from a file of the original's layout.
-        version: the package version that wrote it.
+        version: the package version that wrote it; `code`: a hash of that code and of the world's
+            own, empty in files from before it was written down.
     """
 
     id: str
@@ -102,6 +103,7 @@ class Header:
     graph: str
     source: str = "collected"
     version: str = __version__
+    code: str = ""
 
     def to_json(self) -> str:
         """Returns the header as JSON, keys sorted."""
@@ -112,6 +114,7 @@ class Header:
         """Returns the header that `to_json` wrote; anything else raises FileFormatError."""
         try:
             data = parse_json(text, "the header")
+            data = {"code": "", **data}
             return cls(**{item.name: data[item.name] for item in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
@@ -121,12 +124,19 @@ class Header:
     @property
     def key(self) -> str:
         """What the content depends on, as JSON: everything but who wrote it."""
-        return json.dumps({n: v for n, v in asdict(self).items() if n != "version"}, sort_keys=True)
+        told = {n: v for n, v in asdict(self).items() if n not in ("version", "code")}
+        return json.dumps(told, sort_keys=True)
 
     @property
     def short_hash(self) -> str:
         """Ten hexadecimal digits that stand for the content, for file names."""
         return hashlib.blake2b(self.key.encode(), digest_size=5).hexdigest()
+
+    @property
+    def file_name(self) -> str:
+        """The content and the code that wrote it, short: two files of one name are equal."""
+        code = hashlib.blake2b(self.code.encode(), digest_size=5).hexdigest()
+        return f"{self.short_hash}-{self.version}-{code}"
 
 
 def fingerprint(header: Header, arrays: Mapping[str, NDArray[Any]]) -> str:

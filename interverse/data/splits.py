@@ -153,7 +153,7 @@ def load_dataset(
         episodes=config.episodes if wanted is None else wanted,
     )
     header = header_of(config)
-    name = f"{id.replace('/', '-')}.{split}.{header.short_hash}-{header.version}.h5"
+    name = f"{id.replace('/', '-')}.{split}.{header.file_name}.h5"
     path = (datasets_folder() if folder is None else Path(folder)) / name
     return open_dataset(collect(replace(config, out=path)))
 

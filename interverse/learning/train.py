@@ -47,6 +47,7 @@ from interverse.rollouts.policy import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.sim.warp_device import find_device
 from interverse.worlds import WORLDS, trifinger
+from interverse.worlds.own_code import own_code
 from interverse.worlds.world import check_device_name, parse_options
 
 _GROUPS = 8  # groups of worlds that start at different times
@@ -291,7 +292,8 @@ def learn(
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
     record = run_record(config, learner.arena)
-    claim_run(config.out, record, allow_other_code=config.allow_other_code)
+    claimed = {**record, "code": own_code(config.task, config.options)}
+    claim_run(config.out, claimed, allow_other_code=config.allow_other_code)
     curve = _resume(config.out, learner)
     if shown is not None and config.settings.imitation:
         learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))

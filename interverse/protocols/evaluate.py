@@ -291,7 +291,7 @@ def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _P
         "episodes": request.episodes,
         "seeds": list(request.seeds),
         "versions": dict(versions()),
-        "code": code_identity(),
+        "code": {**code_identity(), **identity.get("code", {})},
         "protocols": {p.name: record.describe(p) for p in request.protocols},
         **about,
         "runs": [record.run(request, identity)],

@@ -15,6 +15,7 @@ from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
 from interverse.rollouts.policy import PolicyLike, engine_note, training_engine, training_space
 from interverse.rollouts.policy_world import policy_world
+from interverse.worlds.own_code import own_code
 
 _SPECIAL = (
     "everything",
@@ -66,6 +67,8 @@ def identity(request: Request) -> dict[str, Any]:
         "engine": dict(request.engine),
         "version": __version__,
     }
+    if code := own_code(request.task, request.options):
+        out["code"] = code
     if request.metrics:
         out["metrics"] = {m.name: [_metric_hash(m), *m.values] for m in request.metrics}
     return out

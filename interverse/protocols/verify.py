@@ -29,6 +29,7 @@ from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
 from interverse.rollouts.policy import PolicyLike, load_policy
 from interverse.rollouts.policy_card import CARD, policy_path
+from interverse.worlds.own_code import own_code
 
 _ADDRESS = ("protocol", "seed", "episode")
 _MOST_SHOWN = 5
@@ -227,9 +228,10 @@ def _compare(held: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _notes(root: Path, results: Results) -> tuple[str, ...]:
     """Returns what a reader should know besides: other code than the one that scored."""
-    file = root / RUN_FILE
+    file, task = root / RUN_FILE, results.provenance.get("task")
     code = read_json_object(file).get("code", {}) if file.exists() else {}
-    here = code_identity()
+    own = own_code(task, results.provenance.get("options", {})) if isinstance(task, str) else {}
+    here = {**code_identity(), **own}
     other = sorted(n for n in code.keys() | here.keys() if code.get(n) != here.get(n))
     refused = int(results.refused.sum())
     notes = [f"played with other code than the results: {', '.join(other)}"] if other else []

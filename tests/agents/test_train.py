@@ -14,8 +14,10 @@ from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.uniform import Uniform
 from interverse.agents import training_state
 from interverse.agents.sb3 import WorldVecEnv
-from interverse.agents.train import Train, make_env, make_model, train
+from interverse.agents.train import Train, make_env, make_model, train, world_seed
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.rng import check_seed
+from interverse.protocols.measures import Metric
 from interverse.rollouts.exported import ExportedPolicy
 
 SLIDER = "tutorial/slider-v1"
@@ -68,6 +70,37 @@ def test_killed_and_resumed_equals_unbroken(run, tmp_path, monkeypatch):
     cards = [json.loads((f / "policy" / "policy.json").read_text()) for f in (whole, broken)]
     assert cards[0] == cards[1]
     assert cards[0]["trained"]["steps"] >= RUNS[run]["steps"]
+
+
+def starts(seed: int, out: Path, episodes: int = 4) -> np.ndarray:
+    """What the worlds of a run see first, episode by episode."""
+    env = make_env(config(out, seed=seed, options={"max_steps": 3}))
+    make_model(config(out, seed=seed), env)  # it seeds the worlds too
+    seen = [env.reset().copy()]
+    while len(seen) < episodes:
+        observation, _, done, _ = env.step(np.zeros((4, *env.action_space.shape), np.float32))
+        seen += [observation.copy()] if done.all() else []
+    env.close()
+    return np.concatenate(seen)
+
+
+def test_training_plays_no_test_episode_and_none_of_another_seeds_run(tmp_path):
+    tested: list[np.ndarray] = []
+
+    def first(steps):
+        tested.append(np.asarray(steps.observations[0]))
+        return 0.0
+
+    asked = {"task": SLIDER, "protocols": "P0", "episodes": 4, "max_steps": 3, "seeds": 5}
+    iv.evaluate("random", **asked, metrics=[Metric(name="first", function=first)])
+    played = [starts(seed, tmp_path) for seed in (0, 1, 2)]
+    rows = np.concatenate([*played, np.stack(tested)[: 4 * 5]]).round(5)
+    assert len(rows) == 3 * 16 + 20
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_worlds_of_the_largest_seed_have_seeds():
+    check_seed(world_seed(2**32 - 1) + 1_000_000)
 
 
 def test_the_export_acts_as_the_model(tmp_path):

@@ -15,9 +15,12 @@ from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
 from interverse.cli import main
 from interverse.core import registry
+from interverse.core.code import code_hash
 from interverse.core.registry import Entry, Registry
+from interverse.protocols.verify import verify
 from interverse.rollouts import laws
 from interverse.worlds import WORLDS
+from interverse.worlds.own_code import data_code, own_code
 from interverse.worlds.tutorial.world import Slider
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -32,7 +35,7 @@ def workshop(tmp_path, monkeypatch):
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("tank_a", "tank_b", "task_a", "own_world"):
+        if name.partition(".")[0] in ("tank_a", "tank_b", "task_a", "cart_a", "own_world"):
             del sys.modules[name]
 
 
@@ -59,6 +62,109 @@ def test_a_new_task_runs_and_declares_what_moves(workshop):
 def test_a_world_in_one_file_and_one_row_passes_the_laws(workshop, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert main(["check", "own_world:lab/leaky_tank-v1"]) == 0
+
+
+def forget(name: str) -> None:
+    """Leaves a module to be imported anew, as by the next command."""
+    for module in [m for m in sys.modules if m.partition(".")[0] == name]:
+        del sys.modules[module]
+    WORLDS._rows.pop(f"lab/{name}-v1")
+    importlib.invalidate_caches()
+
+
+def edited(workshop: Path, name: str) -> None:
+    """Doubles the reward of a new world."""
+    file = workshop / name / "dynamics.py"
+    text = file.read_text().replace("return -", "return -2.0 * ")
+    assert text != file.read_text()
+    file.write_text(text)
+    forget(name)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate --policy random --task TASK --protocols P0 --episodes 2 --option max_steps=3",
+        "train --task TASK --steps 4 --num-envs 2 --evaluate-episodes 0 --hyper n_steps=2"
+        " batch_size=4",
+    ],
+    ids=["evaluate", "train"],
+)
+def test_a_folder_of_an_edited_world_is_other_code(workshop, capsys, command):
+    if command.startswith("train"):
+        pytest.importorskip("stable_baselines3")
+    assert main(["new", "world", "tank_a"]) == 0
+    words = [*command.replace("TASK", "tank_a:lab/tank_a-v1").split(), "--out", "run"]
+    assert main(words) == 0
+    forget("tank_a")
+    assert main(words) == 0, "the same files are the same code"
+    edited(workshop, "tank_a")
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "run was begun with other code: world differs" in capsys.readouterr().err
+    forget("tank_a")
+    assert main([*words, "--allow-other-code"]) == 0
+
+
+CART = """import interverse as iv
+world, options = "interverse.worlds.control.world:ControlWorld", {"domain": "cartpole"}
+iv.register("lab/cart_a-v1", world, **options, task="balance", max_steps=4)
+"""
+
+
+def test_a_pixel_run_in_an_edited_world_is_other_code(workshop, capsys):
+    pytest.importorskip("torch")
+    pytest.importorskip("dm_control")
+    (workshop / "cart_a.py").write_text(CART)
+    asked = "--algorithm sac_aug --steps 8 --evaluate-episodes 1 --hyper warm_up=4 batch=2"
+    words = ["train", "--task", "cart_a:lab/cart_a-v1", *asked.split(), "--out", "run"]
+    assert main(words) == 0, capsys.readouterr().err
+    (workshop / "cart_a.py").write_text(CART.replace("balance", "swingup"))
+    forget("cart_a")
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "run was begun with other code: world differs" in capsys.readouterr().err
+
+
+def test_episodes_of_an_edited_world_are_another_data_set(workshop, capsys):
+    assert main(["new", "world", "tank_a"]) == 0
+    asked = "--episodes 1 --steps 2 --out data"
+    words = ["collect", "tank_a:lab/tank_a-v1", *asked.split()]
+    assert main(words) == 0
+    forget("tank_a")
+    assert main(words) == 0
+    edited(workshop, "tank_a")
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "data holds another data set; it differs in world" in capsys.readouterr().err
+
+
+def test_the_file_of_a_task_of_ones_own_is_code_of_its_world(workshop):
+    assert main(["new", "task", "task_a"]) == 0
+    first = own_code("task_a:lab/task_a-v1", {})
+    forget("task_a")
+    assert own_code("task_a:lab/task_a-v1", {}) == first != {}
+    file = workshop / "task_a.py"
+    file.write_text(file.read_text().replace("mass=0.06", "mass=0.05"))
+    forget("task_a")
+    iv.register(
+        "lab/other-v1", "interverse.worlds.trifinger.world:TriFinger", task="task_a:FarPush"
+    )
+    assert own_code("lab/other-v1", {}) != first, "by its options alone"
+    assert own_code("trifinger/pushing-v1", {"device": "cuda:0"}) == {}
+    both = code_hash() + "+" + own_code("lab/other-v1", {})["world"]
+    assert data_code("lab/other-v1", {}) == both, "data sets are tied to it too"
+    assert data_code("trifinger/pushing-v1", {}) == data_code("no/world-v1", {}) == code_hash()
+
+
+def test_verify_knows_the_code_of_ones_own_world(workshop, capsys):
+    assert main(["new", "world", "tank_a"]) == 0
+    asked = {"protocols": "P0", "episodes": 2, "max_steps": 3, "out": "run"}
+    iv.evaluate("random", "tank_a:lab/tank_a-v1", **asked)
+    assert verify("run").notes == ()
+    forget("tank_a")
+    (workshop / "tank_a" / "more.py").write_text("# not there before\n")
+    assert verify("run").notes == ("played with other code than the results: world",)
 
 
 @pytest.mark.slow

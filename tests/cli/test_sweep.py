@@ -113,6 +113,13 @@ def test_a_dry_run_starts_nothing(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("no_report")
+def test_the_tests_of_a_sweep_may_have_seeds_of_their_own(tmp_path):
+    file = written(tmp_path, SMALL.replace("episodes: 2}", "episodes: 2, seed: 100}"))
+    rows = sweep(file, tmp_path / "o").results.data.to_pylist()
+    assert [row["seed"] for row in rows] == [100, 100, 101, 101]
+
+
+@pytest.mark.usefixtures("no_report")
 def test_finished_cells_are_skipped_by_what_they_hold(tmp_path, monkeypatch):
     file, out = written(tmp_path), tmp_path / "o"
     first = sweep(file, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -191,6 +192,28 @@ def test_another_data_set_in_the_way_is_kept_unless_told(tmp_path):
         collect(small(tmp_path / "d.h5", seed=4))
     collect(small(tmp_path / "d.h5", seed=4, overwrite=True))
     assert open_dataset(tmp_path / "d.h5").header.seed == 4
+
+
+def test_a_file_of_other_code_is_read_but_not_taken_for_the_same(tmp_path, monkeypatch):
+    path = collect(small(tmp_path / "d.h5"))
+    assert collect(small(path)) == path
+    monkeypatch.setattr("interverse.core.code.code_hash", lambda: "edited")
+    monkeypatch.setattr("interverse.worlds.own_code.code_hash", lambda: "edited", raising=False)
+    with pytest.raises(InvalidValueError, match=r"made by interverse .*, other code"):
+        collect(small(path))
+    assert len(open_dataset(path).actions) == 7
+
+
+def test_a_file_from_before_code_was_written_down_is_read(tmp_path):
+    path = collect(small(tmp_path / "d.h5"))
+    with h5py.File(path, "a") as file:
+        header = json.loads(file.attrs["header"])
+        del header["code"]
+        file.attrs["header"] = json.dumps(header, sort_keys=True)
+    assert open_dataset(path).header.code == ""
+    assert len(open_dataset(path).actions) == 7
+    with pytest.raises(InvalidValueError, match="other code"):
+        collect(small(path))
 
 
 @pytest.mark.parametrize(

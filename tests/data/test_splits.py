@@ -63,6 +63,19 @@ def test_a_loaded_set_is_kept_and_loaded_again(tmp_path, monkeypatch):
     np.testing.assert_array_equal(longer.images(slice(5)), first.images())
 
 
+def test_other_code_makes_a_set_anew_under_the_same_version(tmp_path, monkeypatch):
+    asked = {"split": "test", "episodes": 3, "folder": tmp_path}
+    first = load_dataset("blocks/observed-3-v1", **asked)
+    before = first.states.copy()
+    monkeypatch.setattr("interverse.core.code.code_hash", lambda: "edited")
+    monkeypatch.setattr("interverse.worlds.own_code.code_hash", lambda: "edited", raising=False)
+    edited = load_dataset("blocks/observed-3-v1", **asked)
+    assert edited.path != first.path
+    assert (edited.header.version, edited.header.code) == (first.header.version, "edited")
+    assert edited.header.key == first.header.key, "what it stands for is the same"
+    np.testing.assert_array_equal(edited.states, before)
+
+
 def test_the_public_name_is_there(tmp_path):
     data = iv.load_dataset("blocks/unobserved-3-v1", split="valid", episodes=2, folder=tmp_path)
     assert data.images().shape == (2, 101, 50, 50, 3)

@@ -21,6 +21,7 @@ from interverse.core.errors import missing_extra
 from interverse.core.files.atomic import alone_in, quiet_threads, storage
 from interverse.envs import make
 from interverse.models.steps import matmul_precision
+from interverse.worlds.own_code import own_code
 
 try:
     import torch
@@ -117,7 +118,9 @@ def _training(
         run = PixelRun(config, planned, learn_in, judge_in, own_stream=own_stream)
         with closing(run):
             yield  # nothing is claimed before all could be made
-            claim_run(config.out, config.record(), allow_other_code=config.allow_other_code)
+            code = {} if make_env else own_code(config.task, planned.world_options)
+            claimed = {**config.record(), "code": code}
+            claim_run(config.out, claimed, allow_other_code=config.allow_other_code)
             run.start()
             yield from _learning(config, planned, run, bars)
             trained = {

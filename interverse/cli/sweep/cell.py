@@ -20,6 +20,7 @@ from interverse.core.files.json_text import read_json_object
 from interverse.protocols.evaluate import RESULT_FILE, evaluate
 from interverse.protocols.folder import file_hash
 from interverse.rollouts.policy import load_policy
+from interverse.worlds.own_code import own_code
 
 CELL_FILE, FINISHED_FILE, FAILED_FILE = "cell.json", "finished.json", "failed.json"
 SCORES = "scores"
@@ -28,7 +29,8 @@ _KEPT = ("policy/*", f"{SCORES}/{RESULT_FILE}", f"{SCORES}/index.json")
 
 def claim(cell: SweepCell, folder: Path, *, allow_other_code: bool) -> None:
     """Marks a folder as the cell's, or raises if it was begun as another or by other code."""
-    identity = {"train": list(cell.train), "evaluate": list(cell.evaluate)}
+    code = own_code(cell.task, training(cell.command(folder))[0].options)
+    identity = {"train": list(cell.train), "evaluate": list(cell.evaluate), "code": code}
     claim_file(folder / CELL_FILE, identity, "cell", allow_other_code=allow_other_code)
 
 
@@ -43,7 +45,6 @@ def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -
     evaluate(
         load_policy(policy),  # by content: where it lies must not be part of the scores
         cell.task,
-        seed=cell.seed,
         out=folder / SCORES,
         experiment=cell.experiment,
         allow_other_code=allow_other_code,

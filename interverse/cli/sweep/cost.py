@@ -100,7 +100,8 @@ def _cost(cell: SweepCell, alike: Sequence[Path]) -> SweepCost:
                 seconds=sum(record["seconds"]),
                 size=float(sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())),
             )
-    options = {n: v for n, v in asked.items() if n not in ("episodes", "metrics", "protocols")}
+    told = ("episodes", "metrics", "protocols", "seed")
+    options = {n: v for n, v in asked.items() if n not in told}
     played = episodes * _seconds_per_episode(cell.task, {**settings.options, **options})
     learned, size = _trial(settings) if hasattr(settings, "her") else (None, None)
     return SweepCost(

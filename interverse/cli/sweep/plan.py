@@ -15,6 +15,7 @@ from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
 from interverse.cli.train import TrainCommand, training
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.yaml_text import check_keys, read_yaml
+from interverse.core.rng import check_seed
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.select import check_unset, select_protocols
 from interverse.rollouts.executors import gpus_of
@@ -23,7 +24,7 @@ from interverse.worlds import WORLDS
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
 _MADE_HERE = ("actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "seeds")
 _TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - {*_MADE_HERE, "task"}))
-_EVALUATE = ("device", "episodes", "metrics", "option", "protocols")
+_EVALUATE = ("device", "episodes", "metrics", "option", "protocols", "seed")
 _MOST = 10_000
 _NAME = re.compile(r"[\w.+-]{1,60}")
 
@@ -36,7 +37,8 @@ class SweepCell:
     Attributes:
         task: a world's id.
         experiment: the name of its rows, all seeds alike: algorithm and curriculum.
-        seed: of the training and of the evaluation's episodes.
+        seed: of the training; with `seed` of evaluate added, of the evaluation's episodes, so
+            that the rows of two runs differ in their seed.
         train: flags of `interverse train`, without --out.
         evaluate: flags of `interverse evaluate`.
     """
@@ -67,9 +69,10 @@ class SweepCell:
         return max(map(gpus_of, devices))
 
     def evaluation(self) -> dict[str, Any]:
-        """Returns the arguments of `evaluate` that the file gives."""
+        """Returns the arguments of `evaluate` that the file gives, and the seed of the episodes."""
         config = parse_flags(Evaluate, "evaluate", list(self.evaluate))
         given = {name: getattr(config, name) for name in _EVALUATE}
+        given["seed"] = check_seed(config.seed) + self.seed
         if config.device is None:
             del given["device"]
         return given | parse_pairs(given.pop("option"), flag_names(config))

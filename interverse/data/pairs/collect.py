@@ -28,6 +28,7 @@ from interverse.data.pairs.shards import ShardInfo, read_info, read_layout, shar
 from interverse.data.schema import MOST_EPISODES, plain_options
 from interverse.data.store import file_bytes, locked, write_bytes
 from interverse.rollouts.executors import run_units
+from interverse.worlds.own_code import data_code
 from interverse.worlds.rooms import Pair, Rejection
 
 _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
@@ -93,6 +94,7 @@ class CollectPairs:
             depth=self.depth,
             instances=self.instances,
             version=__version__,
+            code=data_code(self.id, self.options),
             pairs_per_house=int(self.pairs_per_house),
         )
 
@@ -166,6 +168,7 @@ def _header(config: CollectPairs, source: PairSource, shards: list[ShardInfo]) -
         shards=tuple(shards),
         pairs_per_house=int(config.pairs_per_house),
         first_house=int(config.first_house),
+        code=data_code(config.id, config.options),
     )
 
 
@@ -264,10 +267,11 @@ def _held(config: CollectPairs) -> PairHeader | None:
     same = found.key == config.key and found.first_house == config.first_house
     if same and found.pairs <= config.pairs:
         return found
+    other = ", other code" * (found.code != data_code(config.id, config.options))
     raise InvalidValueError(
         explain(
             f"{config.out} holds another data set: {found.pairs} pairs of {found.id}"
-            f" {dict(found.options)} with seed {found.seed}, version {found.version}",
+            f" {dict(found.options)} with seed {found.seed}, version {found.version}{other}",
             fix="Choose another folder, or pass overwrite=True",
         )
     )

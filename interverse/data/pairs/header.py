@@ -36,6 +36,7 @@ class PairHeader:
         shards: the files, in order. The last may hold more pairs than are counted.
         version: the package version that wrote it.
         pairs_per_house: the most pairs of a house. first_house: number of the first.
+        code: a hash of the code that wrote it; empty in folders from before it was written down.
     """
 
     id: str
@@ -53,6 +54,7 @@ class PairHeader:
     version: str = __version__
     pairs_per_house: int = PAIRS_OF_A_HOUSE
     first_house: int = 0
+    code: str = ""
 
     @property
     def key(self) -> str:
@@ -64,6 +66,7 @@ class PairHeader:
             depth=self.depth,
             instances=self.instances,
             version=self.version,
+            code=self.code,
             pairs_per_house=self.pairs_per_house,
         )
 
@@ -140,4 +143,6 @@ def collection_key(*, pairs_per_house: int = PAIRS_OF_A_HOUSE, **parts: Any) -> 
     """Returns JSON that stands for what a shard's content depends on, the house apart."""
     if pairs_per_house != PAIRS_OF_A_HOUSE:
         parts["pairs_per_house"] = pairs_per_house
+    if not parts.get("code"):  # folders from before it was written down
+        parts.pop("code", None)
     return json.dumps(parts, sort_keys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any, final
 
@@ -60,6 +61,15 @@ class PairEncoder(nn.Module):
         if self.config.pairing == "avg":
             return tokens.mean(2, keepdim=True)
         return tokens
+
+    def content(self) -> str:
+        """Returns a hash of the weights as they are, wherever they came from."""
+        digest = hashlib.blake2b(digest_size=12)
+        for name, value in sorted([*self.named_parameters(), *self.named_buffers()]):
+            held = value.detach().cpu().contiguous()
+            digest.update(f"{name} {held.dtype} {tuple(held.shape)}".encode())
+            digest.update(held.reshape(-1).view(torch.uint8).numpy().data)
+        return digest.hexdigest()
 
     def noise(self, rows: Tensor, seed: int) -> Tensor | None:
         """Returns the random numbers that pairs start from; each is a function of row and seed."""

@@ -112,6 +112,8 @@ def fit_pairs(
         "seed": seed,
         "data": fingerprint(data, sets),
     }
+    if work.encoder.source != "random":  # the seed tells those
+        asked["encoder"] = work.begun_with
     history = _resume(work, fit.out, asked)
     # Every seed's sets have sizes of their own: kernels tried for each cost a minute a seed.
     with matmul_precision(fit.precision, tune=False):

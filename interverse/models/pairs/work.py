@@ -41,7 +41,7 @@ def features_key(
     Args:
         config: the model; of it, only what makes features counts.
         data: the pairs.
-        source: where the encoder's weights came from, and its precision.
+        source: where the encoder's weights came from, their content, and its precision.
         seed: what weights or slots are drawn from; None where nothing is drawn.
     """
     names = ("encoder", "pairing", "match", "min_mask")
@@ -97,9 +97,11 @@ class PairWork:
         self.config, self.data, self.fit, self.seed = config, data, fit, seed
         self.device = torch.device(fit.device)
         with seeded("pairs/weights", seed):
-            self.encoder = PairEncoder(config).to(self.device)
+            self.encoder = PairEncoder(config)
             self.head = PairHead(config, inputs=self.encoder.width, actions=len(data.verbs))
             self.critic = critic(config.width, len(data.nouns)).to(self.device)
+        self.begun_with = self.encoder.content()  # a path may hold other weights another day
+        self.encoder.to(self.device)
         self.head.to(self.device)
         self.groups = verb_groups(data.verbs).to(self.device)
         groups = int(self.groups.max()) + 1
@@ -125,7 +127,7 @@ class PairWork:
     def keep_features(self) -> None:
         """Takes the features of every pair from where they are kept, computed at first."""
         if self.keeps and self.kept is None:
-            source = f"{self.encoder.source} {self.fit.precision}"
+            source = f"{self.encoder.source} {self.begun_with} {self.fit.precision}"
             drawn = self.encoder.source == "random" or self.config.encoder.name == "slots"
             key = features_key(self.config, self.data, source, seed=self.seed if drawn else None)
             self.kept = kept_features(key, self._all_features, self.fit.features).to(self.device)

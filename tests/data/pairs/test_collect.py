@@ -198,6 +198,30 @@ def test_another_data_set_is_not_mixed_in(tmp_path):
     assert set(open_pairs(tmp_path / "b").address[:, 0].tolist()) == {1}
 
 
+def test_pairs_of_other_code_are_read_but_not_gone_on_with(tmp_path, monkeypatch):
+    out = tmp_path / "a"
+    collect_pairs(config(out), Source())
+    monkeypatch.setattr("interverse.core.code.code_hash", lambda: "edited")
+    monkeypatch.setattr("interverse.worlds.own_code.code_hash", lambda: "edited", raising=False)
+    with pytest.raises(InvalidValueError, match=r"holds another data set: .*, other code"):
+        collect_pairs(config(out, pairs=12), Source())
+    assert len(open_pairs(out)) == 10
+    (out / "index.json").unlink()
+    with pytest.raises(InvalidValueError, match="is part of another data set"):
+        collect_pairs(config(out), Source())
+
+
+def test_a_folder_from_before_code_was_written_down_is_read(tmp_path):
+    collect_pairs(config(tmp_path), Source())
+    index = json.loads((tmp_path / "index.json").read_text())
+    del index["code"]
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    assert len(open_pairs(tmp_path)) == 10
+    assert "code" not in json.loads(PairHeader.load(tmp_path).key)
+    with pytest.raises(InvalidValueError, match="other code"):
+        collect_pairs(config(tmp_path), Source())
+
+
 def test_options_that_accept_nothing_end(tmp_path):
     with pytest.raises(InvalidValueError, match=r"60 houses in a row gave no pair.*hidden"):
         collect_pairs(config(tmp_path / "a"), Nothing())

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from interverse.core.errors import InvalidValueError
+from interverse.models.checkpoint import write_tensors
 from interverse.models.pairs.analysis import (
     change_samples,
     change_table,
@@ -130,6 +131,30 @@ def test_a_stopped_run_goes_on_to_the_same_end(tmp_path, pairs, split):
     assert again.history == resumed.history
     with pytest.raises(InvalidValueError, match="another run"):
         fit_pairs(VANILLA, pairs, split, fit=replace(fit, out=tmp_path), seed=4)
+
+
+def slots_file(path, pairs, seed):
+    """Writes an encoder with random slots of a seed."""
+    config = PairModelConfig(encoder=EncoderConfig(name="slots", scale="tiny"), frozen=True)
+    network = PairWork(config, pairs, FAST, seed).encoder.network
+    write_tensors(path, {f"encoder.{k}": v for k, v in network.state_dict().items()})
+    return replace(config, encoder=replace(config.encoder, weights=str(path)))
+
+
+def test_other_weights_at_the_same_path_are_another_encoder(tmp_path, pairs, split):
+    fit = replace(FAST, epochs=1, features=tmp_path / "features", out=tmp_path / "run")
+    config = slots_file(tmp_path / "slots.safetensors", pairs, seed=1)
+    first = fit_pairs(config, pairs, split, fit=fit, seed=3)
+    assert fit_pairs(config, pairs, split, fit=fit, seed=3).history == first.history
+    slots_file(tmp_path / "slots.safetensors", pairs, seed=2)
+    with pytest.raises(InvalidValueError, match="progress of another run: encoder"):
+        fit_pairs(config, pairs, split, fit=fit, seed=3)
+    changed = fit_pairs(config, pairs, split, fit=replace(fit, out=None), seed=3)
+    assert not torch.equal(changed.work.kept, first.work.kept)
+    assert len(list((tmp_path / "features").iterdir())) == 2
+    slots_file(tmp_path / "slots.safetensors", pairs, seed=1)
+    back = fit_pairs(config, pairs, split, fit=fit, seed=3)
+    assert torch.equal(back.work.kept, first.work.kept)
 
 
 def test_weights_nobody_wants_are_dropped(tmp_path, pairs, split):
