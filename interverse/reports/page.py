@@ -25,6 +25,7 @@ from interverse.results.comparisons import comparisons
 from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
 from interverse.results.published import beside_printed
+from interverse.results.settings import check_poolable
 from interverse.results.text import Cell, Estimate, TextTable
 from interverse.rollouts.policy import PolicyLike
 
@@ -100,6 +101,7 @@ def report(
 
 def _one_table(results: Results | Mapping[str, Results]) -> Results:
     if isinstance(results, Results):
+        check_poolable(results.provenance)
         return results
     if isinstance(results, Mapping):
         return Results.concat([part.named(name) for name, part in results.items()])

@@ -27,6 +27,7 @@ from interverse.core.type_checks import blames_types
 from interverse.results import parquet, tables
 from interverse.results.labels import split_step
 from interverse.results.schema import SCORES, checked, is_score
+from interverse.results.settings import check_poolable, told_apart
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -94,7 +95,11 @@ class Results:
 
     @staticmethod
     def concat(parts: Iterable[Results]) -> Results:
-        """Returns the rows of several results as one; the same episode twice is an error."""
+        """Returns the rows of several results as one; the same episode twice is an error.
+
+        So are runs of one experiment in one task with unlike options, engine or protocols of one
+        name: their mean would be of no test.
+        """
         given = list(parts)
         if not given:
             return Results()
@@ -104,7 +109,11 @@ class Results:
             raise InvalidValueError(
                 explain(f"the results do not fit together: {error}", fix="Report them apart")
             ) from None
-        return Results(data=data, provenance=_joined([part.provenance for part in given]))
+        tested = [set(tables.groups(part)) for part in given]
+        apart = told_apart([part.provenance for part in given], tested)
+        joined = _joined(apart if len(given) > 1 else [given[0].provenance])
+        check_poolable(joined)
+        return Results(data=data, provenance=joined)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Writes the table with its provenance, whole or not at all, and returns the path."""
@@ -270,6 +279,7 @@ class Results:
         data = self.data.set_column(place, "experiment", column)
         runs = [{**run, "experiment": experiment} for run in self.provenance.get("runs", [])]
         provenance = {**self.provenance, **({"runs": runs} if runs else {})}
+        check_poolable(provenance)
         return replace(self, data=data, provenance=provenance)
 
 
