@@ -15,6 +15,7 @@ from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.page import report as write_page
 from interverse.reports.runs import read_folder
 from interverse.results import Results
+from interverse.results.units import Unit
 from interverse.rollouts.shipped import SHIPPED, shipped_path
 
 
@@ -28,6 +29,9 @@ class Report:
     """Where to put the page; by default a folder `report` in the first one."""
     metric: str | None = None
     """The score that is plotted; the first that the results hold by default."""
+    unit: Unit | None = None
+    """What intervals of scores are over: episode or seed; by default seeds where an experiment has
+    several trainings, episodes of one policy."""
     episodes: bool = True
     """Play the best, the median and the worst episode again and show them."""
     policy: tuple[str, ...] = ()
@@ -47,7 +51,9 @@ def report(config: Report) -> Path:
     policies |= _named_policies(config.policy)
     target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
-    page = write_page(Results.concat(parts), target, metric=config.metric, episodes=shown)
+    page = write_page(
+        Results.concat(parts), target, metric=config.metric, episodes=shown, unit=config.unit
+    )
     Console().print(f"{page}", soft_wrap=True)
     return page
 

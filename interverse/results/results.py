@@ -132,15 +132,16 @@ class Results:
         format: tables.Format = "rich",
         *,
         metrics: Sequence[str] | None = None,
-        unit: tables.Unit = "episode",
+        unit: tables.Unit | None = None,
     ) -> tables.Text:
         """Returns the mean of each metric per experiment, task and protocol, as text.
 
         Args:
             format: "rich" (for a terminal), "markdown", "latex" (booktabs) or "csv".
             metrics: which scores, or the name of one; all that the results hold by default.
-            unit: what the 95% intervals resample: "episode" (these policies, other episodes) or
-                "seed" (other seeds; needs several).
+            unit: what the 95% intervals are over: "episode" (these policies, other episodes) or
+                "seed" (other trainings; needs several). By default seeds for each experiment that
+                has several trainings, episodes for one policy.
         """
         return tables.scores(self, metrics=metrics, unit=unit).render(format)
 
