@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from interverse.cli.evaluate import check_once
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.page import report as write_page
@@ -65,12 +66,13 @@ def out_folder(config: Report) -> Path | None:
 
 def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
     """Returns experiment -> path from EXPERIMENT=PATH or EXPERIMENT=NAME words."""
-    out = {}
+    out: dict[str, Path] = {}
     for pair in pairs:
         name, equals, given = pair.partition("=")
         path = Path(shipped_path(given))
         if not (name and equals and given and path.exists()):
             allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
             raise InvalidValueError(explain(f"policy {pair!r}", allowed=allowed))
+        check_once(name, out, pairs)
         out[name] = path
     return out
