@@ -110,8 +110,7 @@ class Results:
                 explain(f"the results do not fit together: {error}", fix="Report them apart")
             ) from None
         tested = [set(tables.groups(part)) for part in given]
-        apart = told_apart([part.provenance for part in given], tested)
-        joined = _joined(apart if len(given) > 1 else [given[0].provenance])
+        joined = _joined(told_apart([part.provenance for part in given], tested))
         check_poolable(joined)
         return Results(data=data, provenance=joined)
 
@@ -301,7 +300,7 @@ def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns one provenance for several: equal entries once, tables united, the rest listed."""
     joined: dict[str, Any] = {}
     for name in dict.fromkeys(name for part in parts for name in part):
