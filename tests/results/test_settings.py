@@ -72,14 +72,14 @@ def test_trainings_elsewhere_that_take_the_same_test_are_pooled():
 
 
 def test_a_comparison_of_unlike_tests_says_so():
-    caption = comparisons(
-        Results.concat([scored(), scored(max_steps=20, experiment="b")]), "return"
-    ).caption
-    assert f"NOT THE SAME TEST: random vs b in {TASK}: max_steps is 5 and 20" in caption
+    longer = Results.concat([scored(), scored(max_steps=20, experiment="b")])
+    table = comparisons(longer, "return")
+    assert f"NOT THE SAME TEST: random vs b in {TASK}: max_steps is 5 and 20" in table.caption
+    assert "episode, not the same test" in table.render("csv")
     mine = Results.concat([scored([LIGHT]), scored([HEAVY], experiment="b")])
     assert "NOT THE SAME TEST: random vs b" in comparisons(mine, "return").caption
-    alike = Results.concat([scored(), scored(experiment="b")])
-    assert "NOT THE SAME TEST" not in comparisons(alike, "return").caption
+    alike = comparisons(Results.concat([scored(), scored(experiment="b")]), "return")
+    assert "not the same test" not in (alike.caption.lower() + alike.render("csv"))
 
 
 def test_a_report_of_results_that_were_pooled_is_refused(tmp_path):
