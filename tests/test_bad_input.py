@@ -321,6 +321,15 @@ ON_COMMAND_LINE = [
     (["collect", SLIDER, "--out", "c", "--twin", "block_0/mass=zzz"], "unknown variable"),
     (["collect", SLIDER, "--out", "c", "--twin", "box/mass=zzz"], "Allowed: numbers"),
     (["collect", SLIDER, "--out", "c", "--twin", "box/mass=[1,2]"], "box/mass has shape (2,)"),
+    (["collect", SLIDER, "--out", "c", "--twin", "push=B", "push=B"], "push=B is given twice"),
+    (
+        ["evaluate", "--task", SLIDER, "--option", "max_steps=3", "max_steps=9"],
+        "max_steps is given twice: max_steps=3 max_steps=9",
+    ),
+    (
+        ["explain", "random", "--task", SLIDER, "--factors", "box=box/mass", "box=box/size"],
+        "box is given twice: box=box/mass box=box/size",
+    ),
 ]
 
 

@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
-from interverse.cli.evaluate import parse_pairs, without_pairs
+from interverse.cli.evaluate import parse_pair, without_pairs
 from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
@@ -120,7 +120,7 @@ def _episodes(given: dict[str, Any]) -> Path:
     from interverse.data.episodes import CollectEpisodes, collect_episodes
 
     del given["progress"]
-    twins = tuple({name: value} for name, value in parse_pairs(given.pop("twin")).items())
+    twins = _twins(given.pop("twin"))
     layouts, actors = given.pop("to"), given.pop("actor")
     for layout in layouts:  # before an hour of play, not after it
         if layout in _PACKAGES and importlib.util.find_spec(layout) is None:
@@ -141,6 +141,17 @@ def _episodes(given: dict[str, Any]) -> Path:
     for layout in layouts:
         _say(f"{layout}: {_converted(folder, layout)}")
     return folder
+
+
+def _twins(words: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    """Returns an intervention a word; a variable may have several, with a value each."""
+    twins: list[dict[str, Any]] = []
+    for word in words:
+        twin = dict([parse_pair(word)])
+        if twin in twins:  # the draws of a space are the episode's, so they are alike, too
+            raise InvalidValueError(explain(f"the twin {word} is given twice", fix="Give it once"))
+        twins.append(twin)
+    return tuple(twins)
 
 
 def _tell_refusals(folder: Path, episodes: int) -> None:

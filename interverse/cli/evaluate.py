@@ -8,7 +8,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import redirect_stdout
 from dataclasses import MISSING, field, fields, make_dataclass
 from pathlib import Path
@@ -185,17 +185,31 @@ def parse_pairs(pairs: tuple[str, ...], flags: Iterable[str] = ()) -> dict[str, 
     """
     out: dict[str, Any] = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not name or not equals:
-            raise InvalidValueError(
-                explain(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
-            )
+        name, value = parse_pair(pair)
         if name in flags:
             raise InvalidValueError(
                 explain(f"option {pair!r}", allowed="options of the world", fix=f"See --{name}")
             )
-        try:
-            out[name] = parse_json(_WORDS.get(text, text))
-        except FileFormatError:
-            out[name] = text
+        check_once(name, out, pairs)
+        out[name] = value
     return out
+
+
+def parse_pair(pair: str) -> tuple[str, Any]:
+    """Returns name and value of one NAME=VALUE word."""
+    name, equals, text = pair.partition("=")
+    if not name or not equals:
+        raise InvalidValueError(
+            explain(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
+        )
+    try:
+        return name, parse_json(_WORDS.get(text, text))
+    except FileFormatError:
+        return name, text
+
+
+def check_once(name: str, seen: Container[str], words: tuple[str, ...]) -> None:
+    """Raises for a name that was given before: one of the two would be dropped unseen."""
+    if name in seen:
+        given = " ".join(word for word in words if word.partition("=")[0] == name)
+        raise InvalidValueError(explain(f"{name} is given twice: {given}", fix="Give it once"))

@@ -12,7 +12,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
+from interverse.cli.evaluate import check_once, flag_names, known_policy, parse_pairs
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
 
@@ -87,6 +87,7 @@ def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:
     out: dict[str, list[str]] = {}
     for word in words:
         name, equals, patterns = word.partition("=")
+        check_once(name, out, words)
         out[name] = patterns.split(",") if equals else [name]
     return out or None
 

@@ -10,11 +10,13 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from interverse.cli.evaluate import check_once
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.page import report as write_page
 from interverse.reports.runs import read_folder
 from interverse.results import Results
+from interverse.results.units import Unit
 from interverse.rollouts.shipped import SHIPPED, shipped_path
 
 
@@ -28,6 +30,9 @@ class Report:
     """Where to put the page; by default a folder `report` in the first one."""
     metric: str | None = None
     """The score that is plotted; the first that the results hold by default."""
+    unit: Unit | None = None
+    """What intervals of scores are over: episode or seed; by default seeds where an experiment has
+    several trainings, episodes of one policy."""
     episodes: bool = True
     """Play the best, the median and the worst episode again and show them."""
     policy: tuple[str, ...] = ()
@@ -47,7 +52,9 @@ def report(config: Report) -> Path:
     policies |= _named_policies(config.policy)
     target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
-    page = write_page(Results.concat(parts), target, metric=config.metric, episodes=shown)
+    page = write_page(
+        Results.concat(parts), target, metric=config.metric, episodes=shown, unit=config.unit
+    )
     Console().print(f"{page}", soft_wrap=True)
     return page
 
@@ -59,12 +66,13 @@ def out_folder(config: Report) -> Path | None:
 
 def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
     """Returns experiment -> path from EXPERIMENT=PATH or EXPERIMENT=NAME words."""
-    out = {}
+    out: dict[str, Path] = {}
     for pair in pairs:
         name, equals, given = pair.partition("=")
         path = Path(shipped_path(given))
         if not (name and equals and given and path.exists()):
             allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
             raise InvalidValueError(explain(f"policy {pair!r}", allowed=allowed))
+        check_once(name, out, pairs)
         out[name] = path
     return out

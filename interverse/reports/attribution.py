@@ -109,16 +109,28 @@ class Attribution:
         return Estimate(*(100 * end / base for end in (cost.value, cost.low, cost.high)))
 
     def lead(self, first: str, second: str) -> Estimate:
-        """Returns how much more one factor costs than another, with its paired t-interval."""
-        return self._t_interval(self._unrounded(self.costs(first) - self.costs(second)))
+        """Returns how much more one factor costs than another, with its paired t-interval.
 
-    def _t_interval(self, differences: FloatArray) -> Estimate:
+        It is of 95% for all pairs of factors together (Bonferroni's correction): which factors are
+        held against each other is chosen by their costs, and the costliest of many leads by luck.
+        """
+        wrong = 0.05 / max(1, self._contests)
+        leads = self._unrounded(self.costs(first) - self.costs(second))
+        return self._t_interval(leads, confidence=1 - wrong)
+
+    @property
+    def _contests(self) -> int:
+        """How many pairs of factors could be held against each other."""
+        known = sum(not np.isnan(self.costs(name)).all() for name in self.factors)
+        return known * (known - 1) // 2
+
+    def _t_interval(self, differences: FloatArray, confidence: float = 0.95) -> Estimate:
         """Returns the mean of differences; equal ones, or one alone, say nothing of a spread."""
         known = differences[~np.isnan(differences)]
         count, mean = len(known), float(self._unrounded(np.asarray(_mean_of_known(known))))
         if count < 2 or not np.ptp(known) > self._rounding:
             return Estimate(mean)
-        half = float(t_reach(known, 0.95))
+        half = float(t_reach(known, confidence))
         return Estimate(mean, mean - half, mean + half)
 
     @property
@@ -150,8 +162,8 @@ class Attribution:
         return f"{told}." + ("" if cost.low > 0 else " That it costs anything is not certain.")
 
     def _tied(self, first: str, others: Sequence[str]) -> str:
-        """Returns words on every factor that may cost as much as the first; none if it is sure."""
-        told = ""
+        """Returns words on every factor that may cost as much as the first, or that it is sure."""
+        told, family = "", f"at 95% for all {self._contests} pairs of factors together"
         for name in others:
             lead = self.lead(first, name)
             if np.isnan(lead.value) or lead.low > 0:
@@ -159,7 +171,9 @@ class Attribution:
             ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
             ends = "has no interval" if np.isnan(lead.low) else ends
             told += f"; {name} about as much: the difference {ends}"
-        return told
+        if self._contests < 2:
+            return told
+        return f"{told} ({family})" if told else f", more than each other factor {family}"
 
     def table(self, format: Format = "rich") -> Text:
         """Returns costs and interactions as text, the costliest factor first."""

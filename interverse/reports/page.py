@@ -25,7 +25,9 @@ from interverse.results.comparisons import comparisons
 from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
 from interverse.results.published import beside_printed
+from interverse.results.settings import check_poolable
 from interverse.results.text import Cell, Estimate, TextTable
+from interverse.results.units import Unit, unit_words, units
 from interverse.rollouts.policy import PolicyLike
 
 try:
@@ -38,6 +40,11 @@ except ImportError as error:
 
 IMAGES, VIDEOS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"), (".mp4", ".webm")
 _LONG, _MOST_LONG = ("effects", "gaps"), 12  # rows an experiment has on the page; files hold all
+_BY_UNIT = ("bars", "profiles")  # plots whose intervals are over episodes, or over seeds
+_OVER: Mapping[Unit, str] = {
+    "episode": "over episodes: other episodes of the same policy",
+    "seed": "over seeds: other trainings of the same method",
+}
 _PROVENANCE_SHOWN = ("command", "versions")
 
 
@@ -55,7 +62,7 @@ class Section:
 
 
 @blames_types
-def report(
+def report(  # noqa: PLR0913 - keywords, each of them said below
     results: Results | Mapping[str, Results],
     folder: str | os.PathLike[str],
     *,
@@ -63,6 +70,7 @@ def report(
     media: Mapping[str, str | os.PathLike[str]] | None = None,
     episodes: bool | Mapping[str, PolicyLike] = True,
     title: str = "Evaluation report",
+    unit: Unit | None = None,
 ) -> Path:
     """Writes the page into a folder and returns the path of its `index.html`.
 
@@ -78,20 +86,24 @@ def report(
             again and to show them; where that cannot be done, a line says why. A mapping of
             experiments to policies adds those that the results do not know by a name.
         title: the page's heading.
+        unit: what intervals of scores are over, "episode" or "seed"; by default seeds for each
+            experiment that has several trainings, episodes for one policy.
     """
     table = _one_table(results)
+    units(table, unit)  # a mistake shows before any work
     chosen = _metric(table, metric)
     files = {caption: _media_file(caption, Path(path)) for caption, path in (media or {}).items()}
     target = Path(folder)
     for name in ("plots", "tables", "media"):
         make_folder(target / name)
-    sections = _sections(table, chosen, _copy_media(files, target))
+    sections = _sections(table, chosen, _copy_media(files, target), unit)
     if episodes is not False and len(table):
         policies = episodes if isinstance(episodes, Mapping) else {}
         sections.insert(len(sections) - 1, _film_section(table, chosen, target, policies))
     for section in sections:
         for name in section.plots:
-            _save_plot(PLOTS.load(name)(table, chosen), target / "plots" / name)
+            by_unit = {"unit": unit} if name in _BY_UNIT else {}
+            _save_plot(PLOTS.load(name)(table, chosen, **by_unit), target / "plots" / name)
         for name, content in section.tables.items():
             _save_table(content, target / "tables" / name)
     page = _render(table, chosen, sections, title)
@@ -100,6 +112,7 @@ def report(
 
 def _one_table(results: Results | Mapping[str, Results]) -> Results:
     if isinstance(results, Results):
+        check_poolable(results.provenance)
         return results
     if isinstance(results, Mapping):
         return Results.concat([part.named(name) for name, part in results.items()])
@@ -119,29 +132,32 @@ def _metric(results: Results, metric: str | None) -> str:
     return metric
 
 
-def _sections(results: Results, metric: str, media: tuple[tuple[str, str], ...]) -> list[Section]:
+def _sections(
+    results: Results, metric: str, media: tuple[tuple[str, str], ...], unit: Unit | None
+) -> list[Section]:
     """Returns the parts that these results have something to say in."""
+    over = unit_words(units(results.final(), unit), _OVER)
     several = len(results.final().protocols) > 2
     sections = [
         Section(
             title="Scores",
-            text="Mean score under each protocol, with its 95% interval. The letters below a "
-            "protocol name the space from which it draws each variable: A is for training, B is "
-            "held out.",
+            text=f"Mean score under each protocol, with its 95% interval ({over}). The letters "
+            "below a protocol name the space from which it draws each variable: A is for training, "
+            "B is held out.",
             plots=("bars",),
-            tables={"scores": tables.scores(results)},
+            tables={"scores": tables.scores(results, unit=unit)},
         ),
         Section(
             title="Over all protocols",
-            text="Aggregates with intervals that resample episodes within each protocol. IQM is "
+            text=f"Aggregates with their 95% intervals ({over}). IQM is "
             "the mean of the middle half; the optimality gap is the share of the score's range "
             "that is missing to its top, where that range is known. "
             "The profile shows which share of episodes scores above each level.",
             plots=("radar", "profiles") if several else ("profiles",),
-            tables={"aggregates": tables.aggregates(results, metric)},
+            tables={"aggregates": tables.aggregates(results, metric, unit=unit)},
         ),
     ]
-    lost = tables.generalisation_errors(results, metric)
+    lost = tables.generalisation_errors(results, metric, unit=unit)
     if lost.rows:
         sections.append(
             Section(

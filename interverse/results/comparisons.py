@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.metrics.comparison import holm
 from interverse.results.pairs import shared
+from interverse.results.settings import check_poolable, unlike_tests
 from interverse.results.tables import bare_note, interval_rng
 from interverse.results.text import MISSING, Estimate, TextTable
 
@@ -21,23 +22,35 @@ _CAPTION = (
     "By episode: Wilcoxon's signed-rank test, which tells these runs apart, not methods"
 )
 
+_UNLIKE = ", not the same test"  # in the row, too: a CSV file has no caption
+
 
 def comparisons(results: Results, metric: str) -> TextTable:
-    """Returns each pair of experiments on the episodes they share, Holm-corrected over all rows."""
+    """Returns each pair of experiments on the episodes they share, Holm-corrected over all rows.
+
+    Where two were tested under other options, another engine or another protocol of the same name,
+    the caption says so.
+    """
+    check_poolable(results.provenance)
     last = results.final()
-    found = []
+    found, unlike = [], ""
     for first, second in itertools.combinations(last.experiments, 2):
         sides = (last.select(experiment=first), last.select(experiment=second))
+        differ = unlike_tests(last.provenance, first, second)
         for (task, protocol), pairs in shared(*sides, metric).items():
             rng = interval_rng(f"{first}|{second}|{task}|{protocol}|{metric}")
-            found.append(((f"{first} vs {second}", task, protocol), pairs, pairs.compare(rng)))
+            key = (f"{first} vs {second}", task, protocol)
+            by = pairs.unit + (_UNLIKE if task in differ else "")
+            found.append((key, len(pairs.first), by, pairs.compare(rng)))
+        for task, told in differ.items():
+            unlike += f"; NOT THE SAME TEST: {first} vs {second} in {task}: {'; '.join(told)}"
     adjusted = holm([float(result.p_value[0]) for *_, result in found])
     rows = tuple(
-        (*key, len(pairs.first), pairs.unit, Estimate.of(result.difference), _p_text(float(p)))
-        for (key, pairs, result), p in zip(found, adjusted, strict=True)
+        (*key, count, by, Estimate.of(result.difference), _p_text(float(p)))
+        for (key, count, by, result), p in zip(found, adjusted, strict=True)
     )
     names = ("pair", "task", "protocol", "episodes", "by", f"{metric}, difference", "p (Holm)")
-    return TextTable(header=names, rows=rows, caption=_CAPTION + bare_note(rows))
+    return TextTable(header=names, rows=rows, caption=_CAPTION + bare_note(rows) + unlike)
 
 
 def _p_text(p: float) -> str:

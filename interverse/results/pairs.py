@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.metrics.comparison import Comparison, compare, compare_seeds
+from interverse.results.units import is_one_policy
 
 if TYPE_CHECKING:
     from interverse.results.results import Results
@@ -74,7 +75,7 @@ def shared(a: Results, b: Results, metric: str) -> dict[tuple[str, str], SharedS
             second=np.array(right),
             seeds=np.array(seeds),
             alike=np.array([number[pair] for pair in both]),
-            trained=not (_is_one_policy(a, task) and _is_one_policy(b, task)),
+            trained=not all(is_one_policy(side, side.experiments[0], task) for side in (a, b)),
         )
     return out
 
@@ -87,16 +88,3 @@ def keys(results: Results) -> set[tuple[Any, ...]]:
 def _rows(results: Results) -> dict[tuple[Any, ...], int]:
     columns = (results.column(name) for name in _KEY)
     return {key: row for row, key in enumerate(zip(*columns, strict=True))}
-
-
-def _is_one_policy(results: Results, task: str) -> bool:
-    """Returns whether all seeds are known to be of one policy, as `evaluate` with `seeds` has them.
-
-    Several policies, or those that nobody can tell apart, may be one training each.
-    """
-    runs = results.provenance.get("runs") or []
-    mine = [
-        r for r in runs if (r.get("experiment"), r.get("task")) == (results.experiments[0], task)
-    ]
-    known = {run.get("policy") for run in mine}
-    return len(known) == 1 and None not in known

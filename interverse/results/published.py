@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from interverse.results.tables import estimates
+from interverse.results.estimates import estimates
 from interverse.results.text import Cell, TextTable
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _FILE = Path(__file__).with_name("published.csv")
 _METRIC = "return"
 _CAPTION = (
-    "mean return: ours [95% bootstrap interval over the scored episodes], printed with the spread "
-    "beside it, over whole episodes of 1000 control steps; for orientation alone, as pictures and "
-    "training are not the same"
+    "mean return: ours [95% interval over the scored episodes, or over the seeds of several "
+    "trainings], printed with the spread beside it, over whole episodes of 1000 control "
+    "steps; for orientation alone, as pictures and training are not the same"
 )
 
 

@@ -27,6 +27,7 @@ from interverse.core.type_checks import blames_types
 from interverse.results import parquet, tables
 from interverse.results.labels import split_step
 from interverse.results.schema import SCORES, checked, is_score
+from interverse.results.settings import check_poolable, told_apart
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -94,7 +95,11 @@ class Results:
 
     @staticmethod
     def concat(parts: Iterable[Results]) -> Results:
-        """Returns the rows of several results as one; the same episode twice is an error."""
+        """Returns the rows of several results as one; the same episode twice is an error.
+
+        So are runs of one experiment in one task with unlike options, engine or protocols of one
+        name: their mean would be of no test.
+        """
         given = list(parts)
         if not given:
             return Results()
@@ -104,7 +109,10 @@ class Results:
             raise InvalidValueError(
                 explain(f"the results do not fit together: {error}", fix="Report them apart")
             ) from None
-        return Results(data=data, provenance=_joined([part.provenance for part in given]))
+        tested = [set(tables.groups(part)) for part in given]
+        joined = _joined(told_apart([part.provenance for part in given], tested))
+        check_poolable(joined)
+        return Results(data=data, provenance=joined)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Writes the table with its provenance, whole or not at all, and returns the path."""
@@ -123,15 +131,16 @@ class Results:
         format: tables.Format = "rich",
         *,
         metrics: Sequence[str] | None = None,
-        unit: tables.Unit = "episode",
+        unit: tables.Unit | None = None,
     ) -> tables.Text:
         """Returns the mean of each metric per experiment, task and protocol, as text.
 
         Args:
             format: "rich" (for a terminal), "markdown", "latex" (booktabs) or "csv".
             metrics: which scores, or the name of one; all that the results hold by default.
-            unit: what the 95% intervals resample: "episode" (these policies, other episodes) or
-                "seed" (other seeds; needs several).
+            unit: what the 95% intervals are over: "episode" (these policies, other episodes) or
+                "seed" (other trainings; needs several). By default seeds for each experiment that
+                has several trainings, episodes for one policy.
         """
         return tables.scores(self, metrics=metrics, unit=unit).render(format)
 
@@ -270,6 +279,7 @@ class Results:
         data = self.data.set_column(place, "experiment", column)
         runs = [{**run, "experiment": experiment} for run in self.provenance.get("runs", [])]
         provenance = {**self.provenance, **({"runs": runs} if runs else {})}
+        check_poolable(provenance)
         return replace(self, data=data, provenance=provenance)
 
 
@@ -290,7 +300,7 @@ def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns one provenance for several: equal entries once, tables united, the rest listed."""
     joined: dict[str, Any] = {}
     for name in dict.fromkeys(name for part in parts for name in part):

@@ -1,8 +1,7 @@
 """Tables a paper needs, from the tidy table: scores, aggregates, refusals, effects, gaps.
 
-Each is one function of the results and returns a `TextTable`. Intervals over episodes are 95%
-bootstrap intervals; their draws are addressed by what they are about, so a row never depends on
-another. Over seeds, of which there are few, they are Student's t.
+Each is one function of the results and returns a `TextTable`. Where an experiment has several
+trainings its intervals are over their seeds, else over episodes; `estimates` has them.
 """
 
 from __future__ import annotations
@@ -10,124 +9,165 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from interverse.core.errors import InvalidValueError, explain
-from interverse.core.rng import generator
-from interverse.metrics import bootstrap, generalisation, statistics, student
+from interverse.metrics import bootstrap, generalisation, statistics
+from interverse.results.estimates import (
+    MEDIAN,
+    are_successes,
+    count,
+    estimates,
+    groups,
+    interval_rng,
+    mean_of_episodes,
+    mean_of_seeds,
+    over_episodes,
+    over_seeds,
+    pooled_mean,
+    wilson,
+)
 from interverse.results.labels import component_names, is_share
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
+from interverse.results.units import Unit, seeds_of, unit_words, units
 
 if TYPE_CHECKING:
     from interverse.results.results import Results
 
-Unit = Literal["episode", "seed"]
 _ROUNDING = 1e-9  # a height that follows from a size is rarely its bound to the last bit
-UNITS: tuple[Unit, ...] = ("episode", "seed")
 BASES = ("train", "none", "P0")  # protocols that stand for what was trained on
 _LOOKS_BASE = "few_shot_train"  # and for a policy that was trained in drawn looks
 _ROUGH = "rough below some 20"
-_NOTES = {
+_NOTES: Mapping[Unit, str] = {
     "episode": f"mean [95% bootstrap interval over the scored episodes, {_ROUGH}]",
     "seed": "mean of the seeds' means [95% interval over seeds, Student's t]",
 }
+_AGGREGATE_NOTES: Mapping[Unit, str] = {
+    "episode": f"[95% bootstrap interval over episodes, within protocols, {_ROUGH}]",
+    "seed": "of each seed, and their mean [95% interval over seeds, Student's t]",
+}
+_LOST_NOTES: Mapping[Unit, str] = {
+    "episode": f"[95% bootstrap interval over episodes, {_ROUGH}]",
+    "seed": "[95% interval over seeds, Student's t]",
+}
+_MEDIANS = "; median, not mean, where a score is infinite and a cell says so"
+_POOLED = "; episodes of several trainings count together, so this is of these trainings alone"
 _WILSON = "successes, 0 or 1 each, have Wilson's interval"
 _NO_INTERVAL = "; no interval where all scores are equal, or there is one"
 _REPEATS = (
     "repeats are step for step an episode that is there already: "
     "they count in means, and intervals are as wide as those of the distinct episodes"
 )
-_GAP = "optimality gap"
+_MEAN, _GAP = "mean", "optimality gap"
 
-__all__ = ["Format", "Text", "TextTable", "Unit"]
+__all__ = ["Format", "Text", "TextTable", "Unit", "estimates", "groups", "interval_rng"]
 
 
 def scores(
-    results: Results, *, metrics: Sequence[str] | None = None, unit: Unit = "episode"
+    results: Results, *, metrics: Sequence[str] | None = None, unit: Unit | None = None
 ) -> TextTable:
     """Returns one row per experiment, task and protocol: how many were scored, and each mean."""
-    if unit not in UNITS:
-        raise InvalidValueError(explain(f"unknown unit {unit!r}", allowed=", ".join(UNITS)))
     last = results.final()
+    over = units(last, unit)
     chosen = results.metrics if metrics is None else metrics
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     columns = [estimates(last, name, unit) for name in names]
     alike = last.first_alike
-    several = _count(alike) < len(last)  # a column that is 0 in all tables but these says nothing
-    refused = last.refused
+    several = count(alike) < len(last)  # a column that is 0 in all tables but these says nothing
+    by_seed = "seed" in over.values()
+    refused, seeds = last.refused, last.column("seed")
     rows: list[tuple[Cell, ...]] = []
     for key, at in groups(last).items():
         lost = int(refused[at].sum())
-        repeated = (len(at) - _count(alike[at]),) if several else ()
-        counts = (len(at) - lost, lost, *repeated)
+        repeated = (len(at) - count(alike[at]),) if several else ()
+        by = (_by(over[key[:2]], seeds[at]),) if by_seed else ()
+        counts = (len(at) - lost, lost, *repeated, *by)
         rows.append((*key, *counts, *(column[key] for column in columns)))
-    repeats = ("repeats",) if several else ()
-    header = ("experiment", "task", "protocol", "scored", "refused", *repeats, *names)
-    notes = [_NOTES[unit]] + [_REPEATS] * several
-    if unit == "episode" and any(
-        are_successes(name, last.scores(name)[at]) for name in names for at in groups(last).values()
+    extra = (*["repeats"] * several, *["by"] * by_seed)
+    header = ("experiment", "task", "protocol", "scored", "refused", *extra, *names)
+    notes = [unit_words(over, _NOTES)] + [_REPEATS] * several
+    if any(
+        over[key[:2]] == "episode" and are_successes(name, last.scores(name)[at])
+        for name in names
+        for key, at in groups(last).items()
     ):
         notes.append(_WILSON)
-    caption = "; ".join(notes) + bare_note(rows)
+    caption = "; ".join(notes) + median_note(rows) + bare_note(rows)
     return TextTable(header=header, rows=tuple(rows), caption=caption)
 
 
-def aggregates(results: Results, metric: str) -> TextTable:
-    """Returns one row per experiment and task: aggregates over all protocols' episodes."""
+def _by(unit: Unit, seeds: NDArray[np.int64]) -> str:
+    """Returns what an interval is over, as comparisons have it: "episode", or "seed (5)"."""
+    return unit if unit == "episode" else f"seed ({np.unique(seeds).size})"
+
+
+def aggregates(results: Results, metric: str, *, unit: Unit | None = None) -> TextTable:
+    """Returns one row per experiment and task: aggregates over all protocols' episodes.
+
+    Of several trainings each has its own aggregates, and the table their mean over the seeds.
+    """
     rows: list[tuple[Cell, ...]] = []
+    over = units(results.final(), unit)
     for experiment, task, part in _parts(results):
-        matrix = score_matrix(part, metric)
-        if np.isnan(matrix).all():
+        scored = int(np.sum(~np.isnan(part.scores(metric))))
+        if not scored:
             continue
-        address = f"{experiment}|{task}|{metric}"
-        apart = independent(part, metric)
-        cells = [
-            _wilson(matrix, int(apart.sum()))
-            if statistic is _pooled_mean and are_successes(metric, matrix)
-            else _estimate(matrix, apart, statistic, interval_rng(f"{address}|{name}"))
-            for name, statistic in _AGGREGATES.items()
-        ]
-        cells.append(_gap(results, task, metric, matrix, apart, interval_rng(f"{address}|{_GAP}")))
-        rows.append((experiment, task, int(np.sum(~np.isnan(matrix))), *cells))
+        ends = score_range(results, task, metric)
+        if over[experiment, task] == "seed":
+            cells = _of_seeds([score_matrix(one, metric) for one in seeds_of(part)], ends)
+        else:
+            cells = _of_episodes(part, metric, ends, f"{experiment}|{task}|{metric}")
+        rows.append((experiment, task, scored, *cells))
     return TextTable(
         header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
         rows=tuple(rows),
-        caption=f"{metric} over all scored episodes [95% bootstrap interval, within protocols, "
-        f"{_ROUGH} episodes]; "
-        f"the gap is the share of the score's range that is missing to its top{bare_note(rows)}",
+        caption=f"{metric} over all scored episodes {unit_words(over, _AGGREGATE_NOTES)}; "
+        "the gap is the share of the score's range that is missing to its top"
+        f"{median_note(rows)}{bare_note(rows)}",
     )
 
 
-def _gap(
-    results: Results,
-    task: str,
-    metric: str,
-    matrix: NDArray[np.float64],
-    apart: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Estimate:
-    """Returns the optimality gap of scores whose range is known; nothing where it is not."""
-    ends = score_range(results, task, metric)
+def _of_seeds(seeds: list[NDArray[np.float64]], ends: tuple[float, float] | None) -> list[Estimate]:
+    """Returns mean, median, IQM and gap over the seeds' (run, protocol) scores."""
+    known = [matrix for matrix in seeds if not np.isnan(matrix).all()]
+    cells = [mean_of_seeds(known)]
+    cells += [over_seeds(np.array([statistic(m) for m in known])) for statistic in _ROBUST.values()]
     if ends is None:
-        return Estimate(np.nan)
+        return [*cells, Estimate(np.nan)]
+    return [*cells, over_seeds(np.array([_pooled_gap(_scaled(m, ends)) for m in known]))]
+
+
+def _of_episodes(
+    part: Results, metric: str, ends: tuple[float, float] | None, address: str
+) -> list[Estimate]:
+    """Returns mean, median, IQM and gap with intervals over the episodes of each protocol."""
+    matrix, apart = score_matrix(part, metric), independent(part, metric)
+    rngs = {name: interval_rng(f"{address}|{name}") for name in (*_AGGREGATES, _GAP)}
+    mean = (
+        wilson(matrix, int(apart.sum()))
+        if are_successes(metric, matrix)
+        else mean_of_episodes(matrix, apart, rngs[_MEAN])
+    )
+    cells = [over_episodes(matrix, apart, _ROBUST[name], rngs[name]) for name in _ROBUST]
+    if ends is None:
+        return [mean, *cells, Estimate(np.nan)]
+    gap = over_episodes(_scaled(matrix, ends), apart, _pooled_gap, rngs[_GAP])
+    return [mean, *cells, gap]
+
+
+def _scaled(matrix: NDArray[np.float64], ends: tuple[float, float]) -> NDArray[np.float64]:
     low, high = ends
-    return _estimate((matrix - low) / (high - low), apart, _pooled_gap, rng)
-
-
-def _pooled_mean(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean of all scores, as each table's mean is one over episodes."""
-    return statistics.mean_known(matrix.reshape(*matrix.shape[:-2], -1), axis=-1)
+    return (matrix - low) / (high - low)
 
 
 def _pooled_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1.0 - _pooled_mean(np.minimum(matrix, 1.0))
+    return 1.0 - pooled_mean(np.minimum(matrix, 1.0))
 
 
-_AGGREGATES = {"mean": _pooled_mean, "median": statistics.median, "IQM": statistics.iqm}
+_ROBUST = {"median": statistics.median, "IQM": statistics.iqm}
+_AGGREGATES = (_MEAN, *_ROBUST)
 
 
 def score_range(results: Results, task: str, metric: str) -> tuple[float, float] | None:
@@ -177,7 +217,7 @@ def effects(results: Results, metric: str) -> TextTable:
         rows=shown,
         caption=f"Linear regression of {metric} on the values of the variables that were set; "
         "change from the 5th to the 95th percentile, the others held [95% interval]"
-        f"{bare_note(shown)}",
+        f"{_pooled_note(results)}{bare_note(shown)}",
     )
 
 
@@ -219,11 +259,13 @@ def gaps(results: Results, metric: str) -> TextTable:
         header=("experiment", "task", "variable", "mean in A", "mean in B", "loss from A to B"),
         rows=tuple(rows),
         caption=f"{metric} of the episodes whose value lay in A or in B [95% interval]; other "
-        f"variables may differ between the two{bare_note(rows)}",
+        f"variables may differ between the two{_pooled_note(results)}{bare_note(rows)}",
     )
 
 
-def generalisation_errors(results: Results, metric: str, *, base: str | None = None) -> TextTable:
+def generalisation_errors(
+    results: Results, metric: str, *, base: str | None = None, unit: Unit | None = None
+) -> TextTable:
     """Returns E_G of every protocol: the share of the training score that is lost under it.
 
     Args:
@@ -231,10 +273,12 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
         metric: which score; tasks whose training score is not above zero have no E_G.
         base: the protocol that stands for training; the first of "train", "none", "P0" by default,
             before them "few_shot_train" for a policy that was trained in drawn looks.
+        unit: what the intervals are over; seeds where there are several trainings by default.
     """
     rows = []
     used: dict[str, None] = {}
     elsewhere: dict[str, None] = {}
+    over = units(results.final(), unit)
     for experiment, task, part in _parts(results):
         place = _training_place(part, experiment, task)
         known = [p for p in ((base,) if base else _bases(place)) if p in part.protocols]
@@ -248,18 +292,30 @@ def generalisation_errors(results: Results, metric: str, *, base: str | None = N
             tested = part.select(protocol=protocol).scores(metric)
             if np.isnan(_mean(tested)):
                 continue
-            rng = interval_rng(f"{experiment}|{task}|{protocol}|{metric}|E_G")
-            found = generalisation.generalisation_error_interval(
-                learned, tested, rng=rng, independent=(apart[known[0]], apart[protocol])
-            )
+            if over[experiment, task] == "seed":
+                found = _lost_over_seeds(part, metric, known[0], protocol)
+            else:
+                rng = interval_rng(f"{experiment}|{task}|{protocol}|{metric}|E_G")
+                found = generalisation.generalisation_error_interval(
+                    learned, tested, rng=rng, independent=(apart[known[0]], apart[protocol])
+                )
             rows.append((experiment, task, protocol, Estimate.of(found)))
     return TextTable(
         header=("experiment", "task", "protocol", "generalisation error"),
         rows=tuple(rows),
-        caption=f"E_G = (training - test) / training, by {metric} [95% bootstrap interval, "
-        f"{_ROUGH} episodes]; "
+        caption=f"E_G = (training - test) / training, by {metric} "
+        f"{unit_words(over, _LOST_NOTES)}; "
         f"training is the score under {' or '.join(used)}{''.join(elsewhere)}{bare_note(rows)}",
     )
+
+
+def _lost_over_seeds(part: Results, metric: str, base: str, protocol: str) -> bootstrap.Interval:
+    """Returns E_G of several trainings with its interval over their seeds."""
+    means = [
+        [_mean(one.select(protocol=name).scores(metric)) for one in seeds_of(part)]
+        for name in (base, protocol)
+    ]
+    return generalisation.generalisation_error_of_runs(*means)
 
 
 def _training_place(results: Results, experiment: str, task: str) -> Mapping[str, Any]:
@@ -292,6 +348,16 @@ def _holds_looks(results: Results, place: Mapping[str, Any]) -> bool:
     return all(low <= look <= high for look in looks)
 
 
+def _pooled_note(results: Results) -> str:
+    return _POOLED if "seed" in units(results.final()).values() else ""
+
+
+def median_note(rows: Iterable[Sequence[Cell]]) -> str:
+    """Returns what a caption says of medians that stand for means; nothing if there are none."""
+    cells = (cell for row in rows for cell in row if isinstance(cell, Estimate))
+    return _MEDIANS if any(cell.statistic == MEDIAN for cell in cells) else ""
+
+
 def bare_note(rows: Iterable[Sequence[Cell]]) -> str:
     """Returns what a caption says of estimates without an interval; nothing if all have one."""
     cells = (cell for row in rows for cell in row if isinstance(cell, Estimate))
@@ -304,90 +370,11 @@ def _mean(scores: NDArray[np.float64]) -> float:
     return float(statistics.mean_known(scores, axis=0)) if len(scores) else float("nan")
 
 
-def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:
-    """Returns (experiment, task, protocol) -> its rows, in reading order."""
-    columns = [results.column(name) for name in ("experiment", "task", "protocol")]
-    found: dict[tuple[Any, ...], list[int]] = {}
-    for row, key in enumerate(zip(*columns, strict=True)):
-        found.setdefault(key, []).append(row)
-    order = itertools.product(results.experiments, results.tasks, results.protocols)
-    return {key: np.array(found[key]) for key in order if key in found}
-
-
-def estimates(
-    results: Results, metric: str, unit: Unit = "episode"
-) -> dict[tuple[str, str, str], Estimate]:
-    """Returns (experiment, task, protocol) -> the mean score with its interval."""
-    values, seeds, alike = results.scores(metric), results.column("seed"), results.first_alike
-    found = {}
-    for key, rows in groups(results).items():
-        at = rows[~np.isnan(values[rows])]
-        if unit == "seed":
-            means = [values[at][seeds[at] == seed].mean() for seed in np.unique(seeds[at])]
-            found[key] = _seed_interval(np.array(means))
-        elif are_successes(metric, values[at]):
-            found[key] = _wilson(values[at], _count(alike[at]))
-        else:
-            address = "|".join([*key, metric])
-            found[key] = _mean_interval(values[at], _count(alike[at]), address=address)
-    return found
-
-
-def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
-    """Returns whether scores are successes and failures alone: 0 or 1 each, of a share."""
-    known = values[~np.isnan(values)]
-    share = metric == "success" or is_share(metric)
-    return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
-
-
-def _wilson(values: NDArray[np.float64], apart: int) -> Estimate:
-    """Returns the share of successes with Wilson's interval of so many independent episodes.
-
-    Draws from eight successes of eight are all successes, so a bootstrap would claim certainty.
-    """
-    share = float(np.nanmean(values))
-    if apart < 2:
-        return Estimate(share)
-    z2 = special.ndtri(0.975) ** 2 / apart
-    middle = (share + z2 / 2) / (1 + z2)
-    reach = np.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
-    return Estimate(share, max(middle - reach, 0.0), min(middle + reach, 1.0))
-
-
-def _seed_interval(means: NDArray[np.float64]) -> Estimate:
-    """Returns the mean of the seeds' means with its t interval; infinite ones have their median."""
-    if np.isinf(means).any():
-        return Estimate(float(np.median(means)))
-    return Estimate.of(student.t_interval(means))
-
-
-def _mean_interval(values: NDArray[np.float64], apart: int, *, address: str) -> Estimate:
-    """Returns the mean of scores with its interval; the median where some are infinite."""
-    statistic = statistics.median if np.isinf(values).any() else statistics.mean
-    return _estimate(values[:, None], np.array([apart]), statistic, interval_rng(address))
-
-
-def _estimate(
-    matrix: NDArray[np.float64],
-    apart: NDArray[np.int64],
-    statistic: bootstrap.Statistic,
-    rng: np.random.Generator,
-) -> Estimate:
-    """Returns a statistic with its interval: the corrected one, which infinite scores forbid."""
-    method: bootstrap.Method = "percentile" if np.isinf(matrix).any() else "bca"
-    found = bootstrap.interval(matrix, statistic, rng=rng, method=method, independent=apart)
-    return Estimate.of(found)
-
-
 def independent(results: Results, metric: str) -> NDArray[np.int64]:
     """Returns (protocol,) how many scored episodes are distinct, in the order of the protocols."""
     known, alike = ~np.isnan(results.scores(metric)), results.first_alike
     protocol = results.column("protocol")
-    return np.array([_count(alike[known & (protocol == name)]) for name in results.protocols])
-
-
-def _count(labels: NDArray[np.intp]) -> int:
-    return int(np.unique(labels).size)
+    return np.array([count(alike[known & (protocol == name)]) for name in results.protocols])
 
 
 def score_matrix(results: Results, metric: str) -> NDArray[np.float64]:
@@ -424,8 +411,3 @@ def side_by_side(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     for i, part in enumerate(parts):
         table[: len(part), i] = part
     return table
-
-
-def interval_rng(address: str) -> np.random.Generator:
-    """Returns the generator of one interval's draws, by what the interval is about."""
-    return generator(seed=0, name=f"report|{address}")

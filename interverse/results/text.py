@@ -52,19 +52,26 @@ class Estimate:
     value: float
     low: float = math.nan
     high: float = math.nan
+    statistic: str = ""  # what it is where it is not what its column says, such as "median"
 
     @classmethod
-    def of(cls, interval: Interval) -> Estimate:
+    def of(cls, interval: Interval, statistic: str = "") -> Estimate:
         """Returns the estimate of a single interval."""
-        return cls(interval.estimate.item(), interval.low.item(), interval.high.item())
+        ends = (interval.estimate.item(), interval.low.item(), interval.high.item())
+        return cls(*ends, statistic=statistic)
 
     def shown(self, digits: int) -> str:
-        """Returns "value [low, high]", "value", or a dash where there is no value."""
+        """Returns "value [low, high]", "value", or a dash where there is no value.
+
+        >>> Estimate(2.0, 1.0, 4.0, statistic="median").shown(1)
+        '2.0 [1.0, 4.0] median'
+        """
         if math.isnan(self.value):
             return MISSING
+        told = f" {self.statistic}" if self.statistic else ""
         if math.isnan(self.low) or math.isnan(self.high):
-            return f"{self.value:z.{digits}f}"
-        return f"{self.value:z.{digits}f} [{self.low:z.{digits}f}, {self.high:z.{digits}f}]"
+            return f"{self.value:z.{digits}f}{told}"
+        return f"{self.value:z.{digits}f} [{self.low:z.{digits}f}, {self.high:z.{digits}f}]{told}"
 
 
 Cell: TypeAlias = "str | int | float | Estimate"
@@ -240,8 +247,10 @@ def _latex_cell(text: str, number: bool) -> str:
         return "--"
     if not number:
         return _escaped(text)
-    value, _, ends = text.partition(" ")
-    return f"${value}$" + (f" {{\\scriptsize ${ends}$}}" if ends else "")
+    value, _, rest = text.partition(" ")
+    ends, bracket, told = rest.rpartition("]") if "]" in rest else ("", "", rest)
+    small = [f"${ends}{bracket}$"] * bool(ends) + [told.strip()] * bool(told)
+    return f"${value}$" + (f" {{\\scriptsize {' '.join(small)}}}" if small else "")
 
 
 def _escaped(text: str) -> str:
@@ -252,11 +261,20 @@ def _csv(table: TextTable) -> str:
     wide = [i for i in range(len(table.header)) if _holds_estimates(table, i)]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    names = [[n, f"{n}_low", f"{n}_high"] if i in wide else [n] for i, n in enumerate(table.header)]
+    told = [i for i in wide if any(_statistic(row[i]) for row in table.rows)]
+    names = [
+        [n, *[f"{n}_low", f"{n}_high"] * (i in wide), *[f"{n}_statistic"] * (i in told)]
+        for i, n in enumerate(table.header)
+    ]
     writer.writerow(name for group in names for name in group)
     for row in table.rows:
-        writer.writerow(number for cell in row for number in _numbers(cell))
+        cells = [[*_numbers(cell), *[_statistic(cell)] * (i in told)] for i, cell in enumerate(row)]
+        writer.writerow(number for group in cells for number in group)
     return file.getvalue().rstrip("\n")
+
+
+def _statistic(cell: Cell) -> str:
+    return cell.statistic if isinstance(cell, Estimate) else ""
 
 
 def _holds_estimates(table: TextTable, column: int) -> bool:

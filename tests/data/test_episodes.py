@@ -100,6 +100,15 @@ def test_the_command_line_collects_any_world(tmp_path, capsys):
     assert "--pairs has no meaning" in capsys.readouterr().err
 
 
+def test_two_values_of_a_variable_are_two_twins(tmp_path):
+    words = ["collect", WORLD, "--out", str(tmp_path / "set"), "--episodes", "1", "--steps", "2"]
+    assert main([*words, "--twin", "gravity=-5.0", "gravity=-7.0", "gravity=B"]) == 0
+    folder = TwinFolder(tmp_path / "set")
+    assert folder.twins == [{"gravity": -5.0}, {"gravity": -7.0}, {"gravity": "B"}]
+    found = [float(folder.twin(0, k).values["gravity"][0]) for k in range(2)]
+    assert found == pytest.approx([-5.0, -7.0])
+
+
 def test_a_curriculum_acts_in_its_episodes_whoever_plays(tmp_path):
     more = {"actors": ("uniform:patterns=gravity@first=1",), "twins": ({"box/mass": "B"},)}
     folder = TwinFolder(collect_episodes(config(tmp_path / "set", **more)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 import subprocess
 from dataclasses import replace
@@ -244,3 +245,22 @@ def test_an_episode_of_a_changed_policy_is_not_shown(tmp_path):
 def test_a_report_needs_a_folder():
     with pytest.raises(InvalidValueError, match="folder is None"):
         report(synthetic.results(), None)
+
+
+def test_a_page_of_several_trainings_has_intervals_over_seeds(tmp_path):
+    rows = [
+        {"task": "t/x-v1", "protocol": "P0", "experiment": "ppo", "seed": s, "episode": e}
+        | {"return": mean + 0.1 * e}
+        for s, mean in enumerate((-5.81, -14.73, -22.80))
+        for e in range(20)
+    ]
+    results = Results.from_rows(rows)
+    text = report(results, tmp_path, metric="return", episodes=False).read_text()
+    (row,) = csv.DictReader((tmp_path / "tables" / "scores.csv").open())
+    assert float(row["return_high"]) - float(row["return_low"]) > 30
+    assert "over seeds: other trainings of the same method" in text
+    assert "resample episodes" not in text
+    text = report(results, tmp_path, metric="return", episodes=False, unit="episode").read_text()
+    assert "over episodes: other episodes of the same policy" in text
+    with pytest.raises(InvalidValueError, match=r"unknown unit 'run'.*episode, seed"):
+        report(results, tmp_path, unit="run")

@@ -16,6 +16,8 @@ from interverse.results.comparisons import comparisons
 from interverse.results.text import Estimate, TextTable
 from tests.results import synthetic
 
+_R = "return"
+
 
 def read_csv(table: TextTable) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(table.render("csv"))))
@@ -49,7 +51,7 @@ def test_seeds_as_units_see_the_spread_between_seeds():
     rows = [row | {"seed": s} for s in range(5) for row in synthetic.rows(0.5 + 0.1 * s)]
     results = Results.from_rows(rows).select(protocol="P0")
     (by_seed,) = read_csv(tables.scores(results, unit="seed"))
-    (by_episode,) = read_csv(tables.scores(results))
+    (by_episode,) = read_csv(tables.scores(results, unit="episode"))
     name = "last_fractional_success"
     assert by_seed[name] == by_episode[name]
 
@@ -71,11 +73,97 @@ def test_infinite_scores_are_shown_by_their_median():
     results = Results.from_rows(
         row | {"episode": i, "score:time_to_success": t} for i, t in enumerate(times)
     )
-    (shown,) = read_csv(tables.scores(results))
+    scores, all_of_them = tables.scores(results), tables.aggregates(results, "time_to_success")
+    (shown,), (total,) = read_csv(scores), read_csv(all_of_them)
     assert float(shown["time_to_success"]) == 3.0
-    (total,) = read_csv(tables.aggregates(results, "time_to_success"))
-    assert (float(total["mean"]), float(total["median"])) == (np.inf, 3.0)
+    assert shown["time_to_success_statistic"] == total["mean_statistic"] == "median"
+    assert (float(total["mean"]), float(total["median"])) == (3.0, 3.0), "one rule for both tables"
     assert total["scored"] == "5"
+    for table in (scores, all_of_them):
+        assert "3.000 [1.000, inf] median" in table.render("markdown")
+        assert r"$3.000$ {\scriptsize $[1.000, inf]$ median}" in table.render("latex")
+        assert "median, not mean, where a score is infinite" in table.caption
+
+
+def test_finite_scores_have_no_word_of_medians():
+    for table in (tables.scores(synthetic.results()), tables.aggregates(synthetic.results(), _R)):
+        assert "not mean" not in table.caption
+        assert not any(name.endswith("_statistic") for name in read_csv(table)[0])
+
+
+def test_an_infinite_score_of_one_seed_leaves_the_median_of_the_seeds():
+    times = {0: [1.0, 2.0, 9.0], 1: [4.0, 5.0, np.inf], 2: [7.0, 8.0, 9.0]}
+    rows = [_row(seed=s, episode=e, **{_R: t}) for s, of in times.items() for e, t in enumerate(of)]
+    (found,) = tables.estimates(Results.from_rows(rows), _R).values()
+    assert (found.value, found.statistic) == (5.0, "median")
+    (total,) = read_csv(tables.aggregates(Results.from_rows(rows), _R))
+    assert (float(total["mean"]), total["mean_statistic"]) == (5.0, "median")
+
+
+def _trained(means=(-5.81, -14.73, -22.80), *, policies=None, episodes=50):
+    """Several trainings of one method, each with its own luck; without runs nobody knows more."""
+    rng = np.random.default_rng(0)
+    rows = [
+        _row(experiment="ppo", protocol=p, seed=s, episode=e, **{_R: mean + drawn})
+        for p in ("P0", "P1")
+        for s, mean in enumerate(means)
+        for e, drawn in enumerate(rng.normal(size=episodes))
+    ]
+    runs = [{"experiment": "ppo", "task": rows[0]["task"], "policy": p} for p in policies or ()]
+    return Results.from_rows(rows, {"runs": runs} if runs else {})
+
+
+def test_several_trainings_have_intervals_over_their_seeds():
+    results = _trained(policies=("a", "b", "c"))
+    table = tables.scores(results)
+    means = [results.select(seed=s, protocol="P0").scores(_R).mean() for s in range(3)]
+    ends = stats.t.interval(0.95, 2, np.mean(means), stats.sem(means))
+    first = read_csv(table)[0]
+    assert (float(first["return_low"]), float(first["return_high"])) == pytest.approx(ends)
+    assert first["by"] == "seed (3)"
+    assert "over seeds, Student's t" in table.caption
+    assert "over the scored episodes" not in table.caption
+    assert results.table("csv") == results.table("csv", unit="seed")
+    total = tables.aggregates(results, _R)
+    (row,) = read_csv(total)
+    means = [results.select(seed=s).scores(_R).mean() for s in range(3)]
+    ends = stats.t.interval(0.95, 2, np.mean(means), stats.sem(means))
+    assert (float(row["mean_low"]), float(row["mean_high"])) == pytest.approx(ends)
+    assert float(row["median_high"]) - float(row["median_low"]) > 20
+    assert "over seeds, Student's t" in total.caption
+
+
+def test_one_policy_with_several_seeds_stays_with_episodes():
+    results = _trained(policies=("a",))
+    (row, _), table = read_csv(tables.scores(results)), tables.scores(results)
+    assert float(row["return_high"]) - float(row["return_low"]) < 5
+    assert "by" not in row
+    assert "over the scored episodes" in table.caption
+
+
+def test_a_table_of_both_says_whose_intervals_are_over_what():
+    alone = _trained((-3.0,), policies=("d",)).named("random")
+    table = tables.scores(Results.concat([_trained(policies=("a", "b", "c")), alone]))
+    assert {row["experiment"]: row["by"] for row in read_csv(table)} == {
+        "ppo": "seed (3)",
+        "random": "episode",
+    }
+    assert "random: mean [" in table.caption
+    assert "ppo: mean of the seeds' means [" in table.caption
+
+
+def test_generalisation_errors_of_trainings_are_over_seeds():
+    rows = [
+        _row(protocol=p, seed=s, episode=e, **{_R: mean * share + 0.01 * e})
+        for s, (mean, kept) in enumerate([(90.0, 0.9), (80.0, 0.5), (100.0, 0.2)])
+        for p, share in (("P0", 1.0), ("P1", kept))
+        for e in range(20)
+    ]
+    table = tables.generalisation_errors(Results.from_rows(rows), _R)
+    (row,) = read_csv(table)
+    low, high = (float(row[f"generalisation error_{end}"]) for end in ("low", "high"))
+    assert high - low > 1, "three trainings that keep 90%, 50% and 20% tell little"
+    assert "over seeds" in table.caption
 
 
 def _scored(protocol, scores, experiment="policy"):
@@ -337,9 +425,9 @@ def test_every_table_has_the_same_mean():
     ]
     results = Results.from_rows(rows)
     train, test = (results.select(protocol=p).scores("return").mean() for p in ("P0", "P1"))
-    shown = [float(row["return"]) for row in read_csv(tables.scores(results))]
+    shown = [float(row["return"]) for row in read_csv(tables.scores(results, unit="episode"))]
     assert shown == pytest.approx([train, test])
-    (lost,) = read_csv(tables.generalisation_errors(results, "return"))
+    (lost,) = read_csv(tables.generalisation_errors(results, "return", unit="episode"))
     assert float(lost["generalisation error"]) == pytest.approx((train - test) / train)
     by_seed = [float(row["return"]) for row in read_csv(tables.scores(results, unit="seed"))]
     assert by_seed == pytest.approx([51.095, 51.095])
@@ -353,7 +441,7 @@ def test_the_mean_does_not_hang_on_whether_scores_are_successes(best):
     assert _only(rows, name).value == pytest.approx(0.99, abs=1e-4)
     assert _only(rows, name, "seed").value == pytest.approx(0.5, abs=1e-4)
     moved = [row | {"protocol": f"P{row['seed']}"} for row in rows]
-    (total,) = read_csv(tables.aggregates(Results.from_rows(moved), name))
+    (total,) = read_csv(tables.aggregates(Results.from_rows(moved), name, unit="episode"))
     assert float(total["mean"]) == pytest.approx(0.99, abs=1e-4)
     assert float(total["optimality gap"]) == pytest.approx(0.01, abs=1e-4)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.student import t_reach
+from interverse.metrics.student import t_interval
 
 _NEEDED = ("prediction", "verb", "set")
 _LEVEL = 0.95
@@ -24,9 +24,10 @@ def score_pairs(table: Mapping[str, ArrayLike]) -> dict[str, dict[str, Any]]:
             will do.
 
     Returns:
-        By set: `pairs`, `accuracy`, `balanced` (mean over actions), `constant` (what always naming
-        the commonest action of the set gives), and with several seeds `low` and `high`, the ends
-        of the 95% t interval over them.
+        By set: `pairs` (of one seed, the most where they differ), `accuracy`, `balanced` (mean
+        over actions), `constant` (what always naming the commonest action of the set gives), with
+        several seeds `seeds`, how many, and where these differ `low` and `high`, the ends of the
+        95% t interval over them; equal ones say nothing of the spread.
 
     >>> rows = {"prediction": ["open", "open"], "verb": ["open", "close"], "set": ["ID", "OOD"]}
     >>> found = score_pairs(rows)
@@ -44,16 +45,19 @@ def score_pairs(table: Mapping[str, ArrayLike]) -> dict[str, dict[str, Any]]:
 
 def _scores(right: NDArray[np.bool_], verb: NDArray[Any], seed: NDArray[Any]) -> dict[str, Any]:
     counts = np.unique(verb, return_counts=True)[1]
-    runs = np.array([right[seed == one].mean() for one in np.unique(seed)])
+    seeds, rows = np.unique(seed, return_counts=True)
+    runs = np.array([right[seed == one].mean() for one in seeds])
     found: dict[str, Any] = {
-        "pairs": len(right),
+        "pairs": int(rows.max()),
         "accuracy": float(runs.mean()),
         "balanced": float(np.mean([right[verb == one].mean() for one in np.unique(verb)])),
         "constant": float(counts.max() / counts.sum()),
     }
-    if len(runs) > 1:
-        half = float(t_reach(runs, _LEVEL))
-        found |= {"low": found["accuracy"] - half, "high": found["accuracy"] + half}
+    if len(seeds) > 1:
+        found["seeds"] = len(seeds)
+    ends = t_interval(runs, confidence=_LEVEL)
+    if not np.isnan(ends.low):
+        found |= {"low": float(ends.low), "high": float(ends.high)}
     return found
 
 
@@ -79,6 +83,8 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         raise InvalidValueError(
             explain(f"columns have shapes {lengths}", allowed="one row for each pair, at least one")
         )
+    for name in ("seed", "set"):
+        _check_known(columns[name].tolist(), name)
     named = [_named(np.asarray(table[name], object), name) for name in ("prediction", "verb")]
     if named[0] != named[1]:
         raise InvalidValueError(
@@ -91,12 +97,21 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
 
 def _named(column: NDArray[Any], name: str) -> bool:
     """Returns whether a column has names, not numbers; gaps and mixtures raise."""
+    _check_known(column.tolist(), name)
     kinds = {isinstance(value, str) for value in column.tolist()}
-    gaps = [at for at, value in enumerate(column.tolist()) if value is None or value != value]
-    if len(kinds) > 1 or gaps:
-        told = f"no value in row {gaps[0]}" if gaps else "names and numbers"
-        raise InvalidValueError(explain(f"{name} has {told}", allowed="all names or all numbers"))
+    if len(kinds) > 1:
+        told = f"{name} has names and numbers"
+        raise InvalidValueError(explain(told, allowed="all names or all numbers"))
     return kinds == {True}
+
+
+def _check_known(column: list[Any], name: str) -> None:
+    """Raises for a column with a gap: None, or a number that is none."""
+    gaps = [at for at, value in enumerate(column) if value is None or value != value]
+    if gaps:
+        raise InvalidValueError(
+            explain(f"{name} has no value in row {gaps[0]}", allowed="one in every row")
+        )
 
 
 def _check_names(columns: Mapping[str, NDArray[Any]]) -> None:

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from interverse.reports.plots import style
+from interverse.results.estimates import estimates
 from interverse.results.labels import is_share, metric_label
-from interverse.results.tables import estimates
 from interverse.results.text import Estimate, decimals
+from interverse.results.units import Unit
 
 if TYPE_CHECKING:
     from interverse.results.results import Results
@@ -107,11 +108,14 @@ _MOST_PRINTED = 26  # bars above which printed values would overlap
 
 
 @style.styled
-def bars(results: Results, metric: str = "last_fractional_success") -> Figure:
+def bars(
+    results: Results, metric: str = "last_fractional_success", unit: Unit | None = None
+) -> Figure:
     """Returns mean scores as bars with 95% intervals: one panel per task, one group per protocol.
 
     As Figures 6 and 11 of the CausalWorld paper: the letters beneath a protocol name the space from
-    which it draws each variable.
+    which it draws each variable. Intervals are over the seeds of several trainings, else over
+    episodes, unless a unit is given; medians, where a score is infinite, are named.
     """
     last = results.final()
     parts = [last.select(task=task) for task in last.tasks]
@@ -123,15 +127,17 @@ def bars(results: Results, metric: str = "last_fractional_success") -> Figure:
     figure = style.new_figure(sum(heights) + 0.75 * len(parts) + 0.3)
     panels = figure.subplots(2 * len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, grid, upper, lower in zip(parts, grids, panels[::2], panels[1::2], strict=True):
-        draw_bars(upper, _cells(part, metric, last.experiments), part.protocols, metric)
+        draw_bars(upper, _cells(part, metric, last.experiments, unit), part.protocols, metric)
         upper.set_title(part.tasks[0])
         _draw_grid(lower, grid)
     style.legend_above(figure, panels[0], len(last.experiments))
     return figure
 
 
-def _cells(results: Results, metric: str, experiments: list[str]) -> dict[str, list[Estimate]]:
-    found, task = estimates(results, metric), results.tasks[0]
+def _cells(
+    results: Results, metric: str, experiments: list[str], unit: Unit | None
+) -> dict[str, list[Estimate]]:
+    found, task = estimates(results, metric, unit), results.tasks[0]
     return {
         experiment: [found.get((experiment, task, p), Estimate(np.nan)) for p in results.protocols]
         for experiment in experiments
@@ -190,6 +196,7 @@ def _print_values(axes: Axes, x: np.ndarray, cells: Sequence[Estimate]) -> None:
         if np.isfinite(cell.value):
             top = max(cell.value, cell.value if np.isnan(cell.high) else cell.high)
             text = f"{cell.value:.{min(decimals(cell.value), 2)}f}"
+            text += f"\n{cell.statistic}" if cell.statistic else ""
             axes.annotate(
                 text, (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=7.5
             )

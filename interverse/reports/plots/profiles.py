@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from interverse.core.rng import generator
-from interverse.metrics import bootstrap, statistics
+from interverse.metrics import bootstrap, statistics, student
 from interverse.reports.plots import style
 from interverse.results.labels import is_share, metric_label
 from interverse.results.tables import independent, score_matrix
+from interverse.results.units import Unit, seeds_of, units
 
 if TYPE_CHECKING:
     from interverse.results.results import Results
@@ -23,10 +24,13 @@ _RESAMPLES = 500  # a band, drawn: its edge need not be exact to a pixel
 
 
 @style.styled
-def profiles(results: Results, metric: str = "last_fractional_success") -> Figure:
+def profiles(
+    results: Results, metric: str = "last_fractional_success", unit: Unit | None = None
+) -> Figure:
     """Returns the share of episodes above each score, averaged over protocols, with 95% bands.
 
     A curve that lies above another everywhere belongs to the better policy, whatever the aggregate.
+    Bands are over the seeds of several trainings, else over episodes, unless a unit is given.
     """
     last = results.final()
     parts = [last.select(task=task) for task in last.tasks]
@@ -43,18 +47,9 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
         levels = _levels(part, metric)
         for i, experiment in enumerate(last.experiments):
             own = part.select(experiment=experiment)
-            matrix = score_matrix(own, metric)
-            if not np.isfinite(matrix).any():
+            if not np.isfinite(own.scores(metric)).any():
                 continue
-            profile = functools.partial(statistics.performance_profile, thresholds=levels)
-            rng = generator(seed=0, name=f"report|profile|{experiment}|{part.tasks[0]}|{metric}")
-            band = bootstrap.interval(
-                matrix,
-                profile,
-                rng=rng,
-                resamples=_RESAMPLES,
-                independent=independent(own, metric),
-            )
+            band = _band(own, metric, levels, unit)
             look = style.look(i)
             axes.fill_between(
                 levels, band.low, band.high, color=look.color, alpha=0.18, linewidth=0
@@ -66,6 +61,27 @@ def profiles(results: Results, metric: str = "last_fractional_success") -> Figur
         axes.set_ylabel("Share of episodes above")
     style.legend_above(figure, panels.flat, len(last.experiments))
     return figure
+
+
+def _band(
+    results: Results, metric: str, levels: np.ndarray, unit: Unit | None
+) -> bootstrap.Interval:
+    """Returns the profile of one experiment and task with its band."""
+    profile = functools.partial(statistics.performance_profile, thresholds=levels)
+    (key, over), *_ = units(results, unit).items()
+    if over == "seed":
+        tables = [score_matrix(one, metric) for one in seeds_of(results)]
+        known = [profile(table) for table in tables if not np.isnan(table).all()]
+        band = student.t_interval(np.stack(known, axis=-1))
+        low, high = np.clip(band.low, 0, 1), np.clip(band.high, 0, 1)
+        return bootstrap.Interval(estimate=band.estimate, low=low, high=high)
+    return bootstrap.interval(
+        score_matrix(results, metric),
+        profile,
+        rng=generator(seed=0, name=f"report|profile|{'|'.join(key)}|{metric}"),
+        resamples=_RESAMPLES,
+        independent=independent(results, metric),
+    )
 
 
 def _levels(results: Results, metric: str) -> np.ndarray:

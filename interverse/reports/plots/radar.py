@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.projections.polar import PolarAxes
 
 from interverse.reports.plots import style
+from interverse.results.estimates import estimates
 from interverse.results.labels import is_share
-from interverse.results.tables import estimates
 from interverse.results.text import Estimate
 
 if TYPE_CHECKING:

@@ -38,7 +38,22 @@ def test_scores_are_those_of_scikit_learn_and_scipy():
         assert found[name]["accuracy"] == pytest.approx(np.mean(runs))
         ends = stats.t.interval(0.95, 3, np.mean(runs), stats.sem(runs))
         assert (found[name]["low"], found[name]["high"]) == pytest.approx(ends)
-        assert found[name]["pairs"] == rows.sum()
+        assert found[name]["pairs"] == max(rows[given["seed"] == s].sum() for s in range(4))
+        assert found[name]["seeds"] == 4
+
+
+def test_seeds_do_not_multiply_pairs_and_equal_ones_have_no_interval():
+    one = {"prediction": ["a", "b", "a", "b"], "verb": ["a", "b", "b", "b"], "set": ["ID"] * 4}
+    three = {name: column * 3 for name, column in one.items()}
+    found = iv.score_pairs(three | {"seed": np.repeat([0, 1, 2], 4)})["ID"]
+    alone = iv.score_pairs(one)["ID"]
+    assert alone == {
+        "pairs": 4,
+        "accuracy": 0.75,
+        "balanced": pytest.approx(5 / 6),
+        "constant": 0.75,
+    }
+    assert found == alone | {"seeds": 3}
 
 
 def test_wrong_tables_are_refused():
@@ -59,6 +74,8 @@ def test_wrong_tables_are_refused():
         ({"prediction": ["Open", "close"]}, "Write 'open'"),
         ({"prediction": [0, 1]}, "names in one, numbers in the other"),
         ({"prediction": [0.0, np.nan], "verb": [0, 1]}, "no value in row 1"),
+        ({"seed": [0, np.nan]}, "seed has no value in row 1"),
+        ({"set": ["ID", None]}, "set has no value in row 1"),
     ],
 )
 def test_gaps_and_misspelt_actions_are_told_not_counted_as_wrong(changed, told):

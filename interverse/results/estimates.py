@@ -1,0 +1,139 @@
+"""Estimates of scores with their 95% intervals, over episodes or over the seeds of trainings.
+
+Over episodes they are bootstrap intervals, whose draws are addressed by what they are about, so one
+never depends on another; over seeds, of which there are few, they are Student's t. Where a score is
+infinite, such as the time of a task that was never solved, the median stands for the mean.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from interverse.core.rng import generator
+from interverse.metrics import bootstrap, statistics, student
+from interverse.results.labels import is_share
+from interverse.results.text import Estimate
+from interverse.results.units import Unit, units
+
+if TYPE_CHECKING:
+    from interverse.results.results import Results
+
+MEDIAN = "median"
+
+
+def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:
+    """Returns (experiment, task, protocol) -> its rows, in reading order."""
+    columns = [results.column(name) for name in ("experiment", "task", "protocol")]
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for row, key in enumerate(zip(*columns, strict=True)):
+        found.setdefault(key, []).append(row)
+    order = itertools.product(results.experiments, results.tasks, results.protocols)
+    return {key: np.array(found[key]) for key in order if key in found}
+
+
+def estimates(
+    results: Results, metric: str, unit: Unit | None = None
+) -> dict[tuple[str, str, str], Estimate]:
+    """Returns (experiment, task, protocol) -> the mean score with its interval.
+
+    Args:
+        results: at the last training step.
+        metric: which score.
+        unit: what the intervals are over; seeds where there are several trainings by default.
+    """
+    values, seeds, alike = results.scores(metric), results.column("seed"), results.first_alike
+    over = units(results, unit)
+    found = {}
+    for key, rows in groups(results).items():
+        at = rows[~np.isnan(values[rows])]
+        if over[key[:2]] == "seed":
+            parts = [values[at][seeds[at] == seed] for seed in np.unique(seeds[at])]
+            found[key] = mean_of_seeds(parts)
+        elif are_successes(metric, values[at]):
+            found[key] = wilson(values[at], count(alike[at]))
+        else:
+            rng = interval_rng("|".join([*key, metric]))
+            found[key] = mean_of_episodes(values[at][:, None], np.array([count(alike[at])]), rng)
+    return found
+
+
+def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
+    """Returns whether scores are successes and failures alone: 0 or 1 each, of a share."""
+    known = values[~np.isnan(values)]
+    share = metric == "success" or is_share(metric)
+    return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
+
+
+def wilson(values: NDArray[np.float64], apart: int) -> Estimate:
+    """Returns the share of successes with Wilson's interval of so many independent episodes.
+
+    Draws from eight successes of eight are all successes, so a bootstrap would claim certainty.
+    """
+    share = float(np.nanmean(values))
+    if apart < 2:
+        return Estimate(share)
+    z2 = special.ndtri(0.975) ** 2 / apart
+    middle = (share + z2 / 2) / (1 + z2)
+    reach = np.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
+    return Estimate(share, max(middle - reach, 0.0), min(middle + reach, 1.0))
+
+
+def mean_of_seeds(parts: list[NDArray[np.float64]]) -> Estimate:
+    """Returns the mean of the seeds' means with its t interval, from each seed's scores.
+
+    With an infinite score it is the median of the seeds' medians, without an interval.
+    """
+    if any(np.isinf(part).any() for part in parts):
+        middles = [np.nanmedian(part) for part in parts if not np.isnan(part).all()]
+        return Estimate(float(np.median(middles)), statistic=MEDIAN)
+    return over_seeds(np.array([statistics.mean_known(part.ravel(), axis=0) for part in parts]))
+
+
+def over_seeds(found: NDArray[np.float64]) -> Estimate:
+    """Returns the mean of one number a seed with its t interval; none where one is infinite."""
+    if np.isinf(found).any():
+        return Estimate(float(np.mean(found)))
+    return Estimate.of(student.t_interval(found))
+
+
+def mean_of_episodes(
+    matrix: NDArray[np.float64], apart: NDArray[np.int64], rng: np.random.Generator
+) -> Estimate:
+    """Returns the mean of all (run, protocol) scores, or their median where one is infinite."""
+    if np.isinf(matrix).any():
+        return over_episodes(matrix, apart, statistics.median, rng, name=MEDIAN)
+    return over_episodes(matrix, apart, pooled_mean, rng)
+
+
+def over_episodes(
+    matrix: NDArray[np.float64],
+    apart: NDArray[np.int64],
+    statistic: bootstrap.Statistic,
+    rng: np.random.Generator,
+    *,
+    name: str = "",
+) -> Estimate:
+    """Returns a statistic with its interval: the corrected one, which infinite scores forbid."""
+    method: bootstrap.Method = "percentile" if np.isinf(matrix).any() else "bca"
+    found = bootstrap.interval(matrix, statistic, rng=rng, method=method, independent=apart)
+    return Estimate.of(found, statistic=name)
+
+
+def pooled_mean(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the mean of all scores, as each table's mean is one over episodes."""
+    return statistics.mean_known(matrix.reshape(*matrix.shape[:-2], -1), axis=-1)
+
+
+def count(labels: NDArray[np.intp]) -> int:
+    """Returns how many labels differ."""
+    return int(np.unique(labels).size)
+
+
+def interval_rng(address: str) -> np.random.Generator:
+    """Returns the generator of one interval's draws, by what the interval is about."""
+    return generator(seed=0, name=f"report|{address}")
