@@ -15,7 +15,6 @@ import numpy as np
 from interverse.benchmarks.dmcr.compare import published
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS
 from interverse.metrics import bootstrap
-from interverse.metrics.student import t_interval
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, TextTable
@@ -26,11 +25,12 @@ _COSTS = ("sky", "floor", "body", "camera", "light")  # factors of the kept expl
 _TASK_NAMES = {task: name for name, task in TASKS.items()}
 
 
-def kept_table(runs: Sequence[Mapping[str, Any]]) -> TextTable:
+def kept_table(runs: Sequence[Mapping[str, Any]], *, beside_paper: bool = True) -> TextTable:
     """Returns a row for every training run, and one for what the paper prints of its agent.
 
     Args:
         runs: each with its `task`, `agent`, `seed`, `decisions`, and `returns` by protocol.
+        beside_paper: whether the paper's rows are shown; runs far from its settings have none.
     """
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs:
@@ -39,7 +39,7 @@ def kept_table(runs: Sequence[Mapping[str, Any]]) -> TextTable:
     for (task, agent), found in groups.items():
         rows += [_ours(run) for run in found]
         name = _AGENT_NAMES.get(agent, "")
-        theirs = published(2, _TASK_NAMES[task], name)
+        theirs = published(2, _TASK_NAMES[task], name) if beside_paper else {}
         if theirs:
             learned = published(1, _TASK_NAMES[task], name).get("train", np.nan)
             numbers = [Estimate({"none": learned, **theirs}.get(n, np.nan)) for n in FACTORS]
@@ -50,31 +50,6 @@ def kept_table(runs: Sequence[Mapping[str, Any]]) -> TextTable:
         caption="mean return of one training run [95% interval over its test episodes: BCa "
         "bootstrap, rough below some 20 episodes; it does not tell how other training runs would "
         "do]; episodes of each column",
-    )
-
-
-def means_table(runs: Sequence[Mapping[str, Any]]) -> TextTable:
-    """Returns a row for every agent that was trained with several seeds: means over its runs.
-
-    Args:
-        runs: of one task, each with its `agent`, `decisions`, and `returns` by protocol, all with
-            the same protocols.
-    """
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for run in runs:
-        groups.setdefault(_agent_name(run), []).append(run)
-    protocols = list(runs[0]["returns"])
-    rows: list[tuple[Cell, ...]] = []
-    for name, found in groups.items():
-        means = np.array([[np.mean(run["returns"][p]) for p in protocols] for run in found])
-        numbers = [Estimate.of(t_interval(column)) for column in means.T]
-        rows.append((name, str(len(found)), *numbers))
-    episodes = len(runs[0]["returns"][protocols[0]])
-    return TextTable(
-        header=("agent", "runs", *protocols),
-        rows=tuple(rows),
-        caption=f"mean return over training runs, {episodes} test episodes of each under every "
-        "protocol [95% interval over runs: Student's t]",
     )
 
 
