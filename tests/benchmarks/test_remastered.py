@@ -517,10 +517,38 @@ def test_the_kept_table_is_printed_from_the_kept_episodes():
         json.loads((KEPT / name).read_text())["runs"] for name in ("h200.json", "shipped.json")
     ]
     assert all(str(kept_table(runs).render("markdown")) in text for runs in files)
-    for kept in itertools.chain(*files):
+    small = json.loads((KEPT / "reduced.json").read_text())["runs"]
+    assert str(kept_table(small, beside_paper=False).render("markdown")) in text
+    for kept in itertools.chain(*files, small):
         assert all(len(set(returns)) == len(returns) for returns in kept["returns"].values()), (
             "no episode counts twice"
         )
+
+
+def test_the_page_claims_of_small_runs_what_their_episodes_say():
+    text = " ".join((KEPT / "README.md").read_text().split())
+    runs = json.loads((KEPT / "reduced.json").read_text())["runs"]
+    means = [{p: np.mean(r) for p, r in run["returns"].items()} for run in runs]
+    short = [i for i, run in enumerate(runs) if run["decisions"] == 8_000]
+    (long,) = set(range(len(runs))) - set(short)
+    learned = [i for i in short if runs[i]["agent"] != "svea"]
+    most = [max(means[i][p] for i in learned) for p in ("floor", "body", "background")]
+    assert "none has more than {:.0f} on floors, {:.0f} with bodies, {:.0f} with skies".format(
+        *most
+    ) in (text)
+    kept = [means[long][p] for p in ("floor", "none", "body", "background", "all")]
+    told = "keeps {:.0f} of {:.0f} on other floors and {:.0f} with other bodies; other skies leave"
+    assert (told + " {:.0f}, everything at once {:.0f}").format(*kept) in text
+    tests = [
+        stats.ttest_ind(
+            *([means[i][p] for i in short if runs[i]["agent"] == a] for a in pair), equal_var=False
+        ).pvalue
+        for pair in itertools.combinations(("sac_aug", "curl", "drq", "svea"), 2)
+        for p in FACTORS
+    ]
+    assert len(tests) == 48
+    assert f"least p alone is {min(tests):.3f}".replace("0.", ".") in text
+    assert 48 * min(tests) > 0.05, "so none is told apart by Holm's rule"
 
 
 def test_the_kept_costs_are_printed_from_the_kept_scores():

@@ -43,7 +43,7 @@ def test_a_data_set_of_another_version_is_not_taken_for_ones_own(tmp_path):
         collect(config)
     load_dataset("blocks/observed-3-v1", "test", folder=tmp_path / "cache", episodes=2)
     (file,) = (tmp_path / "cache").glob("*.h5")
-    assert f"-{header['version']}.h5" in file.name
+    assert f"-{header['version']}-" in file.name
 
 
 def test_an_altered_picture_of_a_finished_data_set_is_noticed(tmp_path):
