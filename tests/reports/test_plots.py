@@ -188,3 +188,11 @@ def test_the_band_of_a_learning_curve_is_student_s_t_over_seeds():
     ends = stats.t.interval(0.95, 2, 70 / 3, stats.sem([10.0, 20.0, 40.0]))
     first = [y for x, y in band.get_paths()[0].vertices if x == 10]
     assert (min(first), max(first)) == pytest.approx(ends)
+
+
+def test_numbers_of_bars_below_zero_stand_below_them():
+    axes = PLOTS.load("bars")(TABLES["no success"], "return").axes[0]
+    numbers = [note for note in axes.texts if note.get_text().startswith("-5")]
+    assert numbers
+    assert all(note.get_verticalalignment() == "top" for note in numbers)
+    assert all(note.xy[1] <= -5.0 for note in numbers)

@@ -183,6 +183,8 @@ def draw_bars(
     axes.set_ylabel(metric_label(metric).replace(", ", ",\n"))
     if is_share(metric):
         axes.set(ylim=(0, 1.12), yticks=np.linspace(0, 1, 6))
+    else:
+        axes.margins(y=0.1)  # room for the numbers
 
 
 def _whisker(cell: Estimate) -> tuple[float, float]:
@@ -194,11 +196,18 @@ def _whisker(cell: Estimate) -> tuple[float, float]:
 def _print_values(axes: Axes, x: np.ndarray, cells: Sequence[Estimate]) -> None:
     for place, cell in zip(x, cells, strict=True):
         if np.isfinite(cell.value):
-            top = max(cell.value, cell.value if np.isnan(cell.high) else cell.high)
+            hangs = cell.value < 0  # a bar below zero has its number below it
+            end = cell.low if hangs else cell.high
             text = f"{cell.value:.{min(decimals(cell.value), 2)}f}"
             text += f"\n{cell.statistic}" if cell.statistic else ""
             axes.annotate(
-                text, (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=7.5
+                text,
+                (place, cell.value if np.isnan(end) else end),
+                (0, -2 if hangs else 2),
+                textcoords="offset points",
+                ha="center",
+                va="top" if hangs else "bottom",
+                fontsize=7.5,
             )
 
 
