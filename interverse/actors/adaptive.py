@@ -43,6 +43,8 @@ class Adaptive(Actor):
         check_whole(self.window, "window", 10**9)
         check_number(self.step, "step", most=1.0, above=True)
         check_number(self.share, "share", most=1.0)
+        check_number(self.raise_at, "raise_at", most=1.0)
+        check_number(self.lower_at, "lower_at", most=self.raise_at)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to draw."""

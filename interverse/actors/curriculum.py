@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, final
 
 import numpy as np
@@ -23,6 +23,7 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.rng import Noise
+from interverse.core.type_checks import check_types
 from interverse.envs.driver import Driver
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.world import Index
@@ -49,6 +50,9 @@ class Stage:
             raise InvalidValueError(
                 explain(f"actor is {self.actor!r}", allowed="an Actor, such as Uniform()")
             )
+        if is_dataclass(self.actor):
+            named = {item.name: getattr(self.actor, item.name) for item in fields(self.actor)}
+            check_types(type(self.actor), named)
         check_whole(self.first, "first", FOREVER, least=0)
         check_whole(self.last, "last", FOREVER, least=self.first)
         check_whole(self.period, "period", FOREVER)

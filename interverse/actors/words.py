@@ -18,6 +18,7 @@ from interverse.core.files.json_text import parse_json
 from interverse.scm.variable import SpaceName
 
 _STAGE = ("first", "last", "period", "step")
+_IN_CODE = {"adversarial": "a critic", "agent": "choices (AgentDriven.choose)"}
 
 
 def curriculum_from_words(
@@ -45,6 +46,13 @@ def training_curriculum(number: int, words: Sequence[str], space: SpaceName) -> 
 def actor_from_word(word: str) -> Actor:
     """Returns the actor of a word such as `uniform:patterns=box/mass+gravity,space=A`."""
     name, _, settings = word.partition(":")
+    if name in _IN_CODE:
+        raise InvalidValueError(
+            explain(
+                f"actor {word!r} needs {_IN_CODE[name]}, which no word can give",
+                fix="Build the Curriculum in Python",
+            )
+        )
     kind = ACTORS.load(name)
     given = {
         key: tuple(text.split("+")) if _is_tuple(kind, key) else _value(text)

@@ -91,8 +91,13 @@ def blames_types(function: Callable[_Given, _Result]) -> Callable[_Given, _Resul
 
 def _in_words(declared: Any) -> str:
     kind = get_origin(declared) or declared
-    parts = get_args(declared) if kind in (Union, UnionType) else ()
-    return ", or ".join(map(_in_words, parts)) or _WORDS.get(kind, str(kind))
+    parts = get_args(declared)
+    if kind in (Union, UnionType):
+        return ", or ".join(map(_in_words, parts))
+    words = _WORDS.get(kind, str(kind))
+    if kind is Mapping and parts and parts[1] is not Any:
+        return f"{words} whose every value is {_in_words(parts[1])}"
+    return words
 
 
 def _fits(value: object, declared: Any) -> bool:

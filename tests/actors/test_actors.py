@@ -332,6 +332,13 @@ def test_a_curriculum_can_be_written_in_words():
         ("goals@first=soon", InvalidValueError, "first of"),
         ("goals@frist=1", UnknownNameError, "Did you mean 'first'"),
         ("adaptive", InvalidValueError, "patterns"),
+        ("agent:patterns=gain", InvalidValueError, "needs choices"),
+        ("adversarial:patterns=gain,critic=worst", InvalidValueError, "needs a critic"),
+        ("adaptive:patterns=gain,raise_at=high", InvalidValueError, "raise_at is 'high'"),
+        ("adaptive:patterns=gain,lower_at=0.9", InvalidValueError, "from 0 to 0.8"),
+        ("uniform:patterns=gain,ranges=3", InvalidValueError, "ranges is 3. Allowed: a dict"),
+        ("interpolation:target=3", InvalidValueError, "target is 3. Allowed: a dict"),
+        ("everything:but=3", InvalidValueError, "but is 3. Allowed: a dict"),
         ("rigid_pose:positions=false,orientations=false", InvalidValueError, "both off"),
     ],
 )

@@ -214,7 +214,9 @@ def test_gravity_is_in_no_curriculum_of_the_paper(driver):
 )
 def test_a_curriculum_without_effect_raises_before_any_episode(actor):
     env = iv.make(PUSHING)
-    with pytest.raises(InvalidValueError, match=r"has no |the (range|target) of|is empty"):
+    with pytest.raises(
+        InvalidValueError, match=r"has no |the (range|target) of|is empty|every value is a list"
+    ):
         CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
     assert env.driver.hook is None
 
