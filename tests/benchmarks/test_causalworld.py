@@ -447,11 +447,20 @@ def test_kept_runs_are_drawn_as_they_are(tmp_path: Path, more: dict[str, Any]) -
         CausalWorldSettings(out=tmp_path, stored=(tmp_path / "runs.json",), **more)
 
 
-def test_the_gpu_budget_is_that_of_train_for_all_curricula(tmp_path: Path) -> None:
-    settings = CausalWorldSettings(out=tmp_path, budget="gpu", device="cuda")
+@pytest.mark.parametrize(
+    ("budget", "given"),
+    [
+        ("gpu", {"device": "cuda"}),
+        ("cpu", {"device": "torch", "num_worlds": 1024, "steps": 30_000_000}),
+    ],
+)
+def test_a_budget_is_that_of_train_for_all_curricula(
+    tmp_path: Path, budget: Any, given: dict[str, Any]
+) -> None:
+    settings = CausalWorldSettings(out=tmp_path, budget=budget, device=given["device"])
     for task, number in itertools.product(FIGURE_TASKS, CURRICULA):
         config = run.CausalWorldRun(task=task, curriculum=number, seed=0).training(settings)
-        assert config == DeviceTrain(task=config.task, out=config.out, curriculum=number)
+        assert config == DeviceTrain(task=config.task, out=config.out, curriculum=number, **given)
 
 
 def test_a_task_without_figures_is_refused(tmp_path: Path) -> None:
