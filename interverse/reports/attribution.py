@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -158,16 +158,22 @@ class Attribution:
             alone = np.sum(~np.isnan(self.costs(names[0]))) < 2
             why = "One episode has" if alone else "As much in every episode: it has"
             return f"{told}. {why} no interval" + (": it may be chance." if alone else ".")
-        told += self._tied(names[0], names[1:])
+        told += self._tied()
         return f"{told}." + ("" if cost.low > 0 else " That it costs anything is not certain.")
 
-    def _tied(self, first: str, others: Sequence[str]) -> str:
+    def may_cost_most(self) -> list[str]:
+        """Returns the costliest factor, then every other that may cost as much: see `lead`."""
+        first, *others = self._by_cost()
+        leads = {name: self.lead(first, name) for name in others}
+        known = {name: lead for name, lead in leads.items() if not np.isnan(lead.value)}
+        return [first, *(name for name, lead in known.items() if not lead.low > 0)]
+
+    def _tied(self) -> str:
         """Returns words on every factor that may cost as much as the first, or that it is sure."""
         told, family = "", f"at 95% for all {self._contests} pairs of factors together"
-        for name in others:
+        first, *rivals = self.may_cost_most()
+        for name in rivals:
             lead = self.lead(first, name)
-            if np.isnan(lead.value) or lead.low > 0:
-                continue  # refused throughout, or surely cheaper
             ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
             ends = "has no interval" if np.isnan(lead.low) else ends
             told += f"; {name} about as much: the difference {ends}"
