@@ -93,9 +93,10 @@ class Attribution:
     @property
     def worst(self) -> str:
         """The factor with the highest mean cost, be it surely so or not; `verdict` tells."""
-        return self._by_cost()[0]
+        return self.by_cost()[0]
 
-    def _by_cost(self) -> list[str]:
+    def by_cost(self) -> list[str]:
+        """Returns the factors, the one with the highest mean cost first, refused ones last."""
         costs = {name: self.cost(name).value for name in self.factors}
         return sorted(costs, key=lambda name: -np.nan_to_num(costs[name], nan=-np.inf))
 
@@ -146,7 +147,7 @@ class Attribution:
                 "The policy scores nothing as it is, so no cost can be seen; "
                 "explain a policy, or by a metric, that scores something."
             )
-        base, names = _mean_of_known(self.scores[()]), self._by_cost()
+        base, names = _mean_of_known(self.scores[()]), self.by_cost()
         cost = self.cost(names[0])
         if np.isnan(cost.value):
             return "Every intervention was refused, so no cost is known."
@@ -163,7 +164,7 @@ class Attribution:
 
     def may_cost_most(self) -> list[str]:
         """Returns the costliest factor, then every other that may cost as much: see `lead`."""
-        first, *others = self._by_cost()
+        first, *others = self.by_cost()
         leads = {name: self.lead(first, name) for name in others}
         known = {name: lead for name, lead in leads.items() if not np.isnan(lead.value)}
         return [first, *(name for name, lead in known.items() if not lead.low > 0)]
@@ -188,7 +189,7 @@ class Attribution:
     def text_table(self) -> TextTable:
         """Returns costs and interactions, the costliest factor first, pairs after them."""
         base = _mean_of_known(self.scores[()])
-        singles = self._by_cost()
+        singles = self.by_cost()
         pairs = sorted(self.pairs, key=lambda pair: -self.cost(*pair).value)
         rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
         rows += [self._row(pair, base) for pair in pairs]
