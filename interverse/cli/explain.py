@@ -39,7 +39,7 @@ class Explain:
     seed: int = 0
     """Of the episodes."""
     pairs: int = 4
-    """How many of the costliest factors to combine two by two."""
+    """How many of the costliest factors to combine two by two, so not 1; 0 for none."""
     metric: str | None = None
     """Which score; success or return by default."""
     option: tuple[str, ...] = ()

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Moment, apply
-from interverse.core.errors import UnknownNameError, check_whole, unknown
+from interverse.core.errors import (
+    InvalidValueError,
+    UnknownNameError,
+    check_whole,
+    explain,
+    unknown,
+)
 from interverse.core.rng import Noise, check_seed
 from interverse.envs import make_vec
 from interverse.envs.make import check_options
@@ -60,7 +66,7 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
             finite; the page says so.
         episodes: how many, each played once under every intervention.
         seed: of the episodes.
-        pairs: how many of the costliest factors to combine two by two; 0 for none.
+        pairs: how many of the costliest factors to combine two by two, so not 1; 0 for none.
         metric: which score; by default the first of success and return that the world has.
         **options: options of the world, as for `make`.
 
@@ -70,6 +76,10 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
     """
     check_whole(episodes, "episodes", _MOST_EPISODES)
     check_whole(pairs, "pairs", _MOST_PAIRS, least=0)
+    if pairs == 1:
+        raise InvalidValueError(
+            explain("pairs is 1", allowed="0, or from 2", fix="Name how many factors to combine")
+        )
     trained = policy_world(policy).in_task(task)
     given = trained.with_options(options)
     stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
@@ -79,7 +89,7 @@ def attribute(  # noqa: PLR0913 - names of `evaluate`
         for name, regions in chosen.items():
             stage.draw_and_play(name, regions)
         found = stage.attribution(chosen, metric)
-        costliest = sorted(chosen, key=lambda name: -found.cost(name).value)[:pairs]
+        costliest = found.by_cost()[:pairs]
         for pair in itertools.combinations([n for n in chosen if n in costliest], 2):
             stage.play(pair)
         return stage.attribution(chosen, found.metric)
@@ -121,10 +131,10 @@ class _Replays:
         starts = range(0, self._episodes, self._count)
         return [np.arange(start, start + self._count) for start in starts]
 
-    def _start(self, numbers: NDArray[np.int64]) -> Any:
-        count = len(numbers)
-        begin = {"episode": numbers.tolist()}
-        return self._venv.reset(seed=[self._seed] * count, options=begin)[0]
+    def _start(self, numbers: NDArray[np.int64], given: Mapping[str, NDArray[Any]]) -> None:
+        """Starts episodes, under the values of those variables that act where one starts."""
+        begin = {"episode": numbers.tolist(), **{n: rows.tolist() for n, rows in given.items()}}
+        self._venv.reset(seed=[self._seed] * len(numbers), options=begin)
 
     def draw_and_play(self, factor: str, regions: Mapping[str, Any]) -> None:
         """Draws a factor's values for every episode, keeps them, and plays under them."""
@@ -134,7 +144,7 @@ class _Replays:
             for name, region in regions.items()
         }
         for numbers in self._blocks():
-            self._start(numbers)
+            self._start(numbers, {})
             held.append(_drawn_values(spaces, self._driver))
         self.play((factor,))
 
@@ -142,13 +152,14 @@ class _Replays:
         """Plays every episode under an intervention on these factors."""
         rows: list[dict[str, Any]] = []
         for block, numbers in enumerate(self._blocks()):
-            self._start(numbers)
             given: Drawn = {}
             refused: dict[int, str] = {}
             for factor in condition:
                 values, accepted = self._drawn[factor][block]
                 given |= values
                 refused |= {int(row): f"{factor} refused" for row in np.flatnonzero(~accepted)}
+            at_start = self._driver.world.reset_variables
+            self._start(numbers, {n: given.pop(n) for n in at_start if n in given})
             able = np.setdiff1d(np.arange(len(numbers)), list(refused))
             chosen = {name: row[able] for name, row in given.items()}
             refused |= apply(self._driver, chosen, able, check=False)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -93,9 +93,10 @@ class Attribution:
     @property
     def worst(self) -> str:
         """The factor with the highest mean cost, be it surely so or not; `verdict` tells."""
-        return self._by_cost()[0]
+        return self.by_cost()[0]
 
-    def _by_cost(self) -> list[str]:
+    def by_cost(self) -> list[str]:
+        """Returns the factors, the one with the highest mean cost first, refused ones last."""
         costs = {name: self.cost(name).value for name in self.factors}
         return sorted(costs, key=lambda name: -np.nan_to_num(costs[name], nan=-np.inf))
 
@@ -146,7 +147,7 @@ class Attribution:
                 "The policy scores nothing as it is, so no cost can be seen; "
                 "explain a policy, or by a metric, that scores something."
             )
-        base, names = _mean_of_known(self.scores[()]), self._by_cost()
+        base, names = _mean_of_known(self.scores[()]), self.by_cost()
         cost = self.cost(names[0])
         if np.isnan(cost.value):
             return "Every intervention was refused, so no cost is known."
@@ -158,16 +159,22 @@ class Attribution:
             alone = np.sum(~np.isnan(self.costs(names[0]))) < 2
             why = "One episode has" if alone else "As much in every episode: it has"
             return f"{told}. {why} no interval" + (": it may be chance." if alone else ".")
-        told += self._tied(names[0], names[1:])
+        told += self._tied()
         return f"{told}." + ("" if cost.low > 0 else " That it costs anything is not certain.")
 
-    def _tied(self, first: str, others: Sequence[str]) -> str:
+    def may_cost_most(self) -> list[str]:
+        """Returns the costliest factor, then every other that may cost as much: see `lead`."""
+        first, *others = self.by_cost()
+        leads = {name: self.lead(first, name) for name in others}
+        known = {name: lead for name, lead in leads.items() if not np.isnan(lead.value)}
+        return [first, *(name for name, lead in known.items() if not lead.low > 0)]
+
+    def _tied(self) -> str:
         """Returns words on every factor that may cost as much as the first, or that it is sure."""
         told, family = "", f"at 95% for all {self._contests} pairs of factors together"
-        for name in others:
+        first, *rivals = self.may_cost_most()
+        for name in rivals:
             lead = self.lead(first, name)
-            if np.isnan(lead.value) or lead.low > 0:
-                continue  # refused throughout, or surely cheaper
             ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
             ends = "has no interval" if np.isnan(lead.low) else ends
             told += f"; {name} about as much: the difference {ends}"
@@ -182,7 +189,7 @@ class Attribution:
     def text_table(self) -> TextTable:
         """Returns costs and interactions, the costliest factor first, pairs after them."""
         base = _mean_of_known(self.scores[()])
-        singles = self._by_cost()
+        singles = self.by_cost()
         pairs = sorted(self.pairs, key=lambda pair: -self.cost(*pair).value)
         rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
         rows += [self._row(pair, base) for pair in pairs]

@@ -65,6 +65,33 @@ def test_light_is_what_breaks_a_policy_that_reads_brightness():
     assert found.costs("light").mean() > 50 * np.abs(found.costs("damping")).max()
 
 
+def test_a_seed_of_starts_moves_the_start():
+    """An intervention after the reset would leave every episode where it started."""
+    options = {"observation": "state", "max_steps": 6}
+    found = iv.attribute(blind, CARTPOLE, ["dynamics_seed"], episodes=4, **options)
+    drawn = found.costs("dynamics_seed")
+    assert len(set(np.abs(drawn))) == 4
+    assert drawn.all()
+
+
+def test_a_look_by_its_seed_and_a_picture_beside_it():
+    looks = {"look": "visual_seed", "floor": "floor/texture"}
+
+    def pushed_by_light(seen):
+        light = np.asarray(seen, np.float32).mean(axis=(1, 2, 3))
+        return light[:, None] / 255.0
+
+    found = iv.attribute(pushed_by_light, CARTPOLE, looks, episodes=3, **SMALL)
+    assert found.costs("look").all()
+    assert found.pairs == [("look", "floor")]
+    assert np.any(found.costs("look", "floor") != found.costs("look"))
+
+
+def test_one_factor_makes_no_pair():
+    with pytest.raises(InvalidValueError, match="pairs is 1"):
+        iv.attribute(blind, CARTPOLE, ["dynamics/damping"], pairs=1)
+
+
 def test_costs_and_interactions_by_hand():
     scores = {
         (): np.array([10.0, 8.0]),

@@ -245,20 +245,22 @@ class Agent(PixelLearner):
         features = self.networks.encoder.trunk(flat)
         loss = critic_loss(self.networks.critics(features, actions), target)
         descend(self.optimisers["critic"], loss)
-        return {"critic": loss.detach()} | self.follow(flat, features)
+        return {"critic": loss.detach()} | self.follow(features, flat if self.own_trunk else None)
 
-    def follow(self, maps: Tensor, features: Tensor) -> dict[str, Tensor]:
+    def follow(self, features: Tensor, maps: Tensor | None = None) -> dict[str, Tensor]:
         """Counts the update; at every second one moves actor, temperature and targets.
 
         Args:
-            maps: the last convolution's for the observations; no gradient goes into them.
-            features: the encoder's, for the critics.
+            features: the encoder's for the observations; no gradient goes into them, nor into maps.
+            maps: the last convolution's, for an actor with a trunk of its own. Without, it reads
+                the features, as the critics do.
         """
         self.updates += 1
         if (self.updates - 1) % self.hyper.actor_every:
             return {}
         nets, features = self.networks, features.detach()
-        choice = nets.actor(nets.acting(maps.detach()), self.noise(len(features)))
+        read = features if maps is None else nets.acting(maps)
+        choice = nets.actor(read, self.noise(len(features)))
         value = torch.minimum(*nets.critics(features, choice.actions))
         loss = actor_loss(choice, value, nets.log_alpha.exp())
         descend(self.optimisers["actor"], loss)

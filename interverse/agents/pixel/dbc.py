@@ -60,7 +60,7 @@ class Dbc(Agent):
         with torch.no_grad():
             maps = nets.encoder.convolve(batch.observations)
             features = nets.encoder.trunk(maps)
-        return losses | self.follow(maps, features)
+        return losses | self.follow(features, maps)
 
     def _foresee(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Moves encoder and latent model by what comes next and by the metric."""

@@ -52,7 +52,7 @@ class Drq(Agent):
         actions, targets = (x.repeat(self.options.values, 1) for x in (batch.actions, target))
         loss = critic_loss(nets.critics(features, actions), targets)
         descend(self.optimisers["critic"], loss)
-        return {"critic": loss.detach()} | self.follow(flat[:count], features[:count])
+        return {"critic": loss.detach()} | self.follow(features[:count], flat[:count])
 
     def _moved(self, pictures: Tensor) -> Tensor:
         (moved,) = self._shift(pictures, generator=self.generator)

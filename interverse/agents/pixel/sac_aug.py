@@ -54,9 +54,8 @@ class SacAug(Agent):
         with self.aside():  # neither has a gradient: on a GPU they run beside the rest
             target = self.target(batch, *successors)
             plain = self._plain(batch.observations, cut)
-        flat = nets.encoder.convolve(*seen)
-        moved = nets.encoder.trunk(flat)
-        mixed, features = _mixed(flat, cut, count), _mixed(moved, cut, count)
+        moved = nets.encoder(*seen)
+        features = torch.cat([moved[:cut], moved[count:]])  # the rows that the critics see
         self.join()
         critic = critic_loss(nets.critics(features, batch.actions), target)
         losses, loss = {"critic": critic.detach()}, critic
@@ -65,7 +64,7 @@ class SacAug(Agent):
             losses["invariance"] = gap.detach()
             loss = critic + options.invariance * gap
         descend(self.optimisers["critic"], loss)
-        return losses | self.follow(mixed, features)
+        return losses | self.follow(features)
 
     def _views(self, batch: PixelBatch, cut: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Returns o augmented and the last ones as they are; o' augmented up to there, the same."""
@@ -98,8 +97,3 @@ class SacAug(Agent):
         if self.options.rule == "code":
             return torch.linalg.vector_norm(moved - plain)
         return torch.linalg.vector_norm(moved - plain, dim=1).mean()
-
-
-def _mixed(every: Tensor, cut: int, count: int) -> Tensor:
-    """Returns the rows the critics see: the first `cut`, and what follows the whole batch."""
-    return torch.cat([every[:cut], every[count:]])

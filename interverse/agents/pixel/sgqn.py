@@ -76,7 +76,7 @@ class Sgqn(Agent):
         gap = gaps[0] + gaps[1]
         descend(self.optimisers["critic"], critic + self.options.consistency * gap)
         losses = {"critic": critic.detach(), "consistency": gap.detach()}
-        losses |= self.follow(flat[:count], features[:count])
+        losses |= self.follow(features[:count], flat[:count])
         return losses if turn else losses | self._recognise(seen, batch.actions)
 
     def _recognise(self, seen: Tensor, actions: Tensor) -> dict[str, Tensor]:

@@ -59,4 +59,4 @@ class Svea(Agent):
         strong = critic_loss((first[count:], second[count:]), target)
         descend(self.optimisers["critic"], (1.0 - weight) * weak + weight * strong)
         losses = {"critic": weak.detach(), "strong": strong.detach()}
-        return losses | self.follow(flat[:count], features[:count])
+        return losses | self.follow(features[:count], flat[:count])

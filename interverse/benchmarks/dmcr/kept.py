@@ -65,13 +65,15 @@ def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
         base = found.scores[()]
         about = _agent_name(held), f"{held['decisions']:,}", str(len(base)), base.mean()
         costs = [found.percent(name).shown(0) for name in _COSTS]
-        rows.append((_TASK_NAMES[held["task"]], *about, *costs))
+        may = " or ".join(found.may_cost_most())
+        rows.append((_TASK_NAMES[held["task"]], *about, *costs, may))
     return TextTable(
-        header=("task", "agent", "decisions", "episodes", "as it is", *_COSTS),
+        header=("task", "agent", "decisions", "episodes", "as it is", *_COSTS, "costs most"),
         rows=tuple(rows),
         caption="as it is: mean return in the look trained in; then the percentage of it that the "
         "same episodes lose under one factor alone, floors and skies from held-out pictures "
-        f"[{INTERVAL_METHOD}]",
+        f"[{INTERVAL_METHOD}]; costs most: the costliest factor and those that may cost as much, "
+        "at 95% for all pairs of factors of a policy together",
     )
 
 

@@ -145,6 +145,22 @@ def test_sac_by_hand():
     assert float(losses["alpha"]) == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("name", ["sac_pixels", "sac_aug"])
+def test_the_actor_learns_from_the_features_that_the_critics_step_used(name):
+    """As in the authors' code: new critics judge, on features from before their step."""
+    more = {"augmentation": "identity"} if name == "sac_aug" else {}
+    steps = {"encoder_rate": 0.05, "critic_rate": 0.05}
+    agent, batch = make(name, still(**steps), **more), recorded(name)
+    w, draws = by_hand.weights(agent), twin(agent)
+    losses = agent.update(batch)
+    features = by_hand.encode(batch.observations, w)
+    noise(draws)  # of the target
+    actions, density = by_hand.choose(features, noise(draws), w)
+    value = np.minimum(*by_hand.values(features, actions, by_hand.weights(agent)))
+    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+    assert float(losses["entropy"]) == pytest.approx(-density.mean(), rel=1e-4)
+
+
 def test_the_temperature_moves_towards_the_target_entropy():
     agent, batch = make("sac_pixels", still(alpha_rate=1e-2)), recorded("sac_pixels")
     losses = agent.update(batch)
