@@ -230,6 +230,35 @@ class ModelCounterfactual:
         return total_variation(fact, self._respondent.after(facts.twins, facts.twin_actions))
 
 
+@final
+class ReadTruth:
+    """The true counterfactuals, read by a model's encoder and probe: perfect predictions.
+
+    What is missing from the true world's scores is the reading's fault.
+    """
+
+    def __init__(self, respondent: ModelRespondent, trials: CounterfactualTrials) -> None:
+        self._respondent, self._truth = respondent, trials.truth_images
+
+    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
+        """Returns images."""
+        return trials.images, trials.truth_images
+
+    def encode(self, shown: Shown) -> Floats:
+        """Returns the model's encodings."""
+        return self._respondent.encodings(shown)
+
+    def predict(self, facts: Facts) -> Floats:
+        """Returns encodings of the true counterfactuals."""
+        return self.encode(self._truth)
+
+    def effects(self, facts: Facts) -> Floats:
+        """Returns how far the probe's reading of the two true outcomes differs."""
+        return total_variation(
+            self._respondent.now(facts.outcomes), self._respondent.now(self._truth)
+        )
+
+
 def score_counterfactuals(
     respondent: CounterfactualRespondent, trials: CounterfactualTrials
 ) -> CounterfactualScore:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from interverse.core.rng import Noise, generator
 from interverse.metrics.recovery import Floats
-from interverse.models.effects import Trials
+from interverse.models.effects import ModelRespondent, Trials
 from interverse.worlds.world import World
 
 _GRID = 5
@@ -49,6 +49,29 @@ class WorldRespondent:
     def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
         """Returns the states after the actions, as certainties."""
         return np.eye(self._values)[self._scenes.after(scenes, actions)]
+
+    def read_by(self, model: ModelRespondent) -> ReadOutcomes:
+        """Returns the world whose true pictures are read by a model's encoder and probe."""
+        return ReadOutcomes(self._scenes, model)
+
+
+@final
+class ReadOutcomes:
+    """The world, its true pictures read by a model's encoder and probe.
+
+    It scores what perfect predictions would score: what is missing is the reading's fault.
+    """
+
+    def __init__(self, scenes: Scenes, model: ModelRespondent) -> None:
+        self._scenes, self._model = scenes, model
+
+    def now(self, scenes: NDArray[np.generic]) -> Floats:
+        """Returns what is read in pictures of the states."""
+        return self._model.now(self._scenes.images(scenes))
+
+    def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+        """Returns what is read in pictures of the states after the actions."""
+        return self.now(self._scenes.after(scenes, actions))
 
 
 @final

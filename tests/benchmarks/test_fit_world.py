@@ -45,6 +45,7 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
         "ceiling: the true world",
         "CF-MRR",
         "copy of the fact",
+        "true outcomes, read by the probe",
         "MPPI",
     ):
         assert text in page
@@ -98,6 +99,31 @@ def test_a_world_without_world_models_says_which_have_them():
 def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):
     assert main(["train", "--task", "blocks/observed-3-v1", "--out", str(tmp_path)]) == 2
     assert "interverse fit blocks/observed-3-v1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "told"),
+    [
+        ("blocks/observed-3-v1", "objects=1", "there is no graph"),
+        ("blocks/observed-3-v1", "plain=true", "no target"),
+        ("chemistry/chain-v1", "mode=moving", "no target"),
+        ("chemistry/chain-v1", "mode=delayed", "after one step"),
+        ("chemistry/chain-v1", "observed=[0,2,3,4]", "not seen"),
+        ("chemistry/random-v1", "meta=true", "another graph"),
+    ],
+)
+def test_worlds_that_cannot_be_scored_are_refused_before_training(
+    tmp_path, capsys, name, option, told
+):
+    words = ["fit", name, "--out", str(tmp_path / "fit"), "--option", option]
+    assert main(words) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "fit").exists()
+
+
+def test_the_noted_command_has_options_as_they_are_typed():
+    asked = FitWorld(id="chemistry/chain-v1", options={"meta": True, "movement": "dynamic"})
+    assert asked.command().endswith("--option meta=true --option movement=dynamic")
 
 
 def test_a_model_brings_its_loss_and_bad_words_are_refused_before_anything_is_made(

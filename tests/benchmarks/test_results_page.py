@@ -95,8 +95,24 @@ def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow
 def test_means_and_correlations_are_those_of_the_runs():
     rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
     assert knowledge_section(rows, "w", ROOT)[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
-    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", "-1.00 (p < 0.001, 10 runs)"]
+    told = "-1.00 (10 runs); within models -1.00 (p < 0.001, 10 runs)"
+    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", told]
     assert results_page._overview(rows[:9])[1][3] == "not given (9 runs)"
+
+
+def test_a_correlation_of_models_is_none_of_their_runs():
+    """Two models far apart, each with runs in no order: no p-value speaks of the 20 runs."""
+    ranks = [(run, 4 * run % 11) for run in range(1, 11)]
+    rows = [
+        made(name, x, start + x, start + y)
+        for name, start in (("ae", 0.0), ("gnn", 50.0))
+        for x, y in ranks
+    ]
+    found = results_page._correlated(rows, "CF-H@1")
+    assert found.across > 0.7
+    assert abs(found.within) < 0.2 < found.chance
+    single = results_page._correlated([made(str(i), 1, i, i) for i in range(10)], "CF-H@1")
+    assert str(single) == "1.00 (10 runs); within models not given (0 runs)"
 
 
 def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_path):
@@ -123,6 +139,7 @@ def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_p
     assert set(still) <= set(names)
     told = list(results_page._ignoring(rows, tmp_path))
     assert [text[:11] for text in told] == ["1 of 3 runs", "0 of 3 runs"]
+    assert "the same probe reads them was measured in 0 of these runs" in told[1]
 
 
 def test_runs_among_other_references_are_not_compared():

@@ -11,7 +11,7 @@ import torch
 from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.rows import MbrlRow
-from interverse.benchmarks.causalmbrl.scores import baselines, recovered
+from interverse.benchmarks.causalmbrl.scores import baselines, recovered, recovery
 from interverse.benchmarks.causalmbrl.train import config_of
 from interverse.models.effects import ModelRespondent
 from interverse.models.probe import Probe
@@ -53,6 +53,19 @@ def test_an_identity_model_has_the_empty_graph(materials):
         assert score[kind]["recall"] == 0.0
         assert score[kind]["shd"] == graph.trials.graph.sum()
     assert score["total_effect_error"] > 0.05
+
+
+@pytest.mark.parametrize("materials", WORLDS[:2], indirect=True)
+def test_mistakes_of_the_probe_are_told_from_those_of_the_model(materials):
+    """An untrained encoder and its probe: even the true outcomes seem to move what stays."""
+    row = MbrlRow(world=materials.world, model="ae", loss="contrastive")
+    model = WorldModel.seeded(config_of(row, materials.budget, materials), 0)
+    found = recovery(model, materials, seed=1)
+    read, no_effect = found["read"], found["counterfactual_ceilings"]["copy of the fact"]
+    assert read["counterfactual"]["hits"] > 90.0  # what is predicted is the truth
+    assert read["counterfactual"]["effect_error"] > no_effect["effect_error"]
+    assert read["total_effect_error"] > 0.0
+    assert read["fixed"]["f1"] < found["ceiling"]["fixed"]["f1"]
 
 
 @pytest.mark.parametrize("materials", WORLDS[:2], indirect=True)

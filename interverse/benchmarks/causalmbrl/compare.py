@@ -294,13 +294,18 @@ def _counterfactual(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, 
     if not all("counterfactual" in score for score in scores):
         return None
     each = [{"model": s["counterfactual"], **s["counterfactual_ceilings"]} for s in scores]
-    return {
+    out = {
         name: {
             field: round(float(np.mean([one[name][field] for one in each])), 4)
             for field in ("hits", "mrr", "effect_error")
         }
         for name in each[0]
+        if all(name in one for one in each)
     }
+    if all("read" in score for score in scores):
+        read = [score["read"]["counterfactual"]["effect_error"] for score in scores]
+        out["model"]["effect_error_read"] = round(float(np.mean(read)), 4)
+    return out
 
 
 def _at(score: Mapping[str, Any], path: Sequence[str]) -> float:

@@ -34,14 +34,18 @@ _SEARCH = (
 )
 _GRAPH = (
     "Entry (i, j): how far object i hangs on object j. Edges are effects above 0.1. The ceiling is"
-    " the score of the true world in the model's place, on the same trials."
+    " the score of the true world in the model's place, on the same trials. A probe reads objects"
+    " off the model's states; true outcomes that it reads have what perfect predictions would have."
 )
+_READ = "true outcomes, read by the probe"
 _COUNTERFACTUAL = (
     "The same noise, one object or paint altered. CF-H@1 and CF-MRR rank the true counterfactual"
     " among other outcomes. Effect error: how far the model's effect of the alteration on an object"
     " is from the world's. The true world with the facts' noise is the ceiling; with other noise it"
     " is what perfect mechanisms alone can give. The altered scene with nothing done is what a"
-    " model gets that ignores the action."
+    " model gets that ignores the action. A probe reads effects off the model's states, and its"
+    " mistakes count as effects: true outcomes that it reads have what perfect predictions would"
+    " have."
 )
 
 
@@ -165,19 +169,22 @@ def _search_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
 def _graph_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     each = [r["scores"]["model"]["recovery"] for r in records]
     ceiling = each[0]["ceiling"]
-    head = ["score", "model", "ceiling: the true world"]
+    read = [one["read"] for one in each if "read" in one]  # older records lack it
+    head = ["score", "model", "ceiling: the true world", *[_READ] * bool(read)]
     fields = (
         ("F1 of the edges", "fixed", "f1", 2),
         ("structural Hamming distance", "fixed", "shd", 1),
         ("average precision", "edges", "average_precision", 2),
         ("F1 of ancestors (best threshold)", "ancestors", "f1", 2),
     )
-    rows = [
-        [label, _spread([one[part][name] for one in each], digits), f"{ceiling[part][name]:g}"]
-        for label, part, name, digits in fields
-    ]
-    errors = _spread([one["total_effect_error"] for one in each], 3)
-    return [head, *rows, ["total-effect error", errors, "0"]]
+    rows = []
+    for label, part, name, digits in fields:
+        own, true = ([one[part][name] for one in some] for some in (each, read))
+        rows.append([label, _spread(own, digits), f"{ceiling[part][name]:g}"])
+        rows[-1] += [_spread(true, digits)] if read else []
+    own, true = ([one["total_effect_error"] for one in some] for some in (each, read))
+    last = ["total-effect error", _spread(own, 3), "0", *([_spread(true, 3)] if read else [])]
+    return [head, *rows, last]
 
 
 def _counterfactual_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
@@ -188,7 +195,8 @@ def _counterfactual_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     rows = [_counterfactual_row("model", own)]
     for name, score in each[0]["counterfactual_ceilings"].items():
         rows.append(_counterfactual_row(name, [score]))
-    return [head, *rows]
+    read = [one["read"]["counterfactual"] for one in each if "read" in one]
+    return [head, *rows, *([_counterfactual_row(_READ, read)] if read else [])]
 
 
 def _counterfactual_row(name: str, scores: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from json import dumps
 from pathlib import Path
 from typing import Any, final
 
@@ -23,6 +24,7 @@ from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS
 from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, training_record
 from interverse.benchmarks.driver import Clock, Record, other_code, run_stamp
 from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.envs.build import build_world
 from interverse.models.fit import Fit
 from interverse.models.stages import STAGES
 from interverse.models.steps import check_device
@@ -135,7 +137,7 @@ class FitWorld(FitRequest):
         if not self.finetune:
             words.append("--no-finetune")
         for name, value in self.options.items():
-            words += ["--option", f"{name}={value}"]
+            words += ["--option", f"{name}={value if isinstance(value, str) else dumps(value)}"]
         return shlex.join(words)
 
 
@@ -145,6 +147,7 @@ def fit_world(settings: FitWorld) -> dict[str, Any]:
     Returns:
         {"complete": whether all is done, "folder": where the page is, "seeds": one record each}.
     """
+    _check_world(settings)
     clock = Clock(settings.time_limit)
     work = _FitWork(settings, clock)
     complete = clock.ends(work.run_all)
@@ -160,6 +163,31 @@ def fit_world(settings: FitWorld) -> dict[str, Any]:
         write_fit_page(settings.folder, found, work.materials, work.model)
         clock.say(f"written: {settings.folder / 'index.html'}")
     return found
+
+
+def _check_world(settings: FitWorld) -> None:
+    """Raises where a score cannot be made of the world, before anything is trained."""
+    world: Any = build_world(settings.id, 1, settings.options)
+    options = world.options
+    wrong = ""
+    if "target" not in world.observation_space.spaces:
+        wrong = "there is no target to plan for"
+    elif options.objects == 1:
+        wrong = "one object acts on no other: there is no graph"
+    elif settings.id.startswith("chemistry/"):
+        if options.mode == "delayed":
+            wrong = "effects fade in, and scores are of effects after one step"
+        elif len(options.seen) < options.objects:
+            wrong = "some objects are not seen, and the graph is scored over all of them"
+        elif options.meta and options.graph_is_random:
+            wrong = "every episode has another graph, and scores are of one"
+    if wrong:
+        raise InvalidValueError(
+            explain(
+                f"{settings.id} {dict(settings.options)} cannot be scored: {wrong}",
+                fix="Leave the option out, or train with interverse.models.fit_world_model",
+            )
+        )
 
 
 @final

@@ -50,7 +50,9 @@ _COUNTERFACTUAL_LEGEND = (
     "Counterfactual trials: the same noise, one object or paint altered. CF-H@1 and CF-MRR rank the"
     " true counterfactual among other outcomes; the effect error is how far the model's effect of"
     " the alteration on the other objects is from the world's. The true world with the facts' noise"
-    " is the ceiling; with other noise it is what perfect mechanisms alone can give."
+    " is the ceiling; with other noise it is what perfect mechanisms alone can give. A probe reads"
+    " effects off a model's states, and its mistakes count as effects: behind the stroke stands the"
+    " error of true outcomes that the same probe reads, where it was measured."
 )
 _GRAPH_FIELDS = (
     ("f1", "F1 / ceiling"),
@@ -132,10 +134,15 @@ def _counterfactual_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
     return [
         head,
         *(
-            [name, f"{s['hits']:.1f}", f"{s['mrr']:.1f}", f"{s['effect_error']:.3f}"]
+            [name, f"{s['hits']:.1f}", f"{s['mrr']:.1f}", _effect_error(s)]
             for name, s in rows.items()
         ),
     ]
+
+
+def _effect_error(score: Mapping[str, float]) -> str:
+    read = score.get("effect_error_read")
+    return f"{score['effect_error']:.3f}" + ("" if read is None else f" / {read:.3f}")
 
 
 def _graph_value(entry: Mapping[str, Any], field: str) -> str:

@@ -19,8 +19,20 @@ from interverse.agents.search import (
     WorldImagination,
 )
 from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
-from interverse.models.counterfactual import ModelCounterfactual, score_counterfactuals
-from interverse.models.effects import ModelRespondent, Respondent, Trials, effects, score_effects
+from interverse.metrics.recovery import RecoveryScores
+from interverse.models.counterfactual import (
+    ModelCounterfactual,
+    ReadTruth,
+    score_counterfactuals,
+)
+from interverse.models.effects import (
+    Effects,
+    ModelRespondent,
+    Respondent,
+    Trials,
+    effects,
+    score_effects,
+)
 from interverse.models.fit import Fit
 from interverse.models.probe import fit_probe
 from interverse.models.ranking import HORIZONS, evaluate_ranking
@@ -84,7 +96,11 @@ def search(model: WorldModel, materials: Materials, seed: int) -> Score:
 
 
 def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
-    """Returns how well the model knows the graph, and what would have happened."""
+    """Returns how well the model knows the graph, and what would have happened.
+
+    A probe reads the model's predictions, and its mistakes count as the model's: `read` has what
+    true outcomes score when the same probe reads them.
+    """
     labels = materials.labels
     probe = fit_probe(
         model,
@@ -96,10 +112,16 @@ def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
     )
     graph, respondent = materials.graph, ModelRespondent(model, probe)
     found = recovered(respondent, graph, graph.trials.images, floor=_FLOOR)
-    would_be = score_counterfactuals(ModelCounterfactual(respondent), materials.counterfactuals)
+    trials = materials.counterfactuals
+    would_be = score_counterfactuals(ModelCounterfactual(respondent), trials)
+    read = effects(graph.world.read_by(respondent), graph.trials.states, floor=_FLOOR)
     return {
         **found,
         "counterfactual": would_be.record(),
+        "read": {
+            **asdict(_against_truth(graph, read)),
+            "counterfactual": score_counterfactuals(ReadTruth(respondent, trials), trials).record(),
+        },
         "counterfactual_ceilings": materials.counterfactual_ceilings,
     }
 
@@ -116,9 +138,7 @@ def recovered(
         floor: total effects up to this count as none when paths are told apart.
     """
     found = effects(respondent, shown, floor=floor)
-    scores = score_effects(
-        graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step
-    )
+    scores = _against_truth(graph, found)
     direct, true = (e.total if graph.one_step else e.direct for e in (found, graph.truth))
     return {
         **asdict(scores),
@@ -133,10 +153,12 @@ def recovered(
 
 def ceiling(graph: GraphTrials) -> Score:
     """Returns the scores of the true world in the model's place, on the same trials."""
-    return asdict(
-        score_effects(
-            graph.trials.graph, truth=graph.truth, found=graph.truth, one_step=graph.one_step
-        )
+    return asdict(_against_truth(graph, graph.truth))
+
+
+def _against_truth(graph: GraphTrials, found: Effects) -> RecoveryScores:
+    return score_effects(
+        graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step
     )
 
 
