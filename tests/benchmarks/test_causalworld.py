@@ -52,6 +52,7 @@ from interverse.rollouts.exported import ExportedPolicy
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "causalworld"
+RUNS = [KEPT / "h200.json", KEPT / "cpu_runs.json"]
 _SCORE = "last_fractional_success"
 
 
@@ -235,12 +236,12 @@ def test_runs_by_another_learner_say_so() -> None:
             assert kept["older"].startswith("older code: ")
         if kept.get("brief") == 0.75 and kept["starts"] > 1:
             assert "began all of these but the first at the same 2,048" in kept["caution"]
-    told = unlike(by_task(stored_records([KEPT / "h200.json"]))["pushing"])
+    told = unlike(by_task(stored_records(RUNS))["pushing"])
     assert all(text.endswith("settings or learner") for text in told.values())
 
 
 def test_a_row_that_is_not_of_p0_names_the_shift() -> None:
-    page = summary(stored_records([KEPT / "h200.json"]))
+    page = summary(stored_records(RUNS))
     assert "convex contacts, 24 episodes | 0.97 | " in page
     assert "not P0 itself: its block moved by up to 1e-06 m, 96 episodes | 0.88 ± 0.04 |" in page
     text = (ROOT / "docs" / "gpu.md").read_text()
@@ -299,7 +300,7 @@ def test_ours_are_told_from_the_released_policies_by_both_errors() -> None:
 
 def test_the_docs_tell_from_the_released_policies_what_the_page_does() -> None:
     """Word for word, so that nothing unfavourable is left out."""
-    page = summary(stored_records([KEPT / "h200.json"]))
+    page = summary(stored_records(RUNS))
     text = (ROOT / "docs" / "gpu.md").read_text()
     for part in page.split("\n## ")[2:]:
         for line in part.splitlines():
@@ -342,7 +343,7 @@ def test_the_costs_of_variables_are_printed_from_the_kept_scores() -> None:
 
 def test_the_page_is_printed_from_the_kept_runs() -> None:
     page = (ROOT / "docs" / "causalworld_results.md").read_text()
-    assert page == summary(stored_records([KEPT / "h200.json"]))
+    assert page == summary(stored_records(RUNS))
 
 
 def test_runs_that_disagree_widen_the_interval() -> None:
