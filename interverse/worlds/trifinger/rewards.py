@@ -14,7 +14,7 @@ from typing import Any, cast, final
 
 from array_api_compat import device
 
-from interverse.core.arrays import Array, matrix, namespace, sum_last
+from interverse.core.arrays import Array, matrix, namespace, sum_last, unit
 from interverse.sim.boxes import BoxPoses, intersection_volume
 
 PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
@@ -301,8 +301,7 @@ def oriented_score(block_pose: BoxPoses, goal_pose: BoxPoses) -> Array:
 def _exactly(xp: Any, pose: BoxPoses) -> BoxPoses:
     """Returns boxes as `intersection_volume` wants them: in float64, with unit quaternions."""
     position, turn, size = (xp.astype(part, xp.float64) for part in pose)
-    norm = xp.sqrt(sum_last(turn * turn)).clip(1e-12, None)  # what is not there may have none
-    return position, turn / norm[..., None], size
+    return position, unit(turn), size
 
 
 def _may_touch(xp: Any, blocks: Array, goals: Array) -> Array:
