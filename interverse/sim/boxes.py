@@ -6,6 +6,7 @@ fixed order, so a batch equals single worlds bit for bit.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ _SEARCH_STEPS = 22  # of the golden section: a place on 20 cm is known to a hund
 
 
 def intersection_volume(one: BoxPoses, other: BoxPoses) -> Array:
-    """Returns the volume common to pairs of boxes, (P,), m3.
+    """Returns the volume common to pairs of boxes, (P,), m3; in float64, with unit quaternions.
+
+    Near where faces of both lie in one plane, rounding of float32 decides which count: a box in its
+    own place could share all or nothing with it.
 
     A convex body's volume is a third of the sum of its faces' areas times their distances from a
     point, an area is half the sum of its edges' lengths times their distances: so each line in
@@ -30,7 +34,7 @@ def intersection_volume(one: BoxPoses, other: BoxPoses) -> Array:
     """
     xp = namespace(one[0])
     normal, offset = _half_spaces(xp, one, other)
-    first, second = (xp.asarray(i, device=device(offset)) for i in _LINES.T)
+    first, second, _ = _lines(xp, device(offset))
     n1, n2, o1, o2 = normal[:, first], normal[:, second], offset[:, first], offset[:, second]
     cosine = _dot(n1, n2)
     along = _cross(xp, n1, n2)
@@ -49,6 +53,17 @@ def intersection_volume(one: BoxPoses, other: BoxPoses) -> Array:
 # the pairs of planes that can meet, by number: 0-5 of the first box, 6-11 of the second
 _LINES = np.array([(i, j) for i in range(12) for j in range(i) if i // 2 != j // 2])
 _ON_LINE = np.equal(_LINES[None], np.arange(12)[:, None, None]).any(axis=-1)  # (planes, lines)
+
+
+@functools.cache
+def _lines(xp: Any, where: Any) -> tuple[Array, Array, Array]:
+    """Returns both planes of every line, and which planes lines lie in, kept on their device."""
+    first, second = _LINES.T
+    return (
+        xp.asarray(first, device=where),
+        xp.asarray(second, device=where),
+        xp.asarray(_ON_LINE, device=where),
+    )
 
 
 def _half_spaces(xp: Any, one: Any, other: Any) -> tuple[Array, Array]:
@@ -84,7 +99,7 @@ def _apart(xp: Any, one: Any, other: Any) -> Array:
 def _clipped(xp: Any, point: Array, along: Array, spaces: tuple[Array, Array]) -> Array:
     """Returns the lines' lengths inside all half spaces, in units of |along|, (P, lines)."""
     normal, offset = spaces
-    count = offset.shape[-1]
+    count, on_line = offset.shape[-1], _lines(xp, device(offset))[2]
     start = xp.zeros_like(point[..., 0]) - 1e9
     stop = xp.zeros_like(start) + 1e9
     size = xp.sqrt(_dot(along, along))
@@ -95,7 +110,7 @@ def _clipped(xp: Any, point: Array, along: Array, spaces: tuple[Array, Array]) -
         parallel = xp.abs(rise) <= _PARALLEL * size
         # of two faces in one plane only the first box's counts, or the area would enter twice
         inside = room >= (_TOUCHING if k < count // 2 else -_TOUCHING)
-        own = xp.asarray(_ON_LINE[k], device=device(offset))
+        own = on_line[k]
         end = room / xp.where(parallel, 1.0, rise)
         free = parallel | own
         stop = xp.where(~free & (rise > 0), xp.minimum(stop, end), stop)

@@ -160,6 +160,17 @@ class WarpRenderer:
         return drawn
 
 
+def on_default_stream(device: Any) -> contextlib.AbstractContextManager[object]:
+    """Returns the context in which Torch works in turn with Warp, on a device of Warp's.
+
+    Warp's stream and Torch's default stream of a GPU wait for each other. Other streams of Torch
+    wait for neither, so on them a picture could be read before it is drawn.
+    """
+    if not device.is_cuda:
+        return contextlib.nullcontext()
+    return torch.cuda.stream(torch.cuda.default_stream(device.ordinal))
+
+
 def send_rows(model: Any, data: Any, name: str, rows: NDArray[Any]) -> None:
     """Puts rows of all worlds, (N, ...), in the place of a field of Warp's data or model."""
     owner = data if hasattr(data, name) else model

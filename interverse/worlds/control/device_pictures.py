@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.sim.warp_device import find_device, load_warp, quiet
-from interverse.sim.warp_render import WarpRenderer, send_rows
+from interverse.sim.warp_render import WarpRenderer, on_default_stream, send_rows
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.options import ControlOptions
 from interverse.worlds.control.scene import FLOOR, FLOOR_PICTURE, REPEATS, domain_spec
@@ -68,7 +68,7 @@ class ControlPhotographer:
     def draw(self) -> NDArray[np.uint8]:
         """Returns the pictures, (N, rows, columns, 3)."""
         warp, _ = load_warp()
-        with quiet(), warp.ScopedDevice(self._device):
+        with quiet(), warp.ScopedDevice(self._device), on_default_stream(self._device):
             moments = [self._moment.read(stage) for stage in self._stages]
             is_new = [self._dress(world, moment) for world, moment in enumerate(moments)]
             if any(is_new):

@@ -121,12 +121,14 @@ class Physics:
             return whole
         qpos, qvel, applied = self._moving
         force = namespace(applied).empty_like(applied)
+        rows = store.index(worlds)  # sent to a device once, not in every substep
+        where = rows if isinstance(rows, slice) else host_view(rows)
 
         def push() -> None:
             if parked is not None:
                 self._keep_still(parked)
             add_drag(law, qpos, qvel, force)
-            applied[worlds] = force[worlds]
+            applied[where] = force[where]
 
         return push
 

@@ -14,7 +14,7 @@ from typing import Any, cast, final
 
 from array_api_compat import device
 
-from interverse.core.arrays import Array, matrix, namespace, sum_last
+from interverse.core.arrays import Array, matrix, namespace, sum_last, unit
 from interverse.sim.boxes import BoxPoses, intersection_volume
 
 PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m
@@ -283,10 +283,11 @@ def oriented_score(block_pose: BoxPoses, goal_pose: BoxPoses) -> Array:
         block_pose: position (N, B, 3), orientation (N, B, 4) and size (N, B, 3) of the blocks.
         goal_pose: the same of the goals, (N, G, ...).
     """
-    xp = namespace(block_pose[0], goal_pose[0])
+    xp, kind = namespace(block_pose[0], goal_pose[0]), block_pose[0].dtype
+    block_pose, goal_pose = _exactly(xp, block_pose), _exactly(xp, goal_pose)
     near = _may_touch(xp, bounds(*block_pose), bounds(*goal_pose))
     world, block, goal = xp.nonzero(near)
-    shared = xp.zeros(near.shape, dtype=block_pose[0].dtype, device=device(block_pose[0]))
+    shared = xp.zeros(near.shape, dtype=xp.float64, device=device(block_pose[0]))
     for start in range(0, world.shape[0], _CHUNK):
         w, b, g = (i[start : start + _CHUNK] for i in (world, block, goal))
         shared[w, b, g] = intersection_volume(
@@ -294,7 +295,13 @@ def oriented_score(block_pose: BoxPoses, goal_pose: BoxPoses) -> Array:
             cast(BoxPoses, tuple(part[w, b] for part in block_pose)),
         )
     score = filled_share(shared, product(goal_pose[2]))
-    return score.clip(None, 1.0)
+    return xp.astype(score.clip(None, 1.0), kind)
+
+
+def _exactly(xp: Any, pose: BoxPoses) -> BoxPoses:
+    """Returns boxes as `intersection_volume` wants them: in float64, with unit quaternions."""
+    position, turn, size = (xp.astype(part, xp.float64) for part in pose)
+    return position, unit(turn), size
 
 
 def _may_touch(xp: Any, blocks: Array, goals: Array) -> Array:

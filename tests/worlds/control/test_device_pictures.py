@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,8 @@ import torch
 
 import interverse as iv
 from interverse.rollouts.policy import engine_words
+from interverse.sim import warp_device
+from interverse.worlds.control import device_pictures
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.options import ControlOptions
 from interverse.worlds.world import engine_of
@@ -110,3 +113,35 @@ def test_an_evaluation_names_the_renderer_and_what_it_cannot_draw_is_refused() -
     if not torch.cuda.is_available():
         with pytest.raises(iv.InterverseError, match=r"no CUDA device\. Allowed: mujoco, warp"):
             iv.make("control/cartpole_balance-v1", renderer="cuda")
+
+
+def test_pictures_of_a_gpu_are_read_on_the_stream_that_waits_for_warp(monkeypatch) -> None:
+    """A training beside others has a stream of its own, which does not wait for Warp."""
+    order: list[str] = []
+
+    @contextlib.contextmanager
+    def stream(which: str):
+        order.append(f"on {which}")
+        yield
+        order.append("off")
+
+    def cast(*_: Any) -> torch.Tensor:
+        order.append("drawn")
+        return torch.zeros((1, 1, 2, 2, 3), dtype=torch.uint8)
+
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda number: f"default of {number}")
+    monkeypatch.setattr(torch.cuda, "stream", stream)
+    monkeypatch.setattr(
+        warp_device.load_warp()[0], "ScopedDevice", lambda _: contextlib.nullcontext()
+    )
+    pictures = object.__new__(device_pictures.ControlPhotographer)
+    pictures._stages, pictures._device = [None], SimpleNamespace(is_cuda=True, ordinal=1)
+    pictures._moment = SimpleNamespace(read=lambda _: {})
+    pictures._dress = lambda *_: False
+    pictures._renderer = SimpleNamespace(cast=cast)
+    pictures._model = pictures._data = None
+    assert pictures.draw().shape == (1, 2, 2, 3)
+    assert order == ["on default of 1", "drawn", "off"]
+    pictures._device = SimpleNamespace(is_cuda=False)
+    pictures.draw()
+    assert order[3:] == ["drawn"]

@@ -141,6 +141,20 @@ def test_without_goals_the_score_is_one():
     assert (aabb_score(bounds(*blocks), bounds(*none)) == 1).all()
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_block_in_its_place_scores_one_also_where_poses_are_rounded(kind):
+    rng = np.random.default_rng(8)
+    yaw, size = rng.uniform(-np.pi, np.pi, (400, 1)), np.full((400, 1, 3), 0.065, kind)
+    place = rng.uniform(-0.1, 0.1, (400, 1, 3)).astype(kind)
+    quarter = rng.integers(0, 4, (400, 1)) * np.pi / 2
+    turned, straight = (from_yaw(a).astype(np.float32).astype(kind) for a in (yaw + quarter, yaw))
+    near = place + rng.uniform(-1e-6, 1e-6, place.shape).astype(kind)
+    for there in (place, near):
+        score = oriented_score((there, turned, size), (place, straight, size))
+        assert score.dtype == kind
+        assert score == pytest.approx(1.0, abs=1e-4)
+
+
 def test_torch_agrees_with_numpy():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(7)
