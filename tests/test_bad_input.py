@@ -7,6 +7,7 @@ is unchanged, bit for bit.
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -457,3 +458,12 @@ def test_an_odd_argument_of_the_public_functions_is_taken_or_refused_with_a_reas
                 function(**{**usual, name: value})
             except errors.InterverseError:
                 continue
+
+
+def test_a_number_beyond_all_whole_ones_is_refused_without_a_warning():
+    env = iv.make("blocks/observed-3-v1")
+    env.reset(seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(iv.InterventionError, match="whole numbers"):
+            env.do({"block_0/shape": 1e30})

@@ -195,7 +195,8 @@ def _value_array(name: str, value: object, variable: Variable) -> NDArray[Any]:
         raise InterventionError(
             explain(f"{name} holds NaN or infinity", allowed="finite numbers"), [name]
         )
-    cast = array.astype(variable.dtype)
+    with np.errstate(invalid="ignore"):  # a number beyond all whole ones is told below
+        cast = array.astype(variable.dtype)
     if np.any(cast != array):
         raise InterventionError(
             explain(f"{name} is {array.tolist()}", allowed="whole numbers"), [name]

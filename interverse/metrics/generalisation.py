@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.bootstrap import Interval, varies
+from interverse.metrics.bootstrap import ROUNDING, Interval, varies
 from interverse.metrics.statistics import FloatArray, mean_known
 from interverse.metrics.student import t_reach
 
@@ -73,26 +73,26 @@ def generalisation_error_of_runs(
 
     A run that learned more mostly keeps more, so each is taken with both its scores: the spread is
     that of what its test score lacks to the mean share of its training score. No interval of a
-    single run, or where all runs are equal.
+    single run, or where all runs lose the same share.
 
     Args:
         train: (run,) each run's mean training score.
         test: (run,) its mean test score; a run that lacks either (NaN) is left out.
         confidence: of the interval.
 
-    >>> found = generalisation_error_of_runs([900.0, 500.0, 700.0], [180.0, 100.0, 140.0])
-    >>> [round(float(end), 6) for end in (found.low, found.estimate, found.high)]
-    [0.8, 0.8, 0.8]
+    >>> found = generalisation_error_of_runs([900.0, 500.0, 700.0], [180.0, 120.0, 130.0])
+    >>> [round(float(end), 2) for end in (found.low, found.estimate, found.high)]
+    [0.74, 0.8, 0.85]
     """
     both = np.stack([_flat(train), _flat(test)])
     both = both[:, ~np.isnan(both).any(axis=0)]
     estimate = generalisation_error(*both)
-    if both.shape[1] < 2 or not varies(both.T).any():
-        reach = np.nan
-    else:
+    reach = np.nan
+    if both.shape[1] > 1 and np.isfinite(estimate):
         learned, kept = both
         lacking = ((1 - estimate) * learned - kept) / learned.mean()
-        reach = float(t_reach(lacking, confidence))
+        if np.abs(lacking).max() > ROUNDING:
+            reach = float(t_reach(lacking, confidence))
     low, high = np.asarray(estimate - reach), np.asarray(estimate + reach)
     return Interval(estimate=np.asarray(estimate), low=low, high=high)
 

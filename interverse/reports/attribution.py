@@ -177,7 +177,7 @@ class Attribution:
             lead = self.lead(first, name)
             ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
             ends = "has no interval" if np.isnan(lead.low) else ends
-            told += f"; {name} about as much: the difference {ends}"
+            told += f"; {name} may cost as much: the difference {ends}"
         if self._contests < 2:
             return told
         return f"{told} ({family})" if told else f", more than each other factor {family}"

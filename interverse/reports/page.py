@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
@@ -26,7 +27,7 @@ from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
 from interverse.results.published import beside_printed
 from interverse.results.settings import check_poolable
-from interverse.results.text import Cell, Estimate, TextTable
+from interverse.results.text import LIFTED, Cell, Estimate, TextTable
 from interverse.results.units import Unit, unit_words, units
 from interverse.rollouts.policy import PolicyLike
 
@@ -279,7 +280,9 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(table_view=table_view, is_video=lambda path: path.endswith(VIDEOS))
+    one = {"experiment": len(results.experiments) == 1, "task": len(results.tasks) == 1}
+    view = functools.partial(table_view, lifted=[name for name, only in one.items() if only])
+    environment.globals.update(table_view=view, is_video=lambda path: path.endswith(VIDEOS))
     provenance = results.provenance
     rest = {name: v for name, v in provenance.items() if name not in _PROVENANCE_SHOWN}
     return environment.get_template("page.html.j2").render(
@@ -297,23 +300,29 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
     )
 
 
-def table_view(name: str, table: TextTable) -> dict[str, Any]:
-    """Returns a table as the template needs it: heads, rows of cells, and how many were cut."""
-    lifted = table.lifted()
-    whole = len(lifted.rows)
+def table_view(name: str, table: TextTable, lifted: Sequence[str] = LIFTED) -> dict[str, Any]:
+    """Returns a table as the template needs it: heads, rows of cells, and how many were cut.
+
+    Args:
+        name: of the table's files.
+        table: all of it.
+        lifted: columns that are left out, being the same on the whole page.
+    """
+    shown = table.lifted(lifted)
+    whole = len(shown.rows)
     if name in _LONG:
-        lifted = replace(lifted, rows=_shortened(lifted))
-    numbers = [lifted.is_number(i) for i in range(len(lifted.header))]
-    changes = [c.value for row in lifted.rows for c in row[-1:] if isinstance(c, Estimate)]
+        shown = replace(shown, rows=_shortened(shown))
+    numbers = [shown.is_number(i) for i in range(len(shown.header))]
+    changes = [c.value for row in shown.rows for c in row[-1:] if isinstance(c, Estimate)]
     widest = max(map(abs, changes), default=0.0) if name in _LONG else 0.0
-    rows = [[_cell(t, n) for t, n in zip(row, numbers, strict=True)] for row in lifted.texts()]
+    rows = [[_cell(t, n) for t, n in zip(row, numbers, strict=True)] for row in shown.texts()]
     if widest > 0:
         for row, change in zip(rows, changes, strict=True):
             row[-1] |= _bar(change, widest)
     return {
-        "heads": list(zip(map(metric_label, lifted.header), numbers, strict=True)),
+        "heads": list(zip(map(metric_label, shown.header), numbers, strict=True)),
         "rows": rows,
-        "caption": lifted.caption,
+        "caption": shown.caption,
         "cut": whole - len(rows),
     }
 

@@ -33,24 +33,27 @@ def comparisons(results: Results, metric: str) -> TextTable:
     """
     check_poolable(results.provenance)
     last = results.final()
-    found, unlike = [], ""
+    found, notes = [], ""
     for first, second in itertools.combinations(last.experiments, 2):
         sides = (last.select(experiment=first), last.select(experiment=second))
         differ = unlike_tests(last.provenance, first, second)
-        for (task, protocol), pairs in shared(*sides, metric).items():
+        both = shared(*sides, metric)
+        if not both:
+            notes += f"; {first} and {second} share no scored episode"
+        for (task, protocol), pairs in both.items():
             rng = interval_rng(f"{first}|{second}|{task}|{protocol}|{metric}")
             key = (f"{first} vs {second}", task, protocol)
             by = pairs.unit + (_UNLIKE if task in differ else "")
             found.append((key, len(pairs.first), by, pairs.compare(rng)))
         for task, told in differ.items():
-            unlike += f"; NOT THE SAME TEST: {first} vs {second} in {task}: {'; '.join(told)}"
+            notes += f"; NOT THE SAME TEST: {first} vs {second} in {task}: {'; '.join(told)}"
     adjusted = holm([float(result.p_value[0]) for *_, result in found])
     rows = tuple(
         (*key, count, by, Estimate.of(result.difference), _p_text(float(p)))
         for (key, count, by, result), p in zip(found, adjusted, strict=True)
     )
     names = ("pair", "task", "protocol", "episodes", "by", f"{metric}, difference", "p (Holm)")
-    return TextTable(header=names, rows=rows, caption=_CAPTION + bare_note(rows) + unlike)
+    return TextTable(header=names, rows=rows, caption=_CAPTION + bare_note(rows) + notes)
 
 
 def _p_text(p: float) -> str:

@@ -8,7 +8,8 @@ infinite, such as the time of a task that was never solved, the median stands fo
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from interverse.results.results import Results
 
 MEDIAN = "median"
+Range: TypeAlias = "tuple[float, float]"
 
 
 def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:
@@ -53,7 +55,7 @@ def estimates(
         at = rows[~np.isnan(values[rows])]
         if over[key[:2]] == "seed":
             parts = [values[at][seeds[at] == seed] for seed in np.unique(seeds[at])]
-            found[key] = mean_of_seeds(parts)
+            found[key] = mean_of_seeds(parts, score_range(results, key[1], metric))
         elif are_successes(metric, values[at]):
             found[key] = wilson(values[at], count(alike[at]))
         else:
@@ -65,8 +67,7 @@ def estimates(
 def are_successes(metric: str, values: NDArray[np.float64]) -> bool:
     """Returns whether scores are successes and failures alone: 0 or 1 each, of a share."""
     known = values[~np.isnan(values)]
-    share = metric == "success" or is_share(metric)
-    return share and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
+    return is_share(metric) and bool(known.size) and bool(np.isin(known, (0.0, 1.0)).all())
 
 
 def wilson(values: NDArray[np.float64], apart: int) -> Estimate:
@@ -83,22 +84,42 @@ def wilson(values: NDArray[np.float64], apart: int) -> Estimate:
     return Estimate(share, max(middle - reach, 0.0), min(middle + reach, 1.0))
 
 
-def mean_of_seeds(parts: list[NDArray[np.float64]]) -> Estimate:
+def score_range(results: Results, task: str, metric: str) -> Range | None:
+    """Returns the least and the greatest score a task can give, None where that is not known."""
+    if is_share(metric):
+        return 0.0, 1.0
+    known = results.provenance.get("ranges", {}).get(task, {}).get(metric)
+    return None if known is None else (float(known[0]), float(known[1]))
+
+
+def mean_of_seeds(parts: list[NDArray[np.float64]], ends: Range | None = None) -> Estimate:
     """Returns the mean of the seeds' means with its t interval, from each seed's scores.
 
     With an infinite score it is the median of the seeds' medians, without an interval.
+
+    Args:
+        parts: the scores of each seed.
+        ends: the least and the greatest score there can be, where that is known.
     """
     if any(np.isinf(part).any() for part in parts):
         middles = [np.nanmedian(part) for part in parts if not np.isnan(part).all()]
         return Estimate(float(np.median(middles)), statistic=MEDIAN)
-    return over_seeds(np.array([statistics.mean_known(part.ravel(), axis=0) for part in parts]))
+    means = np.array([statistics.mean_known(part.ravel(), axis=0) for part in parts])
+    return over_seeds(means, ends)
 
 
-def over_seeds(found: NDArray[np.float64]) -> Estimate:
-    """Returns the mean of one number a seed with its t interval; none where one is infinite."""
+def over_seeds(found: NDArray[np.float64], ends: Range | None = None) -> Estimate:
+    """Returns the mean of one number a seed with its t interval, within what can be.
+
+    Args:
+        found: (seed,); where one is infinite there is no interval.
+        ends: the least and the greatest number there can be, where that is known.
+    """
     if np.isinf(found).any():
         return Estimate(float(np.mean(found)))
-    return Estimate.of(student.t_interval(found))
+    low, high = ends or (-np.inf, np.inf)
+    whole = student.t_interval(found)
+    return Estimate.of(replace(whole, low=whole.low.clip(low), high=whole.high.clip(max=high)))
 
 
 def mean_of_episodes(

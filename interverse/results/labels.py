@@ -7,6 +7,7 @@ _PARTS = {
     "cylindrical_position": ("radius", "angle", "height"),
 }
 _PLAIN_PARTS = ("x", "y", "z", "w")
+_SHARES = ("success", "peak_success", "last20_legacy")
 _METRICS = {
     "last20_fractional_success": "Fractional success, last 20 steps",
     "last_fractional_success": "Fractional success, last step",
@@ -49,5 +50,9 @@ def metric_label(metric: str) -> str:
 
 
 def is_share(metric: str) -> bool:
-    """Returns whether a metric runs from 0 to 1."""
-    return metric.endswith("fractional_success")
+    """Returns whether a metric runs from 0 to 1.
+
+    >>> is_share("success"), is_share("time_to_success")
+    (True, False)
+    """
+    return metric in _SHARES or metric.endswith("fractional_success")

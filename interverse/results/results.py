@@ -79,6 +79,7 @@ class Results:
         return cls(data=pa.table(columns), provenance=provenance or {})
 
     @classmethod
+    @blames_types
     def from_parquet(cls, path: str | Path, *, any_version: bool = False) -> Results:
         """Returns the results in a file that `to_parquet` wrote.
 
@@ -114,6 +115,7 @@ class Results:
         check_poolable(joined)
         return Results(data=data, provenance=joined)
 
+    @blames_types
     def to_parquet(self, path: str | Path) -> Path:
         """Writes the table with its provenance, whole or not at all, and returns the path."""
         return parquet.write(self.data, self.provenance, Path(path))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.metrics import bootstrap, generalisation, statistics
+from interverse.metrics import generalisation, statistics
 from interverse.results.estimates import (
     MEDIAN,
     are_successes,
@@ -27,9 +27,10 @@ from interverse.results.estimates import (
     over_episodes,
     over_seeds,
     pooled_mean,
+    score_range,
     wilson,
 )
-from interverse.results.labels import component_names, is_share
+from interverse.results.labels import component_names
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.results.units import Unit, seeds_of, unit_words, units
 
@@ -61,6 +62,7 @@ _REPEATS = (
     "they count in means, and intervals are as wide as those of the distinct episodes"
 )
 _MEAN, _GAP = "mean", "optimality gap"
+_MOST_LACKING = 6  # named in a caption
 
 __all__ = ["Format", "Text", "TextTable", "Unit", "estimates", "groups", "interval_rng"]
 
@@ -80,10 +82,10 @@ def scores(
     refused, seeds = last.refused, last.column("seed")
     rows: list[tuple[Cell, ...]] = []
     for key, at in groups(last).items():
-        lost = int(refused[at].sum())
+        lost, scored = int(refused[at].sum()), at[~refused[at]]
         repeated = (len(at) - count(alike[at]),) if several else ()
-        by = (_by(over[key[:2]], seeds[at]),) if by_seed else ()
-        counts = (len(at) - lost, lost, *repeated, *by)
+        by = (_by(over[key[:2]], seeds[scored]),) if by_seed else ()
+        counts = (len(scored), lost, *repeated, *by)
         rows.append((*key, *counts, *(column[key] for column in columns)))
     extra = (*["repeats"] * several, *["by"] * by_seed)
     header = ("experiment", "task", "protocol", "scored", "refused", *extra, *names)
@@ -110,14 +112,19 @@ def aggregates(results: Results, metric: str, *, unit: Unit | None = None) -> Te
     """
     rows: list[tuple[Cell, ...]] = []
     over = units(results.final(), unit)
+    tested: dict[str, dict[str, set[str]]] = {}  # task -> whose mean -> the protocols it is over
     for experiment, task, part in _parts(results):
         scored = int(np.sum(~np.isnan(part.scores(metric))))
         if not scored:
             continue
-        ends = score_range(results, task, metric)
+        ends, of = score_range(results, task, metric), tested.setdefault(task, {})
         if over[experiment, task] == "seed":
-            cells = _of_seeds([score_matrix(one, metric) for one in seeds_of(part)], ends)
+            seeds = seeds_of(part)
+            cells = _of_seeds([score_matrix(one, metric) for one in seeds], ends)
+            for one in seeds:
+                of[f"seed {one.column('seed')[0]} of {experiment}"] = _scored_under(one, metric)
         else:
+            of[experiment] = _scored_under(part, metric)
             cells = _of_episodes(part, metric, ends, f"{experiment}|{task}|{metric}")
         rows.append((experiment, task, scored, *cells))
     return TextTable(
@@ -125,18 +132,39 @@ def aggregates(results: Results, metric: str, *, unit: Unit | None = None) -> Te
         rows=tuple(rows),
         caption=f"{metric} over all scored episodes {unit_words(over, _AGGREGATE_NOTES)}; "
         "the gap is the share of the score's range that is missing to its top"
-        f"{median_note(rows)}{bare_note(rows)}",
+        f"{_lacking_note(tested)}{median_note(rows)}{bare_note(rows)}",
     )
+
+
+def _scored_under(results: Results, metric: str) -> set[str]:
+    """Returns the protocols under which at least one episode has a score."""
+    return set(results.column("protocol")[~np.isnan(results.scores(metric))])
+
+
+def _lacking_note(tested: Mapping[str, Mapping[str, set[str]]]) -> str:
+    """Returns what a caption says of means that are not over the same protocols, if any are."""
+    told = []
+    for of in tested.values():
+        every = set().union(*of.values())
+        told += [
+            f"{who} lacks {', '.join(sorted(every - own))}"
+            for who, own in of.items()
+            if own and own != every
+        ]
+    more = f"; and {len(told) - _MOST_LACKING} more" if len(told) > _MOST_LACKING else ""
+    return f"; NOT OVER THE SAME PROTOCOLS: {'; '.join(told[:_MOST_LACKING])}{more}" if told else ""
 
 
 def _of_seeds(seeds: list[NDArray[np.float64]], ends: tuple[float, float] | None) -> list[Estimate]:
     """Returns mean, median, IQM and gap over the seeds' (run, protocol) scores."""
     known = [matrix for matrix in seeds if not np.isnan(matrix).all()]
-    cells = [mean_of_seeds(known)]
-    cells += [over_seeds(np.array([statistic(m) for m in known])) for statistic in _ROBUST.values()]
+    cells = [mean_of_seeds(known, ends)]
+    for statistic in _ROBUST.values():
+        cells.append(over_seeds(np.array([statistic(matrix) for matrix in known]), ends))
     if ends is None:
         return [*cells, Estimate(np.nan)]
-    return [*cells, over_seeds(np.array([_pooled_gap(_scaled(m, ends)) for m in known]))]
+    gaps = np.array([_pooled_gap(_scaled(matrix, ends)) for matrix in known])
+    return [*cells, over_seeds(gaps, (0.0, 1.0))]
 
 
 def _of_episodes(
@@ -168,14 +196,6 @@ def _pooled_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 _ROBUST = {"median": statistics.median, "IQM": statistics.iqm}
 _AGGREGATES = (_MEAN, *_ROBUST)
-
-
-def score_range(results: Results, task: str, metric: str) -> tuple[float, float] | None:
-    """Returns the least and the greatest score a task can give, None where that is not known."""
-    if is_share(metric):
-        return 0.0, 1.0
-    known = results.provenance.get("ranges", {}).get(task, {}).get(metric)
-    return None if known is None else (float(known[0]), float(known[1]))
 
 
 def refusals(results: Results) -> TextTable:
@@ -293,7 +313,10 @@ def generalisation_errors(
             if np.isnan(_mean(tested)):
                 continue
             if over[experiment, task] == "seed":
-                found = _lost_over_seeds(part, metric, known[0], protocol)
+                both = _means_of_seeds(part, metric, known[0], protocol)
+                if not both[0].sum() > 0:
+                    continue
+                found = generalisation.generalisation_error_of_runs(*both)
             else:
                 rng = interval_rng(f"{experiment}|{task}|{protocol}|{metric}|E_G")
                 found = generalisation.generalisation_error_interval(
@@ -309,13 +332,16 @@ def generalisation_errors(
     )
 
 
-def _lost_over_seeds(part: Results, metric: str, base: str, protocol: str) -> bootstrap.Interval:
-    """Returns E_G of several trainings with its interval over their seeds."""
-    means = [
-        [_mean(one.select(protocol=name).scores(metric)) for one in seeds_of(part)]
+def _means_of_seeds(
+    part: Results, metric: str, base: str, protocol: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the mean training and test scores of the seeds that have both."""
+    learned, kept = (
+        np.array([_mean(one.select(protocol=name).scores(metric)) for one in seeds_of(part)])
         for name in (base, protocol)
-    ]
-    return generalisation.generalisation_error_of_runs(*means)
+    )
+    known = ~np.isnan(learned + kept)
+    return learned[known], kept[known]
 
 
 def _training_place(results: Results, experiment: str, task: str) -> Mapping[str, Any]:

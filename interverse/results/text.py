@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, final
 
@@ -20,7 +20,7 @@ from interverse.metrics.bootstrap import Interval
 
 Format = Literal["rich", "markdown", "latex", "csv"]
 MISSING = "\N{EN DASH}"
-_LIFTED = ("experiment", "task")
+LIFTED = ("experiment", "task")
 _PADDING = 3  # around a column, its share of the frame included
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -104,12 +104,12 @@ class TextTable:
         text.table = table if format == "rich" else None
         return text
 
-    def lifted(self) -> TextTable:
+    def lifted(self, names: Sequence[str] = LIFTED) -> TextTable:
         """Returns the table with an experiment or task that is the same in all rows as title."""
         alike = [
             i
             for i, name in enumerate(self.header)
-            if name in _LIFTED and self.rows and len({row[i] for row in self.rows}) == 1
+            if name in names and self.rows and len({row[i] for row in self.rows}) == 1
         ]
         kept = [i for i in range(len(self.header)) if i not in alike]
         return replace(

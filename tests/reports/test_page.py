@@ -264,3 +264,11 @@ def test_a_page_of_several_trainings_has_intervals_over_seeds(tmp_path):
     assert "over episodes: other episodes of the same policy" in text
     with pytest.raises(InvalidValueError, match=r"unknown unit 'run'.*episode, seed"):
         report(results, tmp_path, unit="run")
+
+
+def test_a_table_of_one_of_several_experiments_names_it(tmp_path):
+    rows = synthetic.rows(episodes=3, refuse=(), experiment="first")
+    rows += [r for r in synthetic.rows(episodes=3, experiment="second") if r["protocol"] == "P0"]
+    path = report(Results.from_rows(rows), tmp_path, episodes=False)
+    lost = read(path).text.partition("E_G is the share")[2].partition("E_G = ")[0]
+    assert "first" in lost  # the second has no test beside its training

@@ -196,3 +196,10 @@ def test_numbers_of_bars_below_zero_stand_below_them():
     assert numbers
     assert all(note.get_verticalalignment() == "top" for note in numbers)
     assert all(note.xy[1] <= -5.0 for note in numbers)
+
+
+def test_a_wide_interval_of_a_share_leaves_the_number_on_the_plot():
+    rows = [row for s, skill in enumerate((0.2, 0.9)) for row in synthetic.rows(skill, seeds=(s,))]
+    axes = PLOTS.load("bars")(Results.from_rows(rows)).axes[0]
+    assert len(axes.texts) == len(synthetic.PROTOCOLS)
+    assert all(note.xy[1] <= 1.0 for note in axes.texts)

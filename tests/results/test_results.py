@@ -291,3 +291,10 @@ def test_a_table_of_one_metric():
     results = synthetic.results()
     name = results.metrics[0]
     assert results.table("csv", metrics=name) == results.table("csv", metrics=[name])
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_a_path_that_is_none_is_named(path):
+    for call in (Results.from_parquet, Results().to_parquet):
+        with pytest.raises(InvalidValueError, match=f"path is {path}"):
+            call(path)

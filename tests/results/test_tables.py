@@ -472,3 +472,50 @@ def test_a_protocol_with_one_episode_leaves_the_aggregates_without_an_interval()
     (total,) = read_csv(tables.aggregates(Results.from_rows(rows), "return"))
     assert float(total["mean"]) == pytest.approx(45.001 / 11)
     assert total["mean_low"] == ""
+
+
+def _three_seeds(metric, scores):
+    """Returns rows of three seeds from (protocol, seed) -> score; None is a refused episode."""
+    rows = []
+    for (protocol, seed), score in scores.items():
+        told = {"refused": True, "reason": "no room"} if score is None else {metric: score}
+        rows.append(_row(protocol=protocol, seed=seed, **told))
+    return Results.from_rows(rows)
+
+
+def test_seeds_are_counted_that_have_a_score():
+    results = _three_seeds("return", {("P0", 0): 1.0, ("P0", 1): None, ("P0", 2): 2.0})
+    (row,) = read_csv(tables.scores(results))
+    assert row["by"] == "seed (2)"
+
+
+def test_intervals_over_seeds_stay_within_what_scores_can_be():
+    name = "last_fractional_success"
+    results = _three_seeds(name, {("P0", 0): 0.1, ("P0", 1): 0.9, ("P0", 2): 0.2})
+    (row,) = read_csv(tables.scores(results))
+    assert [float(row[f"{name}_{end}"]) for end in ("low", "high")] == [0.0, 1.0]
+    (total,) = read_csv(tables.aggregates(results, name))
+    for column in ("mean", "median", "IQM", "optimality gap"):
+        assert [float(total[f"{column}_{end}"]) for end in ("low", "high")] == [0.0, 1.0]
+
+
+def test_an_error_is_left_out_where_the_seeds_that_have_both_scores_earn_nothing():
+    scores = {("P0", 0): -1.0, ("P0", 1): -2.0, ("P0", 2): 9.0, ("P1", 0): 1.0, ("P1", 1): 1.0}
+    assert tables.generalisation_errors(_three_seeds("return", scores), "return").rows == ()
+
+
+def test_aggregates_say_who_lacks_a_protocol():
+    rows = [_row(protocol=p, experiment="a", **{"return": 1.0}) for p in ("P0", "P1")]
+    rows.append(_row(experiment="b", **{"return": 2.0}))
+    caption = tables.aggregates(Results.from_rows(rows), "return").caption
+    assert "NOT OVER THE SAME PROTOCOLS: b lacks P1" in caption
+    assert "LACKS" not in tables.aggregates(Results.from_rows(rows[:2]), "return").caption.upper()
+    seeds = _three_seeds("return", {("P0", 0): 1.0, ("P0", 1): 2.0, ("P1", 0): 3.0})
+    assert "seed 1 of policy lacks P1" in tables.aggregates(seeds, "return").caption
+
+
+def test_comparisons_say_who_shares_no_episode():
+    rows = [_row(experiment=e, seed=s, **{"return": 1.0}) for s, e in enumerate("ab")]
+    table = comparisons(Results.from_rows(rows), "return")
+    assert table.rows == ()
+    assert "a and b share no scored episode" in table.caption

@@ -44,8 +44,7 @@ def _bars(axes: Axes, names: list[str], cells: list[Estimate], index: int) -> No
     values = np.array([cell.value for cell in cells])
     ends = np.array([[cell.value - cell.low, cell.high - cell.value] for cell in cells]).T
     color = style.look(index).color
-    shown = np.nan_to_num(ends).clip(0)
-    axes.barh(place, values, 0.6, xerr=shown, color=color, ecolor=style.INK, capsize=2)
+    axes.barh(place, values, 0.6, xerr=ends.clip(0), color=color, ecolor=style.INK, capsize=2)
     axes.axvline(0.0, color=style.INK, linewidth=0.8)
     axes.set_yticks(place, names)
     axes.invert_yaxis()
