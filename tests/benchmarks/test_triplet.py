@@ -296,3 +296,17 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
 def test_it_runs_on_a_gpu(tmp_path, data):
     settings = _settings(data, tmp_path, table=(2, 3), device="cuda", precision="bf16")
     assert reproduce(settings)["complete"]
+
+
+def test_pictures_of_one_object_are_not_taken_for_scenes(tmp_path):
+    from interverse.benchmarks.causaltriplet.materials import TripletMaterials
+    from interverse.data.pairs import CollectPairs, collect_pairs
+
+    asked = CollectPairs(
+        id="rooms/single-v1", out=tmp_path / "single", pairs=2, options={"image_size": 64}
+    )
+    settings = TripletSettings(data=(collect_pairs(asked),), size=32, out=tmp_path)
+    made = TripletMaterials(settings, Clock(None))
+    assert made._rooms("single").crop == "single"
+    with pytest.raises(InvalidValueError, match="no pairs of crop 'multi'"):
+        made._rooms("multi")

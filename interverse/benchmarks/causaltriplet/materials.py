@@ -77,7 +77,9 @@ class TripletMaterials:
         if not settings.data:
             folders = [self._generated(crop)]
         opened = [_open(folder) for folder in folders]
-        best = [d for d in opened if _world(d) in ("", _WORLDS[crop])] or opened
+        best = [d for d in opened if _world(d) in ("", _WORLDS[crop])]
+        if crop == "single":  # objects can be cut from scenes; pictures of one object are no scenes
+            best = best or opened
         if not best:
             raise InvalidValueError(
                 explain(

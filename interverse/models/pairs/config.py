@@ -87,6 +87,13 @@ class PairModelConfig:
     def __post_init__(self) -> None:
         check_name("pairing", self.pairing, get_args(Pairing))
         check_number(self.min_mask, "min_mask", most=1.0, above=True)
+        if self.min_mask != 1.0 and self.pairing != "mask":
+            raise InvalidValueError(
+                explain(
+                    f"min_mask is {self.min_mask}, but pairing {self.pairing!r} looks at no mask",
+                    fix="Leave it out, or take pairing 'mask' (oracle-mask, lite0-mask)",
+                )
+            )
         if self.independence < 0 or self.sparsity < 0:
             raise InvalidValueError(
                 explain(f"independence {self.independence}, sparsity {self.sparsity} must be >= 0")

@@ -16,7 +16,7 @@ from interverse.data.pairs import CollectPairs, Split, SplitConfig, collect_pair
 from interverse.data.pairs.load import load_pairs as load_folder
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse
-from interverse.models.pairs.config import PairFit, PairModelConfig
+from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
 from interverse.models.pairs.encoders import build_encoder
 from interverse.models.pairs.fit import Listener, PairRun, fit_pairs
 from interverse.models.pairs.recipes import RECIPES, Source, recipe
@@ -26,6 +26,7 @@ from interverse.models.pairs.toy import toy_pairs
 from interverse.models.steps import Precision, check_device
 
 _MOST_WEIGHT = 1e6
+_SIZE = 64  # pixels
 _LIMITS = {  # of whole numbers
     "pairs": 10_000_000,
     "workers": 10_000,
@@ -65,8 +66,8 @@ class TrainPairs:
     """Splits with the reference's defects mended, or exactly as its code draws them."""
     test_houses: float = 0.0
     """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
-    size: int = 64
-    """Edge of the pictures in pixels; the paper has 224."""
+    size: int | None = None
+    """Edge of the pictures in pixels: 64 if not given (the paper has 224), in a .npz its own."""
     epochs: int | None = None
     """If not the recipe's."""
     batch_size: int | None = None
@@ -113,8 +114,7 @@ class TrainPairs:
             if getattr(self, name) is not None
         }
         encoder = replace(found.model.encoder, weights=self.weights)
-        if encoder.name == "slots":
-            encoder = replace(encoder, resolution=_resolution(self.size))
+        encoder = _at_size(encoder, _SIZE if self.size is None else self.size)
         how = {
             name: getattr(self, name)
             for name in ("epochs", "batch_size", "learning_rate")
@@ -129,13 +129,14 @@ class TrainPairs:
 def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairRun:
     """Returns the trained model; its curves and results are in `config.out`."""
     model, fit = config.configs()
-    if model.encoder.weights is not None:
+    if model.encoder.weights is not None and config.data is None:
         build_encoder(model.encoder)  # wrong weights raise now, not after hours of drawing
     pairs = load_pairs(config).to(config.device)
     split = split_of(config, pairs)
-    if model.encoder.name == "slots" and model.encoder.weights is None:
-        file = _pretrained(config, model, pairs)
-        model = replace(model, encoder=replace(model.encoder, weights=str(file)))
+    encoder = _at_size(model.encoder, pairs.size)
+    if encoder.name == "slots" and encoder.weights is None:
+        encoder = replace(encoder, weights=str(_pretrained(config, encoder, pairs)))
+    model = replace(model, encoder=encoder)
     run = fit_pairs(model, pairs, split, fit=fit, seed=config.seed, listeners=listeners)
     result: dict[str, Any] = {**run.record(), "analysis": analyse(run)}
     write_json(config.out / "result.json", result)
@@ -155,11 +156,11 @@ def split_of(config: TrainPairs, pairs: PairTensors) -> Split:
 
 def load_pairs(config: TrainPairs) -> PairTensors:
     """Returns the pairs that a config names, drawing them where none are given."""
-    crop = _CROPS[config.task]
+    crop, size = _CROPS[config.task], _SIZE if config.size is None else config.size
     if config.data == Path("toy"):
-        return toy_pairs(config.pairs, size=config.size, seed=config.seed, crop=crop)
+        return toy_pairs(config.pairs, size=size, seed=config.seed, crop=crop)
     if config.data is not None and config.data.suffix == ".npz":
-        return load(config.data)
+        return _fitting(load(config.data), config)
     folder = config.data
     if folder is not None and not folder.is_dir():
         raise InvalidValueError(
@@ -176,11 +177,34 @@ def load_pairs(config: TrainPairs) -> PairTensors:
                 progress=True,
             )
         )
-    return from_dataset(load_folder(str(folder)), size=config.size, crop=crop)
+    found = load_folder(str(folder))
+    made_in = "" if found.header is None else found.header.id
+    if crop == "multi" and _CROPS.get(made_in) == "single":
+        raise InvalidValueError(
+            explain(
+                f"{folder} holds pairs of {made_in}: pictures of one object, not of scenes",
+                fix=f"Pass --task {made_in}, or other data",
+            )
+        )
+    return from_dataset(found, size=size, crop=crop)
 
 
-def _pretrained(config: TrainPairs, model: PairModelConfig, pairs: PairTensors) -> Path:
-    size = model.encoder.resolution
+def _fitting(pairs: PairTensors, config: TrainPairs) -> PairTensors:
+    """Returns pairs of a `.npz` file; pictures of another task or size than asked for raise."""
+    task = next(name for name, crop in _CROPS.items() if crop == pairs.crop)
+    for asked, held, flag in ((config.task, task, "task"), (config.size, pairs.size, "size")):
+        if asked not in (None, held):
+            raise InvalidValueError(
+                explain(
+                    f"{flag} is {asked}, but the pictures in {config.data} are of {flag} {held}",
+                    fix=f"Pass --{flag} {held}, or other data",
+                )
+            )
+    return pairs
+
+
+def _pretrained(config: TrainPairs, encoder: EncoderConfig, pairs: PairTensors) -> Path:
+    size = encoder.resolution
     images = pairs.images.flatten(0, 1)
     if images.shape[-1] != size:
         shrunk = [
@@ -189,7 +213,7 @@ def _pretrained(config: TrainPairs, model: PairModelConfig, pairs: PairTensors) 
         ]
         images = torch.cat([some.round().to(torch.uint8) for some in shrunk])
     how = SlotTraining(
-        encoder=model.encoder,
+        encoder=encoder,
         steps=config.slot_steps,
         warmup=max(1, config.slot_steps // 20),
         halve_every=max(1, config.slot_steps // 5),
@@ -202,7 +226,8 @@ def _pretrained(config: TrainPairs, model: PairModelConfig, pairs: PairTensors) 
     return config.out / "slots" / FILE
 
 
-def _resolution(size: int) -> Literal[32, 64, 128]:
-    if size >= 128:
-        return 128
-    return 64 if size >= 64 else 32
+def _at_size(encoder: EncoderConfig, size: int) -> EncoderConfig:
+    """Returns the encoder for pictures of a size; slots are of one of three resolutions."""
+    if encoder.name != "slots":
+        return encoder
+    return replace(encoder, resolution=128 if size >= 128 else 64 if size >= 64 else 32)
