@@ -26,12 +26,13 @@ from interverse.benchmarks.dmcr.compare import (
 from interverse.benchmarks.dmcr.curves import look_curves
 from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.kept import FACTORS, cost_table, kept_figure, kept_table
-from interverse.benchmarks.dmcr.pages import _grid
+from interverse.benchmarks.dmcr.pages import _grid, write_pages
 from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
 from interverse.benchmarks.dmcr.run import reproduce
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import (
     CONDITIONS,
+    figure_variants,
     look_variants,
     paper_augmentations,
     row_file,
@@ -492,6 +493,32 @@ def test_figures_asked_for_without_a_table_train_no_table(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"complete": True, "tables": []}
     assert {path.stem for path in tmp_path.iterdir()} >= {"figure-8", "summary"}
     assert not (tmp_path / "rows").exists()
+
+
+def test_a_page_of_figures_says_what_they_are_of(tmp_path):
+    settings = _smoke(tmp_path, figures=(2, 7, 9), methods=("SAC+AUG",))
+    path = row_file(tmp_path, figure_variants(7, settings.sizes())[0], 0)
+    path.parent.mkdir()
+    path.write_text(json.dumps({"evaluations": [{"step": 24, "mean": 3.0}], "seed": 0}))
+    write_pages(settings, [], print)
+    text = (tmp_path / "summary.md").read_text()
+    assert "This is not the paper's budget" in text
+    assert "Floors and backgrounds are generated ones" in text
+    assert "| 2 | Cartpole Balance | SAC+AUG | 24 | 0 of 2 |" in text
+    assert "| 7 | Cartpole Balance | SAC+AUG | 24 | 1 of 2 |" in text
+    assert "| 9 | hopper/hop | none |" in text
+
+
+def test_rows_of_another_precision_are_refused(tmp_path):
+    variant = table_variant(_CARTPOLE, "SAC+AUG")
+    settings = [_smoke(tmp_path), _smoke(tmp_path, precision="bf16")]
+    plain, half = (run._DmcrWork(one, Clock(None)) for one in settings)
+    plain._record(variant, 0)
+    with pytest.raises(InvalidValueError, match="precision was None"):
+        half._record(variant, 0)
+    half._record(variant, 1)
+    with pytest.raises(InvalidValueError, match="precision was bf16"):
+        plain._record(variant, 1)
 
 
 @pytest.mark.parametrize("asked", [("--table", "3"), ("--figures", "1")])

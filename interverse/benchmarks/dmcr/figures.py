@@ -20,7 +20,14 @@ from interverse.benchmarks.dmcr.compare import records
 from interverse.benchmarks.dmcr.curves import look_curves, sweep_curves
 from interverse.benchmarks.dmcr.published import TASKS
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.sheets import SHEETS, TRAJECTORY, one_state, sheet, trajectory
+from interverse.benchmarks.dmcr.sheets import (
+    AUGMENTED,
+    SHEETS,
+    TRAJECTORY,
+    one_state,
+    sheet,
+    trajectory,
+)
 from interverse.benchmarks.dmcr.variants import SWEPT, DmcrVariant, shown_variants
 from interverse.benchmarks.pages import Say, plot_style
 from interverse.protocols.remastered import REMASTERED
@@ -96,7 +103,7 @@ def trajectory_sheet(settings: RemasteredSettings) -> Any:
 def augmentation_sheet(settings: RemasteredSettings) -> Any:
     """Returns Figure 8: one picture under alterations and under augmentations, four draws each."""
     size = _SHEET[settings.budget][1]
-    picture = one_state("walker/walk", 1, size, settings.world_options).transpose(0, 3, 1, 2)
+    picture = one_state(AUGMENTED, 1, size, settings.world_options).transpose(0, 3, 1, 2)
     rows = {name: _altered(name, picture) for group in _GROUPS.values() for name in group}
     return _rows_of_pictures({name: sheet(p, len(p)) for name, p in rows.items()}, 0.75)
 

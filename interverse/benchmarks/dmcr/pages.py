@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from interverse.benchmarks.dmcr.compare import records
 from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
+from interverse.benchmarks.dmcr.sheets import AUGMENTED, SHEETS, TRAJECTORY
+from interverse.benchmarks.dmcr.variants import DmcrVariant, figure_variants
 from interverse.benchmarks.pages import Grid, Say, Section, write_summary
 
 _LEGEND = (
@@ -16,8 +19,12 @@ _LEGEND = (
     " in percent; a run counts with both its returns. Runs that lack one of them are left out."
 )
 _SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
+_SMALL_FIGURES = (
+    "This is not the paper's budget; a task stands for the caption's where the budget has not that."
+)
 _PICTURES = "Floors and backgrounds are generated ones, not the paper's photographs."
 _OWN_PICTURES = "Floors and backgrounds are those of {}."
+_STATES = {**SHEETS, 8: AUGMENTED, 9: TRAJECTORY}  # figures of states, for which nothing is trained
 
 
 def write_pages(
@@ -28,7 +35,28 @@ def write_pages(
     given = settings.textures
     pictures = _PICTURES if given is None else _OWN_PICTURES.format(given.name)
     sections = [section for content in tables for section in _sections(content, pictures)]
+    if figures:
+        remarks = [pictures] if settings.budget == "full" else [_SMALL_FIGURES, pictures]
+        sections.append(("Figures", remarks, _shown_in_figures(settings)))
     say(write_summary(settings.out, "DMC Remastered, made again", sections, figures))
+
+
+def _shown_in_figures(settings: RemasteredSettings) -> Grid:
+    """Returns what each figure is of: task, agents, their length, and how many are trained."""
+    sizes, grid = settings.sizes(), [["figure", "task", "agents", "decisions", "runs finished"]]
+    for number in sorted(set(settings.figures)):
+        if number in _STATES:
+            grid.append([str(number), _STATES[number], "none", "", ""])
+        by_task: dict[str, list[DmcrVariant]] = {}
+        for variant in figure_variants(number, sizes):
+            by_task.setdefault(variant.task, []).append(variant)
+        for task, shown in by_task.items():
+            agents = ", ".join(dict.fromkeys(variant.method for variant in shown))
+            steps = settings.training(shown[0], 0).steps
+            done = sum("evaluations" in r for v in shown for r in records(settings, v))
+            runs = f"{done} of {len(shown) * sizes.runs}"
+            grid.append([str(number), task, agents, f"{steps:,}", runs])
+    return grid
 
 
 def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:

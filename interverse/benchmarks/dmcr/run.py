@@ -83,7 +83,9 @@ class _DmcrWork:
         kept = ("task", "algorithm", "preset", "steps", "seed", "actors", "options", "hyper")
         sizes = self.settings.sizes()
         tests = {name: getattr(sizes, name) for name in ("looks", "starts", "train_episodes")}
-        return {"variant": variant.name, **{name: config[name] for name in kept}, "tests": tests}
+        precision = None if config["precision"] == "float32" else config["precision"]
+        asked = {"variant": variant.name, "precision": precision, "tests": tests}
+        return asked | {name: config[name] for name in kept}
 
     def _train(self, rows: Sequence[tuple[DmcrVariant, int]]) -> None:
         """Trains those that are not trained yet, side by side."""

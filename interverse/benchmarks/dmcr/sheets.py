@@ -22,6 +22,7 @@ SHEETS = {
 }
 """The figures that show one state in many looks, and the task their captions name."""
 TRAJECTORY = "hopper/hop"  # Figure 9: six moments of one trajectory, in four looks
+AUGMENTED = "walker/walk"  # Figure 8: one picture under alterations and augmentations
 _EVERY = 10  # decisions between its moments
 _SETTLING = {"ball_in_cup/catch": 10}  # decisions, until the string is taut
 

@@ -198,12 +198,13 @@ def _needs(
             if task in budget.tasks and method in budget.methods:
                 yield table_variant(task, method), _TESTED[table]
     for figure in figures:
-        for variant in _TRAINED.get(figure, _nothing)(budget):
+        for variant in figure_variants(figure, budget):
             yield variant, ()
 
 
-def _nothing(budget: DmcrBudget) -> list[DmcrVariant]:
-    return []
+def figure_variants(figure: int, budget: DmcrBudget) -> list[DmcrVariant]:
+    """Returns the agents that a figure shows; none where it shows states and pictures alone."""
+    return _TRAINED[figure](budget) if figure in _TRAINED else []
 
 
 _TESTED = {1: ("train", "all"), 2: tuple(CONDITIONS.values())}  # table -> protocols
