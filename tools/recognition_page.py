@@ -144,6 +144,8 @@ def _recovery(rows: Rows) -> str:
 
 
 def _over(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.3f}"
     return _spread({"mean": statistics.fmean(values), "deviation": statistics.pstdev(values)})
 
 
@@ -306,7 +308,8 @@ def _claims(table: Mapping[str, Any]) -> list[str]:
 def _told(verdict: Mapping[str, Any]) -> str:
     if "mean" not in verdict:
         return str(verdict["verdict"])
-    ends = "" if verdict["low"] is None else f" [{verdict['low']:+.3f}, {verdict['high']:+.3f}]"
+    low, high = verdict["low"], verdict["high"]
+    ends = "" if low is None or low == high else f" [{low:+.3f}, {high:+.3f}]"
     return f"{verdict['verdict']}, {verdict['mean']:+.3f}{ends}"
 
 
