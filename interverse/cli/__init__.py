@@ -50,7 +50,7 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
             "dmcr": ("reproduce", "ReproduceRemastered", "reproduce"),
         },
     ),
-    "train": ("--task", {"rooms/": ("train_pairs", "TrainPairs", "train_pairs")}),
+    "train": ("--task", {"rooms/": ("train_pairs", "TrainPairsCommand", "train_pairs")}),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
 
 _ON_DEVICE = ("device", "pictures")
@@ -42,11 +42,11 @@ def bench(config: Bench) -> list[Row]:
     for name, run in _chosen(config).items():
         with console.status(f"measuring {name}"):
             rows += run()
-    text = json.dumps([row.to_json() for row in rows], indent=1)
+    told = [row.to_json() for row in rows]
     if config.out is not None:
-        config.out.write_text(text + "\n")
+        config.out.write_text(json.dumps(told, indent=1) + "\n")
     if config.json:
-        sys.stdout.write(text + "\n")
+        print_json(told)
         return rows
     table = Table(box=None, header_style="bold")
     for column in ("name.metric", "value", "ratio", "baseline", "target"):

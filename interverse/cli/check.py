@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -13,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse.cli.evaluate import flag_names, parse_pairs
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.laws import LawResult, check_laws
 
@@ -47,8 +46,7 @@ def check(config: Check) -> list[LawResult]:
     """Checks every law and writes the table; raises where one does not hold."""
     rows = check_laws(config.id, seed=config.seed, **parse_pairs(config.option, flag_names(config)))
     if config.json:
-        json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        print_json([asdict(row) for row in rows])
     else:
         table = Table(box=None, header_style="bold")
         for column in ("", "law", "found"):

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from interverse.cli.evaluate import parse_pair, without_pairs
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
@@ -79,6 +80,8 @@ class CollectCommand(CollectConfig):
     """Rooms only: the first house; sets with other houses share none."""
     preset: str | None = None
     """Rooms only: triplet-30k: 30,000 pairs with test houses of their own, a card and checksums."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def collect(config: CollectCommand) -> Path:
@@ -95,14 +98,19 @@ def collect(config: CollectCommand) -> Path:
         told = f"--out {config.out} names a file, and {kind} of {config.id} go to a folder"
         raise InvalidValueError(explain(told, fix=fix))
     with redirect_stdout(sys.stderr):  # Ray prints when a node dies
-        path = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
-    Console().print(str(path), soft_wrap=True)
+        made = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
+    path: Path = made["path"]
+    if config.json:
+        print_json(made)
+    else:
+        Console().print(str(path), soft_wrap=True)
     return path
 
 
 def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     """Returns the flags of a kind of data set, or raises for one of another kind."""
     given = without_pairs(config)
+    del given["json"]
     others = {name for names in _KINDS.values() for name in names} - set(_KINDS[kind])
     for item in fields(config):
         if item.name in others and given.pop(item.name) != item.default:
@@ -112,11 +120,12 @@ def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     return given
 
 
-def _grid(given: dict[str, Any]) -> Path:
-    return run(CollectConfig(**given | {"progress": True}))
+def _grid(given: dict[str, Any]) -> dict[str, Any]:
+    path = run(CollectConfig(**given | {"progress": True}))
+    return {"path": path, "episodes": given["episodes"]}
 
 
-def _episodes(given: dict[str, Any]) -> Path:
+def _episodes(given: dict[str, Any]) -> dict[str, Any]:
     from interverse.data.episodes import CollectEpisodes, collect_episodes
 
     del given["progress"]
@@ -137,10 +146,12 @@ def _episodes(given: dict[str, Any]) -> Path:
             progress.advance(bar, count)
 
         folder = collect_episodes(config, advance)
-    _tell_refusals(folder, given["episodes"])
+    made: dict[str, Any] = {"path": folder, "episodes": config.episodes, "layouts": {}}
+    made["twins"] = _tell_refusals(folder, config.episodes)
     for layout in layouts:
-        _say(f"{layout}: {_converted(folder, layout)}")
-    return folder
+        made["layouts"][layout] = _converted(folder, layout)
+        _say(f"{layout}: {made['layouts'][layout]}")
+    return made
 
 
 def _twins(words: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
@@ -154,16 +165,24 @@ def _twins(words: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
     return tuple(twins)
 
 
-def _tell_refusals(folder: Path, episodes: int) -> None:
-    """Says which twins are missing: an intervention that cannot be leaves none."""
+def _tell_refusals(folder: Path, episodes: int) -> list[dict[str, Any]]:
+    """Says which twins are missing; an intervention that cannot be leaves none.
+
+    Returns:
+        Each twin's intervention, and how many episodes refused it.
+    """
     from interverse.data import TwinFolder
 
     held = TwinFolder(folder)
-    for do, reasons in zip(held.twins, held.refusals(), strict=True):
+    refusals = held.refusals()
+    for do, reasons in zip(held.twins, refusals, strict=True):
         if reasons:
             most = max(reasons, key=lambda reason: reasons[reason])
             name = ", ".join(f"{name}={value}" for name, value in do.items())
             _say(f"twin {name}: refused in {sum(reasons.values())} of {episodes} episodes: {most}")
+    return [
+        {"do": do, "refused": sum(r.values())} for do, r in zip(held.twins, refusals, strict=True)
+    ]
 
 
 def _converted(folder: Path, layout: str) -> object:
@@ -178,14 +197,16 @@ def _converted(folder: Path, layout: str) -> object:
     return getattr(data, f"export_{layout}")(folder)
 
 
-def _pairs(given: dict[str, Any]) -> Path:
+def _pairs(given: dict[str, Any]) -> dict[str, Any]:
     from interverse.data.pairs import CollectPairs, PairHeader, collect_pairs
     from interverse.data.pairs.presets import collect_preset
 
     given |= {"progress": True}
     preset, pairs = given.pop("preset"), given.pop("pairs")
     if preset is not None:
-        return collect_preset(preset, CollectPairs(**given), say=_say, pairs=pairs)
+        folder = collect_preset(preset, CollectPairs(**given), say=_say, pairs=pairs)
+        parts = {name: PairHeader.load(folder / name).pairs for name in ("train", "test")}
+        return {"path": folder, "pairs": sum(parts.values()), **parts}
     path = collect_pairs(CollectPairs(**given, **({} if pairs is None else {"pairs": pairs})))
     header = PairHeader.load(path)
     size = sum((path / shard.file).stat().st_size for shard in header.shards)
@@ -196,7 +217,8 @@ def _pairs(given: dict[str, Any]) -> Path:
         soft_wrap=True,
         highlight=False,
     )
-    return path
+    counts = {"pairs": header.pairs, "tries": header.tries, "rejected": header.rejected}
+    return {"path": path, **counts}
 
 
 def _say(text: str) -> None:

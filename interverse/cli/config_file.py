@@ -50,7 +50,7 @@ def _word(name: str, value: Any) -> str:
 
 
 CONFIG_FILE = "config.yaml"
-_FLAG, _VERB, _OUT = "--config", "verb", "out"
+_FLAG, _VERB, _OUT, _JSON = "--config", "verb", "out", "json"
 _RECORDS = ("train.json", "run.json", "collect.json")  # of a run, an evaluation, episodes
 _FILES = (".csv", ".gif", ".h5", ".hdf5", ".html", ".json", ".lance", ".mp4", ".npz", ".webp")
 
@@ -100,9 +100,12 @@ def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]
 
 
 def config_text(config: Any, verb: str) -> str:
-    """Returns a config as YAML that `--config` reads: the verb, then every value that is set."""
+    """Returns a config as YAML that `--config` reads: the verb, then every value that is set.
+
+    How a command prints (`--json`) is no part of what it does, and is left out.
+    """
     hidden = _marked(type(config), Suppress)
-    names = [item.name for item in fields(config) if item.name not in hidden]
+    names = [item.name for item in fields(config) if item.name not in (*hidden, _JSON)]
     values = {name: getattr(config, name) for name in names}
     told = {name: value for name, value in values.items() if value not in (None, (), {})}
     lines = {_VERB: verb, **told}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from interverse.cli.json_output import print_json
 from interverse.core.errors import install_line, missing_extra
 from interverse.envs import make
 from interverse.protocols.evaluate import evaluate
@@ -115,6 +118,8 @@ class Demo:
     """Episodes of every policy per protocol."""
     seed: int = 0
     """The seed of everything."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def demo(config: Demo) -> Path:
@@ -129,7 +134,7 @@ def demo(config: Demo) -> Path:
         ("See: a policy that learned from pictures, under other looks", _looks_section),
         ("Learn: two world models of the same play, and what they miss", _model_section),
     ):
-        with console.status(title):
+        with console.status(title), redirect_stdout(sys.stderr):  # a policy may print
             sections.append({"title": title, **make_section(config)})
         told = "[yellow]left out[/]" if sections[-1].get("missing") else "[green]done[/]"
         console.print(f"{told}  {title}")
@@ -138,7 +143,11 @@ def demo(config: Demo) -> Path:
         loader=jinja2.PackageLoader("interverse.cli"), autoescape=True, trim_blocks=True
     )
     page.write_text(environment.get_template("demo.html.j2").render(sections=sections))
-    Console().print(str(page.resolve()), soft_wrap=True)
+    if config.json:
+        missing = [section["title"] for section in sections if section.get("missing")]
+        print_json({"page": page.resolve(), "left_out": missing})
+    else:
+        Console().print(str(page.resolve()), soft_wrap=True)
     return page
 
 

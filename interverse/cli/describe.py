@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
-import math
 import re
 import sys
 import textwrap
@@ -21,6 +19,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from interverse.cli.json_output import print_json
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
@@ -51,8 +50,7 @@ def describe(config: Describe) -> None:
         if config.mermaid:
             sys.stdout.write(env.graph.to_mermaid())
         elif config.json:
-            json.dump(_finite(document(env)), sys.stdout, indent=1, allow_nan=False)
-            sys.stdout.write("\n")
+            print_json(document(env))
         else:
             Console().print(page(env))
     finally:
@@ -74,15 +72,6 @@ def document(env: Any) -> dict[str, Any]:
         "graph": as_graph_json(env.unwrapped.graph),
         "options": option_rows(type(world).options_type),
     }
-
-
-def _finite(tree: Any) -> Any:
-    """Returns the document with null for an infinite bound, which JSON cannot say."""
-    if isinstance(tree, dict):
-        return {name: _finite(value) for name, value in tree.items()}
-    if isinstance(tree, list):
-        return [_finite(value) for value in tree]
-    return None if isinstance(tree, float) and not math.isfinite(tree) else tree
 
 
 def option_rows(kind: type[Any]) -> list[dict[str, Any]]:

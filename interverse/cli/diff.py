@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
+from interverse.cli.json_output import print_json
 from interverse.reports.runs import read_folder
 from interverse.results.difference import made_by, scored
+from interverse.results.text import Estimate, TextTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,24 +23,41 @@ class Diff:
     """A folder that `interverse evaluate --out` or `train --out` wrote."""
     b: Annotated[Path, tyro.conf.Positional]
     """Another one."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def diff(config: Diff) -> None:
     """Prints both tables and one line with the verdict."""
     a, b = (read_folder(folder).final() for folder in (config.a, config.b))
     made, scores = made_by(a, b), scored(a, b)
+    told = _verdict(scores)
+    if config.json:
+        found = {"made_by": _rows(made), "scores": _rows(scores)}
+        print_json({**found, "note": scores.caption, "verdict": told})
+        return
     console = Console()
     for table in (made, scores):
         console.print(table.render("rich"))
-    verdicts = [row[-1] for row in scores.rows]
-    names = [dict(zip(scores.header, row, strict=True)) for row in scores.rows]
-    matters = [f"{n['score']} under {n['protocol']}" for n in names if n["verdict"] == "differs"]
-    if not verdicts:
-        told = "Nothing to compare: they share no scored episode."
-    elif matters:
-        told = f"It matters: {', '.join(matters[:8])} differ beyond chance."
-    elif "within chance" in verdicts:
-        told = "Scores differ, but no more than chance explains."
-    else:
-        told = "The shared scores are equal to the last bit."
     console.print(told, soft_wrap=True)
+
+
+def _rows(table: TextTable) -> list[dict[str, Any]]:
+    """Returns the rows by column; an estimate as its value and the ends of its interval."""
+    names = [name.lower().rstrip("?").replace(" ", "_") for name in table.header]
+    cells = ([asdict(c) if isinstance(c, Estimate) else c for c in row] for row in table.rows)
+    return [dict(zip(names, row, strict=True)) for row in cells]
+
+
+def _verdict(scores: TextTable) -> str:
+    verdicts = [row[-1] for row in scores.rows]
+    rows = [dict(zip(scores.header, row, strict=True)) for row in scores.rows]
+    differ = [row for row in rows if row["verdict"] == "differs"]
+    matters = [f"{row['score']} under {row['protocol']}" for row in differ]
+    if not verdicts:
+        return "Nothing to compare: they share no scored episode."
+    if matters:
+        return f"It matters: {', '.join(matters[:8])} differ beyond chance."
+    if "within chance" in verdicts:
+        return "Scores differ, but no more than chance explains."
+    return "The shared scores are equal to the last bit."

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
 import os
 import platform
 import shutil
-import sys
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -17,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse import __version__
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InterverseError, install_line
 
 Status = Literal["ok", "missing", "broken"]
@@ -63,8 +62,7 @@ def doctor(config: Doctor) -> None:
     """Writes the diagnosis."""
     findings = examine()
     if config.json:
-        json.dump([asdict(f) for f in findings], sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        print_json([asdict(f) for f in findings])
         return
     table = Table(box=None, header_style="bold")
     for column in ("", "part", "found", "to mend"):

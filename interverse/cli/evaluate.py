@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import os
 import re
@@ -18,6 +17,7 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.config_file import CONFIG_FILE
+from interverse.cli.json_output import print_json
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.core.files.yaml_text import read_yaml
@@ -95,7 +95,7 @@ def evaluate(config: Any) -> Results:
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
         results = run(**given, progress=True, **options)
     if as_json:
-        sys.stdout.write(json.dumps(summary(results), indent=1) + "\n")
+        print_json(summary(results))
     else:
         Console().print(results.table())
         if config.out is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.evaluate import check_once, flag_names, known_policy, parse_pairs
+from interverse.cli.json_output import print_json
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
 
@@ -67,7 +67,7 @@ def explain(config: Explain) -> Attribution:
     out = out_folder(config) if config.out is None else config.out
     files = [] if out is None else _write(found, out)
     if config.json:
-        sys.stdout.write(json.dumps(found.to_json(), indent=1) + "\n")
+        print_json(found.to_json())
     else:
         console = Console()
         console.print(found.table())

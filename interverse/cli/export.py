@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +11,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
+from interverse.cli.json_output import print_json
 from interverse.reports.export import export as write_export
 from interverse.rollouts.shipped import shipped_path
 
@@ -29,6 +32,8 @@ class Export:
     """Play an episode and film it."""
     seed: int = 0
     """The seed of that episode."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def out_folder(config: Export) -> Path:
@@ -41,9 +46,14 @@ def export(config: Export) -> Path:
     given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
     given["onnx"] = config.onnx or None
     given["run"] = Path(shipped_path(str(config.run)))
-    folder = write_export(given.pop("run"), given.pop("out") or out_folder(config), **given)
-    console = Console()
-    for file in sorted(folder.iterdir()):
-        if file.is_file():
+    as_json, out = given.pop("json"), given.pop("out") or out_folder(config)
+    with redirect_stdout(sys.stderr):  # a policy may print, and Torch does while it writes ONNX
+        folder = write_export(given.pop("run"), out, **given)
+    files = [file for file in sorted(folder.iterdir()) if file.is_file()]
+    if as_json:
+        print_json({"folder": folder, "files": files})
+    else:
+        console = Console()
+        for file in files:
             console.print(f"{file}  {file.stat().st_size:,} bytes", soft_wrap=True)
     return folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +13,7 @@ from interverse.benchmarks.causalmbrl.fit_request import FitRequest
 from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
 from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitWorld, fit_world
 from interverse.cli.evaluate import parse_pairs
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
 from interverse.models.table import MODELS
 
@@ -51,7 +51,7 @@ def fit(config: FitCommand) -> dict[str, Any]:
     settings = _settings(config)
     found = fit_world(settings) if isinstance(settings, FitWorld) else fit_states(settings)
     if config.json:
-        sys.stdout.write(json_module.dumps(found, indent=1) + "\n")
+        print_json(found)
     elif found["complete"]:
         sys.stdout.write((Path(found["folder"]) / "summary.md").read_text())
     return found

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass
 
+from interverse.cli.json_output import print_json
 from interverse.worlds import WORLDS
 
 
@@ -22,8 +21,7 @@ def listing(config: Listing) -> None:
     WORLDS.load_entry_points()
     ids = sorted(WORLDS)
     if config.json:
-        json.dump(ids, sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        print_json(ids)
         return
     from rich.console import Console
     from rich.table import Table

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
 
 _TEMPLATES = "interverse.cli.templates"
@@ -28,6 +29,8 @@ class New:
     """Its name, a Python module's: lower case letters, digits and underscores."""
     folder: Path = Path()
     """Where to write it."""
+    json: bool = False
+    """Write one JSON document to standard output."""
 
 
 def new(config: New) -> Path:
@@ -47,9 +50,13 @@ def new(config: New) -> Path:
         _world(target, config.name)
     else:
         _file(target, config.kind, config.name)
-    console = Console()
-    console.print(str(target), soft_wrap=True)
-    console.print(f"Next: {_NEXT[config.kind].format(name=config.name)}", markup=False)
+    if config.json:
+        written = sorted(target.rglob("*")) if target.is_dir() else [target]
+        print_json({"path": target, "files": [path for path in written if path.is_file()]})
+    else:
+        console = Console()
+        console.print(str(target), soft_wrap=True)
+        console.print(f"Next: {_NEXT[config.kind].format(name=config.name)}", markup=False)
     return target
 
 

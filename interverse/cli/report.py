@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +13,10 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.evaluate import check_once
+from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
+from interverse.reports.page import PARTS
 from interverse.reports.page import report as write_page
 from interverse.reports.runs import read_folder
 from interverse.results import Results
@@ -38,6 +42,8 @@ class Report:
     policy: tuple[str, ...] = ()
     """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package: no
     file that results name is opened."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def report(config: Report) -> Path:
@@ -52,10 +58,14 @@ def report(config: Report) -> Path:
     policies |= _named_policies(config.policy)
     target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
-    page = write_page(
-        Results.concat(parts), target, metric=config.metric, episodes=shown, unit=config.unit
-    )
-    Console().print(f"{page}", soft_wrap=True)
+    with redirect_stdout(sys.stderr):  # a policy may print
+        page = write_page(
+            Results.concat(parts), target, metric=config.metric, episodes=shown, unit=config.unit
+        )
+    if config.json:
+        print_json({"page": page, **{name: sorted((target / name).iterdir()) for name in PARTS}})
+    else:
+        Console().print(f"{page}", soft_wrap=True)
     return page
 
 

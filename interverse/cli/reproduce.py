@@ -6,12 +6,13 @@ Each benchmark has flags of its own: those of its settings in the library, and t
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from dataclasses import make_dataclass
 from typing import Annotated, Any, Literal
 
 import tyro
+
+from interverse.cli.json_output import print_json
 
 # config dataclass -> (folder of `interverse.benchmarks`, its settings)
 _SETTINGS = {
@@ -47,7 +48,7 @@ def reproduce(config: Any) -> dict[str, Any]:
     run = importlib.import_module(f"interverse.benchmarks.{config.benchmark}.run")
     found: dict[str, Any] = run.reproduce(config)
     if config.json:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        print_json(found)
     else:
         sys.stdout.write((config.out / "summary.md").read_text())
     return found

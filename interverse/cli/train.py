@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +15,8 @@ from rich.console import Console
 
 from interverse.agents.pixel.presets import PixelAlgorithm
 from interverse.agents.presets import Algorithm
-from interverse.cli.evaluate import parse_pairs
+from interverse.cli.evaluate import parse_pairs, summary
+from interverse.cli.json_output import print_json
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
@@ -21,6 +24,10 @@ from interverse.core.errors import (
     missing_extra,
     unknown,
 )
+from interverse.core.files.json_text import read_json, read_json_object
+from interverse.protocols.evaluate import EVALUATION_FILE
+from interverse.reports.runs import CURVES_FILE, read_folder
+from interverse.rollouts.policy_card import CARD
 from interverse.scm.variable import SpaceName
 
 if TYPE_CHECKING:
@@ -88,21 +95,40 @@ class TrainCommand:
     privileged=true (the critic sees masses and friction) or placed=0.5."""
     wandb: str | None = None
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def train(config: TrainCommand) -> list[Path]:
     """Trains and says where the policies are: one, or one for each seed."""
-    if config.seeds and config.algorithm in get_args(PixelAlgorithm):
-        folders = _train_seeds(config)
-        hint = f"report {' '.join(str(folder.parent) for folder in folders)} --out page"
-    else:
-        settings, run = training(config)
-        folders, hint = [run(settings, progress=True)], f"evaluate {config.out}"
+    with redirect_stdout(sys.stderr):  # a world of one's own may print
+        if config.seeds and config.algorithm in get_args(PixelAlgorithm):
+            folders = _train_seeds(config)
+            hint = f"report {' '.join(str(folder.parent) for folder in folders)} --out page"
+        else:
+            settings, run = training(config)
+            folders, hint = [run(settings, progress=True)], f"evaluate {config.out}"
+    if config.json:
+        print_json({"runs": [_told(folder) for folder in folders]})
+        return folders
     console = Console()
     for folder in folders:
         console.print(str(folder), soft_wrap=True)
     console.print(f"Next: interverse {hint}", style="dim", soft_wrap=True)
     return folders
+
+
+def _told(policy: Path) -> dict[str, Any]:
+    """Returns where a run and its policy are, the steps made, and the end of its learning curve."""
+    run = policy.parent
+    last: list[dict[str, Any]] = []
+    if any((run / name).exists() for name in (EVALUATION_FILE, CURVES_FILE)):
+        scores = read_folder(run).final()
+        last = [{"steps": int(max(scores.column("step"))), **row} for row in summary(scores)]
+    elif (run / "curve.json").exists():  # of a run on a device
+        last = read_json(run / "curve.json")[-1:]
+    steps = read_json_object(policy / CARD)["trained"]["steps"]
+    return {"run": run, "policy": policy, "steps": steps, "last": last}
 
 
 def _train_seeds(config: TrainCommand) -> list[Path]:
@@ -195,7 +221,7 @@ def _device_settings(config: TrainCommand) -> DeviceTrain:
     known = (*_DEVICE_FLAGS, *_DEVICE_PAIRS)
     for item in fields(config):
         given = getattr(config, item.name)
-        if item.name not in known and given != item.default:
+        if item.name not in (*known, "json") and given != item.default:
             raise InvalidValueError(
                 explain(
                     f"--{item.name.replace('_', '-')} does not go with --device {config.device}",
@@ -220,7 +246,7 @@ def _device_settings(config: TrainCommand) -> DeviceTrain:
 def _given(config: TrainCommand, kind: type[Any]) -> dict[str, Any]:
     """Returns the flags that were given, or raises for one that this kind of run has not."""
     known = {item.name for item in fields(kind)} | {"option"}
-    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    given = {f.name: getattr(config, f.name) for f in fields(config) if f.name != "json"}
     given = {n: v for n, v in given.items() if v is not None and v is not False and v != ()}
     for name in given:
         if name not in known:

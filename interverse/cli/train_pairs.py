@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from typing import Any
 
+from interverse.cli.json_output import print_json
 from interverse.models.pairs.train import TrainPairs
 from interverse.models.pairs.train import train_pairs as run
 
-__all__ = ["TrainPairs", "train_pairs"]
+
+@dataclass(frozen=True, kw_only=True)
+class TrainPairsCommand(TrainPairs):
+    """What the library's `TrainPairs` says, and how to print."""
+
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
-def train_pairs(config: TrainPairs) -> dict[str, Any]:
+TrainPairsCommand.__doc__ = TrainPairs.__doc__  # what --help teaches
+
+
+def train_pairs(config: TrainPairsCommand) -> dict[str, Any]:
     """Trains; curves go to standard error, the results to standard output."""
 
     def listener(row: Mapping[str, Any]) -> None:
@@ -22,10 +34,17 @@ def train_pairs(config: TrainPairs) -> dict[str, Any]:
             f"  {row['seconds']:.1f} s\n"
         )
 
-    found = run(config, [listener]).record()
+    with redirect_stdout(sys.stderr):  # libraries may print
+        found = run(config, [listener]).record()
+    file = config.out / "result.json"
+    if config.json:
+        told = {name: found[name] for name in ("weights", "sizes", "selection")}
+        ends = {"epochs": len(found["history"]), "last": found["history"][-1:]}
+        print_json({"run": config.out, "path": file, **ends, **told})
+        return found
     lines = [f"{'epoch chosen by':<16}{'ID':>7}{'OOD':>7}"]
     for rule, row in found["selection"].items():
         lines.append(f"{rule:<16}{row['test_id']:7.3f}{row['test_ood']:7.3f}")
-    lines.append(f"encoder weights: {found['weights']}; written: {config.out / 'result.json'}")
+    lines.append(f"encoder weights: {found['weights']}; written: {file}")
     sys.stdout.write("\n".join(lines) + "\n")
     return found

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 
+from interverse.cli.json_output import print_json
 from interverse.protocols.verify import Verdict, VerificationError
 from interverse.protocols.verify import verify as run
 from interverse.rollouts.shipped import shipped_path
@@ -29,17 +32,23 @@ class Verify:
     """Play every episode again."""
     seed: int = 0
     """The seed of the draw."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
 
 
 def verify(config: Verify) -> Verdict:
     """Prints the verdict; results that do not hold raise."""
-    verdict = run(
-        config.folder,
-        policy=None if config.policy is None else Path(shipped_path(str(config.policy))),
-        episodes=None if config.all else config.episodes,
-        seed=config.seed,
-    )
+    with redirect_stdout(sys.stderr):  # a policy may print
+        verdict = run(
+            config.folder,
+            policy=None if config.policy is None else Path(shipped_path(str(config.policy))),
+            episodes=None if config.all else config.episodes,
+            seed=config.seed,
+        )
+    if config.json:
+        print_json({"verified": not verdict.problems, **asdict(verdict)})
     if verdict.problems:
         raise VerificationError(str(verdict))
-    Console().print(str(verdict), soft_wrap=True, highlight=False)
+    if not config.json:
+        Console().print(str(verdict), soft_wrap=True, highlight=False)
     return verdict

@@ -39,6 +39,7 @@ try:
 except ImportError as error:
     raise missing_extra(str(error.name), "report") from error
 
+PARTS = ("plots", "tables", "media")  # folders beside the page
 IMAGES, VIDEOS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"), (".mp4", ".webm")
 _LONG, _MOST_LONG = ("effects", "gaps"), 12  # rows an experiment has on the page; files hold all
 _BY_UNIT = ("bars", "profiles")  # plots whose intervals are over episodes, or over seeds
@@ -95,7 +96,7 @@ def report(  # noqa: PLR0913 - keywords, each of them said below
     chosen = _metric(table, metric)
     files = {caption: _media_file(caption, Path(path)) for caption, path in (media or {}).items()}
     target = Path(folder)
-    for name in ("plots", "tables", "media"):
+    for name in PARTS:
         make_folder(target / name)
     sections = _sections(table, chosen, _copy_media(files, target), unit)
     if episodes is not False and len(table):

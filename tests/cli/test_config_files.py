@@ -15,7 +15,7 @@ COMMANDS = {
     "collect": ["tutorial/slider-v1", "--episodes", "3", "--out", "d", "--option", "a=1", "b=x"],
     "demo": ["--out", "tour"],
     "evaluate": ["--task", "tutorial/slider-v1", "--protocols", "P0", "--episodes", "2"],
-    "explain": ["runs/a", "--factors", "push", "x=box/mass,box/size", "--json"],
+    "explain": ["runs/a", "--factors", "push", "x=box/mass,box/size"],
     "export": ["runs/a", "--no-video", "--onnx"],
     "fit": ["chemistry/chain-v1", "--epochs", "2", "--time-limit", "3.5"],
     "report": ["runs/a", "runs/b", "--no-episodes", "--metric", "return"],
@@ -33,6 +33,13 @@ def test_a_config_comes_back_as_it_was(verb, tmp_path):
     file.write_text(config_text(config, verb))
     again, _, _ = _load(verb, ["--config", str(file)])
     assert again == config
+
+
+def test_how_a_command_prints_is_not_kept():
+    words = ["runs/a", "--pairs", "2"]
+    plain, as_json = (_load("explain", [*words, *flag])[0] for flag in ([], ["--json"]))
+    assert plain != as_json
+    assert config_text(plain, "explain") == config_text(as_json, "explain")
 
 
 def test_a_flag_wins_over_the_file(tmp_path):

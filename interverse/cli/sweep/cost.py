@@ -8,7 +8,7 @@ kind is finished.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -38,37 +38,48 @@ class SweepCost:
     steps: int | None
     episodes: int
     seconds: float | None
-    size: float | None
+    bytes: float | None
 
 
-def cost_table(plan: Sequence[SweepCell], root: Path, workers: int) -> Table:
-    """Returns the cells as a table: how far each is, and what is left to spend."""
+def sweep_costs(plan: Sequence[SweepCell], root: Path) -> dict[str, tuple[str, SweepCost]]:
+    """Returns how far each cell is, by name, and what it takes in all."""
     known: dict[tuple[str, ...], SweepCost] = {}
-    table = Table(Column("cell", overflow="fold"), "state", "steps", "episodes", "time", "disk")
-    seconds = size = 0.0
-    guessed = False
+    found = {}
     for cell in plan:
-        state = _state(folder_of(root, cell))
         kind = (cell.task, *_without_seed(cell))
         if kind not in known:
             same = [other for other in plan if (other.task, *_without_seed(other)) == kind]
             known[kind] = _cost(cell, [folder_of(root, other) for other in same])
-        cost = known[kind]
+        found[cell.name] = _state(folder_of(root, cell)), known[kind]
+    return found
+
+
+def cost_table(costs: Mapping[str, tuple[str, SweepCost]], workers: int) -> Table:
+    """Returns the cells as a table: how far each is, and what is left to spend."""
+    table = Table(Column("cell", overflow="fold"), "state", "steps", "episodes", "time", "disk")
+    seconds = size = 0.0
+    guessed = False
+    for name, (state, cost) in costs.items():
         guessed |= cost.seconds is None
         if state != "finished":
-            seconds, size = seconds + (cost.seconds or 0.0), size + (cost.size or 0.0)
+            seconds, size = seconds + (cost.seconds or 0.0), size + (cost.bytes or 0.0)
         table.add_row(
-            cell.name,
+            name,
             state,
             "?" if cost.steps is None else f"{cost.steps:,}",
             f"{cost.episodes:,}",
             _time(cost.seconds),
-            "?" if cost.size is None else decimal(round(cost.size)),
+            "?" if cost.bytes is None else decimal(round(cost.bytes)),
         )
     table.add_section()
     more = " and more" if guessed else ""
     table.add_row(
-        f"{len(plan)} cells", "to do", "", "", _time(seconds / workers) + more, decimal(round(size))
+        f"{len(costs)} cells",
+        "to do",
+        "",
+        "",
+        _time(seconds / workers) + more,
+        decimal(round(size)),
     )
     return table
 
@@ -98,7 +109,7 @@ def _cost(cell: SweepCell, alike: Sequence[Path]) -> SweepCost:
                 steps=settings.steps,
                 episodes=episodes,
                 seconds=sum(record["seconds"]),
-                size=float(sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())),
+                bytes=float(sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())),
             )
     told = ("episodes", "metrics", "protocols", "seed")
     options = {n: v for n, v in asked.items() if n not in told}
@@ -108,7 +119,7 @@ def _cost(cell: SweepCell, alike: Sequence[Path]) -> SweepCost:
         steps=settings.steps,
         episodes=episodes,
         seconds=None if learned is None else learned * settings.steps + played,
-        size=None if size is None else size + episodes * _BYTES,
+        bytes=None if size is None else size + episodes * _BYTES,
     )
 
 

@@ -23,7 +23,8 @@ from interverse.worlds import WORLDS
 
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
 _MADE_HERE = ("actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "seeds")
-_TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - {*_MADE_HERE, "task"}))
+_OTHERS = {*_MADE_HERE, "json", "task"}
+_TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - _OTHERS))
 _EVALUATE = ("device", "episodes", "metrics", "option", "protocols", "seed")
 _MOST = 10_000
 _NAME = re.compile(r"[\w.+-]{1,60}")

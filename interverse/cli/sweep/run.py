@@ -30,10 +30,12 @@ class SweepOutcome:
     """What a sweep came to.
 
     Attributes:
+        cells: all of the file, in order.
         results: the scores of all finished cells.
         failed: the error of each cell that failed, by the cell's name.
     """
 
+    cells: tuple[SweepCell, ...]
     results: Results
     failed: dict[str, str]
 
@@ -68,7 +70,7 @@ def sweep(
         missing = [cell for cell in plan if not cells.is_finished(folder_of(root, cell))]
         work = partial(_run_all, missing, root, workers, cluster, allow_other_code)
         failed = _watched(work(), total=len(plan), done=len(plan) - len(missing), show=progress)
-        return SweepOutcome(results=_write(plan, root, failed), failed=failed)
+        return SweepOutcome(cells=plan, results=_write(plan, root, failed), failed=failed)
 
 
 def folder_of(root: Path, cell: SweepCell) -> Path:

@@ -1,0 +1,138 @@
+"""`--json`: every verb but `view` writes one JSON document to standard output."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("matplotlib")
+
+from interverse.cli import KINDS, VERBS, main
+from interverse.cli import demo as tour
+
+SLIDER = "tutorial/slider-v1"
+BRIEF = ["--option", "max_steps=2"]
+TRAIN = ["--task", SLIDER, "--steps", "4", "--num-envs", "2", "--hyper", "n_steps=2", *BRIEF]
+SWEEP = """
+tasks: [tutorial/slider-v1]
+train: {steps: 4, num_envs: 2, evaluate_episodes: 0, hyper: {n_steps: 2}, option: {max_steps: 2}}
+evaluate: {protocols: P0, episodes: 2}
+"""
+DEVICE = ["--task", "trifinger/pushing-v1", "--device", "torch", "--num-envs", "2"]
+DEVICE += ["--steps", "8", "--hyper", "horizon=4", "--option", "max_steps=4"]
+PICTURES = ["--task", "control/cartpole_balance-v1", "--algorithm", "sac_aug", "--steps", "4"]
+PICTURES += ["--hyper", "image_size=32", "batch=4", "warm_up=2", "filters=4", "hidden=16"]
+PICTURES += ["--option", "max_steps=2", "quality=fast", "--seeds", "0", "1"]
+PAIRS = ["--task", "rooms/single-v1", "--data", "toy", "--pairs", "120", "--epochs", "1"]
+PAIRS += ["--size", "32", "--model", "resnet-frozen", "--batch-size", "64", "--split", "reference"]
+
+# (words of a command, names of the document); RUN and SCORES are made before, OUT is empty.
+COMMANDS: dict[str, tuple[list[str], set[str]]] = {
+    "bench": (["--only", "imports"], set()),
+    "check": ([SLIDER], set()),
+    "collect": (
+        [SLIDER, "--episodes", "2", "--steps", "2", "--out", "OUT", "--twin", "box/mass=0.5"],
+        {"path", "episodes"},
+    ),
+    "collect grid": (
+        ["blocks/observed-3-v1", "--episodes", "2", "--steps", "2", "--out", "OUT/d.h5"],
+        {"path", "episodes"},
+    ),
+    "collect pairs": (["rooms/single-v1", "--pairs", "2", "--out", "OUT"], {"path", "pairs"}),
+    "demo": (["--out", "OUT"], {"page"}),
+    "describe": ([SLIDER], {"id", "variables"}),
+    "diff": (["SCORES", "SCORES"], {"made_by", "scores", "verdict"}),
+    "doctor": ([], set()),
+    "evaluate": (["--task", SLIDER, "--protocols", "P0", "--episodes", "1", *BRIEF], set()),
+    "explain": (["random", "--task", SLIDER, "--episodes", "2", *BRIEF], set()),
+    "export": (["RUN", "--no-video", "--out", "OUT"], {"folder", "files"}),
+    "fit": ([SLIDER, "--time-limit", "0", "--out", "OUT"], {"folder", "complete"}),
+    "list": ([], set()),
+    "new": (["world", "mine", "--folder", "OUT"], {"path", "files"}),
+    "report": (["SCORES", "--no-episodes", "--out", "OUT"], {"page", "plots", "tables", "media"}),
+    "reproduce": (["--table", "17", "--time-limit", "0", "--out", "OUT"], {"tables"}),
+    "sweep": (["SWEEP", "--out", "OUT"], {"cells", "results", "report"}),
+    "sweep dry": (["SWEEP", "--out", "OUT", "--dry-run"], {"cells"}),
+    "train": ([*TRAIN, "--out", "OUT"], {"runs"}),
+    "train device": ([*DEVICE, "--out", "OUT"], {"runs"}),
+    "train pictures": ([*PICTURES, "--out", "OUT"], {"runs"}),
+    "train pairs": ([*PAIRS, "--out", "OUT"], {"run", "epochs", "last"}),
+    "verify": (["SCORES", "--episodes", "1"], {"verified", "files", "episodes", "problems"}),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run, an evaluation, and the file of a sweep."""
+    folder = tmp_path_factory.mktemp("json")
+    run, scores, file = folder / "run", folder / "scores", folder / "sweep.yaml"
+    file.write_text(SWEEP)
+    assert main(["train", *TRAIN, "--evaluate-episodes", "0", "--out", str(run)]) == 0
+    words = ["--task", SLIDER, "--protocols", "P0", "--episodes", "2", *BRIEF]
+    assert main(["evaluate", *words, "--out", str(scores)]) == 0
+    return {"RUN": run, "SCORES": scores, "SWEEP": file}
+
+
+def test_every_verb_is_tried_here():
+    assert {name.split()[0] for name in COMMANDS} == set(VERBS) - {"view"}
+    assert set(KINDS) == {"reproduce", "train"}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_standard_output_is_one_document(name, made, tmp_path, capsys, monkeypatch):
+    if name == "demo":
+        for section in ("do", "imagine", "policy", "looks", "model"):
+            empty = {"text": "", "captions": [], "code": "", "missing": True}
+            monkeypatch.setattr(tour, f"_{section}_section", lambda _, empty=empty: empty)
+    if name == "train pictures":
+        pytest.importorskip("dm_control")
+    words, told = COMMANDS[name]
+    places = made | {"OUT": tmp_path / "out"}
+    for mark, place in places.items():
+        words = [str(place) + w.removeprefix(mark) if w.startswith(mark) else w for w in words]
+    capsys.readouterr()
+    assert main([name.split()[0], *words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert isinstance(document, dict | list)
+    assert not told or told <= set(document)
+    for path in _paths(document):
+        assert Path(path).exists(), path
+
+
+def _paths(document):
+    """Yields all that a document says was written."""
+    for key, value in document.items() if isinstance(document, dict) else ():
+        if key in ("folder", "page", "path", "policy", "report", "results", "run"):
+            yield value
+        elif key in ("files", "media", "plots", "tables") and isinstance(value, list):
+            yield from (part for part in value if isinstance(part, str))
+        elif isinstance(value, list):
+            for part in value:
+                yield from _paths(part)
+
+
+def test_the_flag_is_no_part_of_a_run(tmp_path, capsys):
+    words = ["train", *TRAIN, "--evaluate-episodes", "1", "--out"]
+    for out, flags in (("a", ["--json"]), ("b", [])):
+        assert main([*words, str(tmp_path / out), *flags]) == 0
+    files = ("train.json", "policy/policy.json", "policy/policy.safetensors", "evaluation.parquet")
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    held = {(tmp_path / out / "config.yaml").read_text().replace(f"/{out}", "") for out in "ab"}
+    assert len(held) == 1
+    for out, flags in (("a", []), ("b", ["--json"])):  # go on as the same run
+        assert main([*words, str(tmp_path / out), *flags]) == 0
+
+
+def test_results_that_do_not_hold_are_told_too(made, tmp_path, capsys):
+    folder = shutil.copytree(made["SCORES"], tmp_path / "scores")
+    (folder / "run.json").write_text("{}")
+    capsys.readouterr()
+    assert main(["verify", str(folder), "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert not told["verified"]
+    assert told["problems"] == ["run.json was changed after it was written"]
