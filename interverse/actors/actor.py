@@ -153,6 +153,13 @@ def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
         )
     for key, value in given.items():
         check_name(f"variable from {name}.act", key, moment.variables)
+        if key in moment.driver.world.start_variables:
+            raise InvalidValueError(
+                explain(
+                    f"{name} sets {key}, which acts where an episode starts: before any actor does",
+                    fix=f"Make the world with {key}, or give it to reset",
+                )
+            )
         wanted = (rows, *moment.variables[key].shape)
         try:
             found = np.asarray(value)

@@ -50,7 +50,7 @@ class Stage:
             raise InvalidValueError(
                 explain(f"actor is {self.actor!r}", allowed="an Actor, such as Uniform()")
             )
-        if is_dataclass(self.actor):
+        if is_dataclass(self.actor) and type(self.actor).__module__.startswith("interverse."):
             named = {item.name: getattr(self.actor, item.name) for item in fields(self.actor)}
             check_types(type(self.actor), named)
         check_whole(self.first, "first", FOREVER, least=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -44,7 +46,9 @@ def _witness_table(rows: list[LawResult]) -> Table:
 
 def check(config: Check) -> list[LawResult]:
     """Checks every law and writes the table; raises where one does not hold."""
-    rows = check_laws(config.id, seed=config.seed, **parse_pairs(config.option, flag_names(config)))
+    options = parse_pairs(config.option, flag_names(config))
+    with redirect_stdout(sys.stderr):  # a world may print
+        rows = check_laws(config.id, seed=config.seed, **options)
     if config.json:
         print_json([asdict(row) for row in rows])
     else:

@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any
 
@@ -44,8 +45,9 @@ class Describe:
 
 def describe(config: Describe) -> None:
     """Writes a page about a world, or its JSON."""
-    env = make(config.id)
-    env.reset(seed=0)
+    with redirect_stdout(sys.stderr):  # a world may print
+        env = make(config.id)
+        env.reset(seed=0)
     try:
         if config.mermaid:
             sys.stdout.write(env.graph.to_mermaid())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,7 +50,8 @@ FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
 def fit(config: FitCommand) -> dict[str, Any]:
     """Fits; the log goes to standard error, the summary's text to standard output."""
     settings = _settings(config)
-    found = fit_world(settings) if isinstance(settings, FitWorld) else fit_states(settings)
+    with redirect_stdout(sys.stderr):  # a world may print
+        found = fit_world(settings) if isinstance(settings, FitWorld) else fit_states(settings)
     if config.json:
         print_json(found)
     elif found["complete"]:

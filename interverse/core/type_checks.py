@@ -95,8 +95,9 @@ def _in_words(declared: Any) -> str:
     if kind in (Union, UnionType):
         return ", or ".join(map(_in_words, parts))
     words = _WORDS.get(kind, str(kind))
-    if kind is Mapping and parts and parts[1] is not Any:
-        return f"{words} whose every value is {_in_words(parts[1])}"
+    held = {part for part in (parts[1:] if kind is Mapping else parts)} - {..., Any}
+    if kind in (Mapping, tuple, list, Sequence) and held:
+        return f"{words} whose every value is {', or '.join(sorted(map(_in_words, held)))}"
     return words
 
 

@@ -117,9 +117,10 @@ def over_seeds(found: NDArray[np.float64], ends: Range | None = None) -> Estimat
     """
     if np.isinf(found).any():
         return Estimate(float(np.mean(found)))
-    low, high = ends or (-np.inf, np.inf)
     whole = student.t_interval(found)
-    return Estimate.of(replace(whole, low=whole.low.clip(low), high=whole.high.clip(max=high)))
+    if ends is not None:
+        whole = replace(whole, low=np.clip(whole.low, *ends), high=np.clip(whole.high, *ends))
+    return Estimate.of(whole)
 
 
 def mean_of_episodes(

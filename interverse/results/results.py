@@ -302,6 +302,20 @@ def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
+def _agreed_ranges(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the ranges of scores, by task and metric, that no two parts give otherwise."""
+    found: dict[str, dict[str, Any]] = {}
+    for task in dict.fromkeys(task for part in parts for task in part):
+        given = [part[task] for part in parts if task in part]
+        found[task] = {
+            metric: ends
+            for one in given
+            for metric, ends in one.items()
+            if all(other.get(metric, ends) == ends for other in given)
+        }
+    return found
+
+
 def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns one provenance for several: equal entries once, tables united, the rest listed."""
     joined: dict[str, Any] = {}
@@ -310,7 +324,9 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         different = [e for i, e in enumerate(entries) if e not in entries[:i]]
         if len(different) == 1:
             joined[name] = different[0]
-        elif name in ("protocols", "ranges", "variables"):
+        elif name == "ranges":
+            joined[name] = _agreed_ranges(different)
+        elif name in ("protocols", "variables"):
             joined[name] = {k: v for entry in different for k, v in entry.items()}
         elif name == "runs":
             joined[name] = [run for entry in different for run in entry]

@@ -157,6 +157,7 @@ class World(ABC):
     render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
     scene_variables: tuple[str, ...] = ()  # what builds the scene anew, and decides what is there
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options
+    start_variables: ClassVar[tuple[str, ...]] = ()  # variables that act where an episode starts
     # options that say where a policy is trained (in which looks, say); tests do not take them over
     training_place: ClassVar[tuple[str, ...]] = ()
 

@@ -337,6 +337,7 @@ def test_a_curriculum_can_be_written_in_words():
         ("adaptive:patterns=gain,raise_at=high", InvalidValueError, "raise_at is 'high'"),
         ("adaptive:patterns=gain,lower_at=0.9", InvalidValueError, "from 0 to 0.8"),
         ("uniform:patterns=gain,ranges=3", InvalidValueError, "ranges is 3. Allowed: a dict"),
+        ("joints:low=x", InvalidValueError, "a list whose every value is a number"),
         ("interpolation:target=3", InvalidValueError, "target is 3. Allowed: a dict"),
         ("everything:but=3", InvalidValueError, "but is 3. Allowed: a dict"),
         ("rigid_pose:positions=false,orientations=false", InvalidValueError, "both off"),

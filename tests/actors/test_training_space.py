@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
 import interverse as iv
 from interverse.actors import ACTORS
-from interverse.actors.actor import Moment
+from interverse.actors.actor import Actor, Moment
 from interverse.actors.adaptive import Adaptive
 from interverse.actors.adversarial import Adversarial
 from interverse.actors.agent import AgentDriven
@@ -418,6 +420,28 @@ def test_a_range_of_ones_own_is_drawn():
     frictions, delays = zip(*seen, strict=True)
     assert 0.2 <= min(frictions) < 0.4 < 0.7 < max(frictions) <= 0.9
     assert set(delays) == {0, 1, 2}
+
+
+def test_a_seed_of_starts_is_refused_for_it_comes_too_late():
+    env = iv.make("control/cartpole_balance-v1", observation="state")
+    actor = Uniform(ranges={"dynamics_seed": (5, 5)})
+    wrapped = CurriculumEnv(env, Curriculum(stages=(Stage(actor=actor),)))
+    with pytest.raises(
+        InvalidValueError, match="dynamics_seed, which acts where an episode starts"
+    ):
+        wrapped.reset(seed=0)
+
+
+def test_an_actor_of_ones_own_may_have_fields_that_are_set_later():
+    @dataclass
+    class Own(Actor):
+        mean: float = field(init=False)
+        where: np.Nothing = None
+
+        def act(self, moment):
+            return {}
+
+    assert Stage(actor=Own()).step == 0
 
 
 # ------------------------------------------------------------------------------- the agent's

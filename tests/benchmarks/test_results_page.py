@@ -111,6 +111,8 @@ def test_a_correlation_of_models_is_none_of_their_runs():
     found = results_page._correlated(rows, "CF-H@1")
     assert found.across > 0.7
     assert abs(found.within) < 0.2 < found.chance
+    constant = rows[:10] + [made("still", run, run, 7.0) for run in range(10)]
+    assert results_page._correlated(constant, "CF-H@1").repeated == 10, "goes together with nothing"
     single = results_page._correlated([made(str(i), 1, i, i) for i in range(10)], "CF-H@1")
     assert str(single) == "1.00 (10 runs); within models not given (0 runs)"
 

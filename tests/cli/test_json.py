@@ -136,3 +136,17 @@ def test_results_that_do_not_hold_are_told_too(made, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert not told["verified"]
     assert told["problems"] == ["run.json was changed after it was written"]
+
+
+@pytest.mark.parametrize("verb", ["check", "describe"])
+def test_what_a_world_prints_does_not_come_between(verb, capsys, tmp_path, monkeypatch):
+    name = f"loud_{verb}"
+    assert main(["new", "world", name, "--folder", str(tmp_path)]) == 0
+    source = tmp_path / name / "world.py"
+    source.write_text(source.read_text() + "\nprint('hello')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    capsys.readouterr()
+    main([verb, f"{name}:lab/{name}-v1", "--json"])
+    said = capsys.readouterr()
+    json.loads(said.out)
+    assert "hello" in said.err

@@ -298,3 +298,17 @@ def test_a_path_that_is_none_is_named(path):
     for call in (Results.from_parquet, Results().to_parquet):
         with pytest.raises(InvalidValueError, match=f"path is {path}"):
             call(path)
+
+
+def test_a_range_that_parts_disagree_on_is_not_known_of_the_whole():
+    """Episodes of other lengths have other best returns; the last part's stood for all."""
+    parts = [
+        Results.from_rows(
+            [{**ROW, "experiment": name, "return": 1.0}],
+            {"ranges": {ROW["task"]: {"return": [0.0, most], "success": [0.0, 1.0]}}},
+        )
+        for name, most in (("long", 50.0), ("short", 2.0))
+    ]
+    for order in (parts, parts[::-1]):
+        joined = Results.concat(order).provenance["ranges"]
+        assert joined == {ROW["task"]: {"success": [0.0, 1.0]}}

@@ -58,16 +58,21 @@ def correlation(pairs: NDArray[np.float64], models: Sequence[str]) -> Correlatio
     known = np.isfinite(pairs).all(axis=1)
     pairs, names = pairs[known], np.asarray(models)[known]
     groups = [np.flatnonzero(names == name) for name in sorted(set(names))]
-    groups = [rows for rows in groups if len(rows) > 1]
+    groups = [rows for rows in groups if _varies(pairs[rows])]
     repeated = sum(map(len, groups))
     within = chance = across = math.nan
-    if len(pairs) >= FEWEST and (pairs.std(axis=0) > 0).all():
+    if len(pairs) >= FEWEST and _varies(pairs):
         across = float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0])
     if not math.isnan(across) and repeated >= FEWEST:
         within, chance = _within([_centred(pairs[rows]) for rows in groups])
     return Correlation(
         across=across, within=within, chance=chance, runs=len(pairs), repeated=repeated
     )
+
+
+def _varies(pairs: NDArray[np.float64]) -> bool:
+    """Returns whether both columns have more than one value: others go together with nothing."""
+    return bool((np.ptp(pairs, axis=0) > 0).all())
 
 
 def _centred(pairs: NDArray[np.float64]) -> NDArray[np.float64]:

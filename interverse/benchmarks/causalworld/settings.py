@@ -117,7 +117,7 @@ class CausalWorldSettings:
     """A folder for runs, figures and the summary."""
     budget: Literal["smoke", "cpu", "paper", "gpu"] = "smoke"
     """smoke tries everything in minutes on the CPU; cpu is 30 million steps a run in 1,024 worlds,
-    under an hour of one core each; paper is 100 million steps with those of the paper's
+    about an hour of one core each; paper is 100 million steps with those of the paper's
     hyper-parameters that the device learner has; gpu is as many with those of thousands of
     worlds."""
     task: tuple[str, ...] = FIGURE_TASKS

@@ -65,6 +65,7 @@ class ControlWorld(World):
 
     options_type: ClassVar[type[WorldOptions]] = ControlOptions
     reset_variables: ClassVar[tuple[str, ...]] = SEEDS
+    start_variables: ClassVar[tuple[str, ...]] = ("dynamics_seed",)
     training_place: ClassVar[tuple[str, ...]] = (
         *SEEDS,
         "vary",
