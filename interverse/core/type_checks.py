@@ -94,10 +94,11 @@ def _in_words(declared: Any) -> str:
     parts = get_args(declared)
     if kind in (Union, UnionType):
         return ", or ".join(map(_in_words, parts))
-    words = _WORDS.get(kind, str(kind))
-    held = {part for part in (parts[1:] if kind is Mapping else parts)} - {..., Any}
-    if kind in (Mapping, tuple, list, Sequence) and held:
-        return f"{words} whose every value is {', or '.join(sorted(map(_in_words, held)))}"
+    words = _WORDS.get(kind) or getattr(kind, "__name__", str(kind))
+    if kind in (Mapping, tuple, list, Sequence):
+        held = parts[1:] if kind is Mapping else parts
+        told = {_in_words(part) for part in held if part not in (..., Any)}
+        return f"{words} whose every value is {', or '.join(sorted(told))}" if told else words
     return words
 
 

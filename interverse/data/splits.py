@@ -20,6 +20,7 @@ from interverse.core.errors import (
     explain,
 )
 from interverse.core.files.atomic import datasets_folder
+from interverse.core.type_checks import blames_types
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect, header_of
 from interverse.worlds import WORLDS
@@ -96,6 +97,7 @@ def splits(id: str, **options: Any) -> Mapping[str, DatasetSplit]:
     )
 
 
+@blames_types
 def load_dataset(
     id: str,
     split: str | None = None,

@@ -136,3 +136,9 @@ def test_a_data_set_is_shown_in_one_line(tmp_path):
     data = load_dataset("blocks/observed-3-v1", "valid", episodes=np.int64(2), folder=tmp_path)
     assert repr(data).startswith("Dataset(blocks/observed-3-v1, 2 episodes of 100 actions, ")
     assert len(repr(data)) < 150
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_an_id_that_is_no_text_is_named(name):
+    with pytest.raises(InvalidValueError, match="id is .* Allowed: a text"):
+        load_dataset(name)
