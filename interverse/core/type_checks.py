@@ -94,7 +94,7 @@ def _in_words(declared: Any) -> str:
     parts = get_args(declared)
     if kind in (Union, UnionType):
         return ", or ".join(map(_in_words, parts))
-    words = _WORDS.get(kind) or getattr(kind, "__name__", str(kind))
+    words = _WORDS.get(kind, str(getattr(kind, "__name__", kind)))
     if kind in (Mapping, tuple, list, Sequence):
         held = parts[1:] if kind is Mapping else parts
         told = {_in_words(part) for part in held if part not in (..., Any)}

@@ -140,5 +140,5 @@ def test_a_data_set_is_shown_in_one_line(tmp_path):
 
 @pytest.mark.parametrize("name", [None, 3])
 def test_an_id_that_is_no_text_is_named(name):
-    with pytest.raises(InvalidValueError, match="id is .* Allowed: a text"):
+    with pytest.raises(InvalidValueError, match=r"id is .* Allowed: a text"):
         load_dataset(name)
