@@ -28,7 +28,7 @@ class Correlation:
         within: among runs of the same model: each run's rank among those of its model.
         chance: p-value of `within`, by shuffling the runs of each model.
         runs: how many have both scores.
-        repeated: those of them whose model has more than one run.
+        repeated: those of them whose model has runs that differ in both scores.
     """
 
     across: float
@@ -84,8 +84,6 @@ def _within(groups: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
     """Returns the correlation of (runs, 2) ranks in all groups together, and its p-value."""
     every = np.concatenate(groups)
     scale = float(np.sqrt((every**2).sum(axis=0).prod()))
-    if scale == 0.0:
-        return math.nan, math.nan
     found = float((every[:, 0] * every[:, 1]).sum())
     rng = generator(seed=0, name="results/correlation")
     drawn: Any = np.zeros(_SHUFFLES)
