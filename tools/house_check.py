@@ -58,15 +58,6 @@ MODULE_TEXT = re.compile(rf"{PACKAGE}(\.\w+)+(:\w+|\.)?")  # whole, or the start
 TEXT_SUFFIXES = {"", ".cfg", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml"}
 CODE_SUFFIXES = {".html", ".ipynb", ".js", ".md", ".py", ".toml", ".txt"}
 WORD = re.compile(r"[A-Za-z_]\w*")
-CLASS_MAKERS = {
-    "Enum",
-    "NamedTuple",
-    "NewType",
-    "TypedDict",
-    "make_dataclass",
-    "namedtuple",
-    "type",
-}
 IMPORTERS = {"__import__", "import_module"}
 # Files that import what a table names, beside the lazy tables of packages.
 LOADERS = {"core/registry.py", "models/table.py", "rollouts/witnesses.py", "sim/filament.py"}
@@ -258,17 +249,6 @@ def _sets_option(node: ast.AST) -> TypeGuard[ast.Assign | ast.AugAssign]:
     return any(".opt." in ast.unparse(target) for target in targets)
 
 
-def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yields the statements of a module, those below its conditions and classes included."""
-    pending = list(tree.body)
-    while pending:
-        node = pending.pop(0)
-        yield node
-        if isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
-            inner = [p for p in ast.walk(node) if isinstance(p, ast.ClassDef | ast.Assign)]
-            pending += [p for p in inner if p is not node]
-
-
 def import_order(sources: list[Source]) -> Iterator[Finding]:
     """Rule 22: imports point one way; every part of the package has its place in the order."""
     for source in sources:
@@ -323,28 +303,6 @@ def no_print(sources: list[Source]) -> Iterator[Finding]:
         for node in ast.walk(source.tree):
             if source.layer != "cli" and _calls(node, "print"):
                 yield source.finding(node.lineno, "rule 26", "print: log it, or return it")
-
-
-def unique_classes(sources: list[Source]) -> Iterator[Finding]:
-    """One word per idea: no class is defined twice, named tuples and such included."""
-    first: dict[str, str] = {}
-    for source in sources:
-        for node in _top_level(source.tree):
-            name, place = _class_name(node), f"{source.where}:{node.lineno}"
-            if name and first.setdefault(name, place) != place:
-                message = f"class {name} is also defined in {first[name]}"
-                yield source.finding(node.lineno, "names", message)
-
-
-def _class_name(node: ast.stmt) -> str:
-    """Returns the name of the class that a statement makes, in whichever way; else ''."""
-    if isinstance(node, ast.ClassDef):
-        return node.name
-    call = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-    made = isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in CLASS_MAKERS
-    if made and isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Constant):
-        return str(call.args[0].value)
-    return ""
 
 
 def no_cycles(sources: list[Source]) -> Iterator[Finding]:
@@ -405,7 +363,6 @@ SOURCE_RULES: tuple[Rule, ...] = (
     readable_imports,
     registry_tables,
     no_print,
-    unique_classes,
     no_cycles,
     worlds_are_closed,
     benchmarks_are_apart,

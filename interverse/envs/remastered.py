@@ -123,7 +123,7 @@ def full_generalization(id: str, num_levels: int | None = None, **options: Any) 
 _LEVEL_OPTIONS = ("held_out_pictures", "levels_seed", "num_levels", "visual_seed")
 
 
-def split_options(  # noqa: PLR0913 - each is a choice of its own
+def split_options(
     name: Benchmark,
     split: Split,
     id: str,

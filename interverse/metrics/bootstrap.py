@@ -40,7 +40,7 @@ class Interval:
     high: FloatArray
 
 
-def interval(  # noqa: PLR0913 - keywords, each of them said below
+def interval(
     scores: ArrayLike,
     statistic: Statistic = mean,
     *,

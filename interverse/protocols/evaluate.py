@@ -85,7 +85,7 @@ class _Plan:
 
 
 @blames_types
-def evaluate(  # noqa: PLR0913 - the contract fixes these names
+def evaluate(
     policy: PolicyLike,
     task: str,
     protocols: Selection = "all",

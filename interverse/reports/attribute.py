@@ -42,7 +42,7 @@ _MOST_EPISODES, _MOST_PAIRS = 100_000, 1000
 _PROTOCOL = Protocol(name="attribution")  # what the rows of replays are called
 
 
-def attribute(  # noqa: PLR0913 - names of `evaluate`
+def attribute(
     policy: PolicyLike,
     task: str,
     factors: FactorsLike = None,

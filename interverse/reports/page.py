@@ -64,7 +64,7 @@ class Section:
 
 
 @blames_types
-def report(  # noqa: PLR0913 - keywords, each of them said below
+def report(
     results: Results | Mapping[str, Results],
     folder: str | os.PathLike[str],
     *,

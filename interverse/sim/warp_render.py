@@ -281,7 +281,7 @@ def _ray_tests(model: mujoco.MjModel) -> tuple[Any, Any]:
 
     near = _near_box(wp, model)
 
-    def once(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def] # noqa: PLR0913
+    def once(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def]
         start, way = wp.transpose(mat) @ (pnt - pos), wp.transpose(mat) @ vec
         hit = wp.mesh_query_ray(mesh_bvh_id[mesh_id], start, way, max_t)
         if not hit.result:
@@ -291,7 +291,7 @@ def _ray_tests(model: mujoco.MjModel) -> tuple[Any, Any]:
     once.__annotations__ = {**types, "cull_backfaces": bool}
     nearest = wp.func(once) if _are_closed(model) else theirs
 
-    def seen(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def] # noqa: PLR0913
+    def seen(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t, cull_backfaces):  # type: ignore[no-untyped-def]
         if mesh_id == number:
             start = wp.transpose(mat) @ (pnt - pos)
             far, normal = meet(start, wp.transpose(mat) @ vec)
@@ -305,7 +305,7 @@ def _ray_tests(model: mujoco.MjModel) -> tuple[Any, Any]:
         )
         return t, n, u, v, f, found
 
-    def shaded(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def] # noqa: PLR0913
+    def shaded(mesh_bvh_id, mesh_id, pos, mat, pnt, vec, max_t):  # type: ignore[no-untyped-def]
         if (wp.int32(shadowless) >> mesh_id) & 1 == 1:
             return False
         if not near(mesh_id, pos, mat, pnt, vec, max_t):

@@ -100,17 +100,6 @@ BAD = [
     ("rule 24", "interverse/worlds/forgotten.py", "class Forgotten: ...\n", "add its row"),
     ("rule 24", "interverse/worlds/push/forgotten.py", "", "imported by nothing"),
     ("rule 26", "interverse/envs/gym.py", "class Env: ...\nprint(1)\n", "print"),
-    ("names", "interverse/envs/gym.py", "class Env: ...\nclass Push: ...\n", "Push is also"),
-    ("names", "interverse/envs/gym.py", "class Env: ...\nclass Env: ...\n", "Env is also"),
-    *(
-        ("names", "interverse/envs/gym.py", f"class Env: ...\nA = {made}\n", "Push is also")
-        for made in (
-            'namedtuple("Push", "a b")',
-            'typing.TypedDict("Push", {"a": int})',
-            'type("Push", (), {})',
-        )
-    ),
-    ("names", "interverse/envs/gym.py", "class Env:\n    class Push: ...\n", "Push is also"),
     *(
         ("rule 22", "interverse/scm/graph.py", f"Graph = {call}\n", "hides what is imported")
         for call in (
@@ -145,12 +134,6 @@ BAD = [
         "inside of a world",
     ),
     ("rule 13", "interverse/worlds/pull.py", "PULL.opt.density = 3\nPULL = 1\n", "a binding"),
-    (
-        "names",
-        "interverse/envs/gym.py",
-        "class Env: ...\nif True:\n    class Push: ...\n",
-        "Push is also",
-    ),
     ("dead", "interverse/envs/gym.py", "class Env: ...\ndef _alone(): ...\n", "mentions _alone"),
     ("dead", "interverse/envs/gym.py", "class Env: ...\nUNUSED = 1\n", "mentions UNUSED"),
     (

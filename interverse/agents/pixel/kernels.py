@@ -26,7 +26,7 @@ def _pixel(source, place, inside, noise, channel: tl.constexpr, area: tl.constex
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _crops(  # type: ignore[no-untyped-def]  # noqa: PLR0913
+def _crops(  # type: ignore[no-untyped-def]
     pictures, stride, numbers, seed, out, count, moved, cut,
     side: tl.constexpr, pad: tl.constexpr, noisy: tl.constexpr, pixels: tl.constexpr,
 ):  # fmt: skip
@@ -97,7 +97,7 @@ def crops(pictures: Tensor, numbers: Tensor, seed: Tensor | None, moved: int, cu
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _rectified(  # type: ignore[no-untyped-def]  # noqa: PLR0913
+def _rectified(  # type: ignore[no-untyped-def]
     given, out, kept, sums, count,
     channels: tl.constexpr, rows: tl.constexpr, rounds: tl.constexpr,
 ):  # fmt: skip
@@ -133,7 +133,7 @@ def rectified(given: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _adam(  # type: ignore[no-untyped-def]  # noqa: PLR0913
+def _adam(  # type: ignore[no-untyped-def]
     weight, gradient, first, second, steps, count, rate, beta1, beta2, log1, log2, tiny, decay,
     block: tl.constexpr,
 ):  # fmt: skip

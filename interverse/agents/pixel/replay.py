@@ -66,7 +66,7 @@ class Replay:
             and actions, rewards and ends step by step; discounts then only count the steps.
     """
 
-    def __init__(  # noqa: PLR0913 - keywords, each of them said above
+    def __init__(
         self,
         *,
         capacity: int,

@@ -56,7 +56,7 @@ def class_readout(
     return float((guess == test[1]).float().mean())
 
 
-def citris_r2(  # noqa: PLR0913 - a protocol with its one addition
+def citris_r2(
     latents: ArrayLike,
     factors: ArrayLike,
     *,
