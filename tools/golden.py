@@ -3,7 +3,7 @@
 Each line of `tests/conformance/data/golden.json` holds a few numbers of two worlds played for a few
 steps: weighted sums over all variables at the start and at the end, over the observation at the
 end, and over the rewards. Run without arguments it prints what changed; `--write` stores the new
-numbers, and the change belongs in CHANGELOG.md.
+numbers, and the change belongs in the commit message.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def main() -> int:
     if asked.write:
         FILE.parent.mkdir(exist_ok=True)
         FILE.write_text(_text(stored | found))
-        print(f"wrote {FILE.relative_to(ROOT)}: add a line to CHANGELOG.md")
+        print(f"wrote {FILE.relative_to(ROOT)}: say why in the commit message")
         return 0
     return 1 if lines else 0
 

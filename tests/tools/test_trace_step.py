@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interverse.worlds import WORLDS
-from tools.trace_step import main, trace_step
+from tools.trace_step import USES, main, trace_step
 
 TRIFINGER = [name for name in WORLDS if name.startswith("trifinger/")]
 
@@ -18,9 +18,25 @@ def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
     assert len(trace.lines) <= lines, trace.files.most_common()
 
 
+@pytest.mark.parametrize(
+    ("world_id", "use", "files", "lines"),
+    [
+        ("trifinger/pushing-v1", "do", 23, 490),
+        ("trifinger/pushing-v1", "make", 35, 1260),
+        ("trifinger/pushing-v1", "reset", 15, 275),
+        ("tutorial/slider-v1", "do", 18, 365),
+        ("tutorial/slider-v1", "evaluate", 50, 1560),
+    ],
+)
+def test_a_use_executes_no_more_files_and_lines_than_it_did(world_id, use, files, lines):
+    found = USES[use](world_id)
+    assert len(found.files) <= files, sorted(found.files)
+    assert len(found.lines) <= lines, found.files.most_common()
+
+
 def test_it_prints_a_line_for_each_id(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["trace_step", "tutorial/slider-v1", "--files"])
     assert main() == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("tutorial/slider-v1: ")
+    assert printed.startswith("tutorial/slider-v1 step: ")
     assert "worlds/tutorial/world.py" in printed
