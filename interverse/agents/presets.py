@@ -1,4 +1,9 @@
-"""Presets by name: the CausalWorld paper's setting (its Table 5), and a small one for a start."""
+"""Presets by name: the CausalWorld paper's setting (its Table 5), and a small one for a start.
+
+The paper ran Stable-Baselines 2. Two things differ in Stable-Baselines3's PPO, which has no setting
+for them: its value loss lacks version 2's factor 1/2, and a clipped value is learned from as it is,
+where version 2 takes the larger of both losses.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +37,7 @@ class Hyper:
         settings: arguments of the SB3 class.
         tanh: whether the networks use tanh (else ReLU).
         net: hidden layers.
+        shared: whether actor and critic of ppo share them.
     """
 
     steps: int = 100_000
@@ -39,6 +45,7 @@ class Hyper:
     settings: Mapping[str, Any]
     tanh: bool = False
     net: tuple[int, ...] = (256, 256)
+    shared: bool = False
 
     def __post_init__(self) -> None:
         check_types(Hyper, {"net": self.net, "tanh": self.tanh})
@@ -51,6 +58,7 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
         steps=100_000_000,
         num_envs=20,
         tanh=True,
+        shared=True,
         settings={
             "gamma": 0.99,
             "n_steps": 6000,  # 20 workers x 6000: the paper's batch of 120,000
@@ -60,6 +68,7 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
             "ent_coef": 0.01,
             "vf_coef": 0.5,
             "max_grad_norm": 0.5,
+            "clip_range_vf": 0.2,  # as Stable-Baselines 2 does unless told otherwise
         },
     ),
     ("ppo", "small"): Hyper(
@@ -73,7 +82,8 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
         num_envs=1,
         settings={
             "gamma": 0.95,
-            "ent_coef": "auto_0.001",
+            "ent_coef": 0.001,
+            "learning_starts": 1000,
             "batch_size": 256,
             "learning_rate": 1e-4,
             "buffer_size": 1_000_000,
@@ -90,6 +100,9 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
         num_envs=1,
         settings={
             "gamma": 0.96,
+            "learning_starts": 1000,
+            "train_freq": 100,  # Stable-Baselines 2 learns in bursts
+            "gradient_steps": 100,
             "batch_size": 128,
             "learning_rate": 1e-4,
             "buffer_size": 500_000,

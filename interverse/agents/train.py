@@ -47,6 +47,7 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.logger import configure
     from stable_baselines3.common.noise import NormalActionNoise
+    from stable_baselines3.common.policies import ActorCriticPolicy
 
     from interverse.agents.loop import Learning, Watcher
 except ImportError as error:
@@ -129,6 +130,14 @@ class Train:
         _hyper(self)
 
 
+class SharedTrunk(ActorCriticPolicy):
+    """A perceptron whose hidden layers actor and critic share, as in Stable-Baselines 2."""
+
+    def _build_mlp_extractor(self) -> None:
+        super()._build_mlp_extractor()
+        self.mlp_extractor.value_net = self.mlp_extractor.policy_net
+
+
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
     if note := space_note(config.space):
@@ -196,6 +205,8 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
     defaults = {name: p.default for name, p in known if name not in _OURS}
     noise = {"action_noise": _NOISE} if config.algorithm == "td3" else {}
     network = {"net": hyper.net, "tanh": hyper.tanh}
+    if hyper.shared:
+        network["shared"] = True
     record = asdict(config) | {
         "num_envs": env.num_envs,
         "options": world_options(config),
@@ -266,7 +277,8 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
     kind = ALGORITHMS[config.algorithm]
     try:
         with warnings.catch_warnings(category=UserWarning, action="ignore"):  # a smaller last batch
-            model = kind("MultiInputPolicy" if config.her else "MlpPolicy", env, **settings)
+            plain: Any = SharedTrunk if hyper.shared else "MlpPolicy"
+            model = kind("MultiInputPolicy" if config.her else plain, env, **settings)
     except (TypeError, ValueError, AssertionError) as error:
         if not config.hyper:
             raise

@@ -22,10 +22,12 @@ SHEET = {
         "vf_coef": 0.5,
         "max_grad_norm": 0.5,
         "n_epochs": 4,
+        "clip_range_vf": 0.2,  # what Stable-Baselines 2 does where their script says nothing
     },
     "sac": {
         "gamma": 0.95,
-        "ent_coef": "auto_0.001",
+        "ent_coef": 0.001,  # fixed: the target entropy of their script then has no effect
+        "learning_starts": 1000,
         "batch_size": 256,
         "learning_rate": 1e-4,
         "buffer_size": 1_000_000,
@@ -33,6 +35,9 @@ SHEET = {
     },
     "td3": {
         "gamma": 0.96,
+        "learning_starts": 1000,
+        "train_freq": 100,
+        "gradient_steps": 100,
         "batch_size": 128,
         "learning_rate": 1e-4,
         "buffer_size": 500_000,
@@ -136,11 +141,40 @@ def test_worlds_are_those_of_the_paper(task, tmp_path):
 def test_the_network_is_the_papers(tmp_path):
     config = Train(task="trifinger/pushing-v1", out=tmp_path, preset="paper", num_envs=1)
     env = make_env(config)
-    policy = make_model(config, env).policy.mlp_extractor.policy_net
-    kinds = [type(layer) for layer in policy]
+    policy = make_model(config, env).policy
+    trunk = policy.mlp_extractor.policy_net
+    kinds = [type(layer) for layer in trunk]
     assert kinds == [torch.nn.Linear, torch.nn.Tanh] * 2
-    assert [layer.out_features for layer in policy[::2]] == [256, 256]
+    assert [layer.out_features for layer in trunk[::2]] == [256, 256]
+    # Actor and critic share both layers, so what the value learns moves the actions.
+    seen = torch.as_tensor(env.reset())
+    policy.predict_values(seen).sum().backward()
+    assert trunk[0].weight.grad.abs().sum() > 0
+    learned = {id(p) for group in policy.optimizer.param_groups for p in group["params"]}
+    assert learned == {id(p) for p in (*trunk.parameters(), *policy.action_net.parameters())} | {
+        id(p) for p in (policy.log_std, *policy.value_net.parameters())
+    }
     env.close()
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_a_stopped_run_of_the_paper_ends_as_an_unbroken_one(algorithm, tmp_path):
+    hyper = {"n_steps": 16, "batch_size": 8} if algorithm == "ppo" else {"learning_starts": 8}
+    for folder, ends in (("whole", [64]), ("broken", [32, 64])):
+        for steps in ends:
+            config = Train(
+                task="tutorial/slider-v1",
+                out=tmp_path / folder,
+                preset="paper",
+                algorithm=algorithm,
+                num_envs=1,
+                steps=steps,
+                checkpoint_every=32,
+                hyper=hyper,
+            )
+            train(config)
+    whole, broken = (tmp_path / name / "policy/policy.safetensors" for name in ("whole", "broken"))
+    assert whole.read_bytes() == broken.read_bytes()
 
 
 def test_curricula_of_the_paper_are_in_space_a():

@@ -71,6 +71,16 @@ def test_only_ended_worlds_restart():
     assert venv.unwrapped.driver.steps.tolist() == [0, 4, 0]
 
 
+@pytest.mark.parametrize("seed", [7, [7, 8, 9]])
+def test_a_partial_reset_gives_each_world_its_own_seed(seed):
+    venv, env = make_vec(), iv.make(ID)
+    before, _ = venv.reset(seed=0)
+    after, _ = venv.reset(seed=seed, options={"reset_mask": np.array([False, True, True])})
+    assert np.array_equal(after[0], before[0])
+    for i in (1, 2):
+        assert np.array_equal(after[i], env.reset(seed=7 + i)[0])
+
+
 def test_same_step_autoreset_keeps_the_final_observation():
     venv = make_vec(max_steps=2, autoreset_mode="same_step")
     venv.reset(seed=0)

@@ -21,7 +21,7 @@ from interverse.worlds import trifinger
 torch = pytest.importorskip("torch")
 
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
-from interverse.learning.ppo import PpoSettings  # noqa: E402
+from interverse.learning.ppo import DevicePpo, PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
 from interverse.learning.train import DeviceTrain, demonstrations_of, mixed, train_on_device  # noqa: E402
 
@@ -188,6 +188,50 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
 
 def tree_bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_rollout_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rewards, ends and advantages as Schulman et al. (2016) define them, summed term by term."""
+    task, options = "trifinger/pushing-v1", {**OPTIONS, "max_steps": 3}
+    settings = PpoSettings(horizon=7, gamma=0.9, lam=0.7, reward_scale=0.5, hidden=(8,))
+    starts = curriculum_starts(task, paper_curriculum(1), 4, seed=1, options=options)
+    arena = make_arena(task, starts, num_worlds=4, device="torch", groups=2, options=options)
+    learner, kept = DevicePpo(arena, settings, seed=0), []
+
+    def paid(task: str, before: Any, now: Any, action: Any) -> Any:
+        ended = torch.zeros(4, dtype=torch.bool)
+        for part in arena.ended:
+            ended[part] = True
+        # copies: the arena writes the next step into the same memory
+        kept.append((before.observation.clone(), now.observation.clone(), ended))
+        return torch.arange(4.0) + 10.0 * len(kept)
+
+    monkeypatch.setattr("interverse.learning.ppo.shaped_reward", paid)
+    learner.collect()
+
+    def worth(seen: Any) -> Any:
+        with torch.no_grad():
+            return learner.network.critic(learner.network.prepare(seen))[:, 0].double()
+
+    ends = torch.stack([ended for _, _, ended in kept])
+    assert ends.any(1).any(), "an episode ended"
+    assert not ends.all(1).any(), "and not all at once"
+    errors = []
+    for t, (before, after, _) in enumerate(kept):
+        # An episode ends by time alone, so what would have come after counts there, too.
+        reward = 0.5 * (torch.arange(4.0, dtype=torch.float64) + 10.0 * (t + 1))
+        errors.append(reward + 0.9 * worth(after) - worth(before))
+    advantages = learner._advantages()
+    for t in range(7):
+        for world in range(4):
+            wanted, weight = 0.0, 1.0
+            for k in range(t, 7):
+                wanted += weight * float(errors[k][world])
+                weight *= 0.9 * 0.7
+                if ends[k, world]:
+                    break
+            assert float(advantages[t, world]) == pytest.approx(wanted, abs=1e-4)
+    arena.close()
 
 
 def test_one_world_and_a_short_horizon_see(tmp_path: Path) -> None:

@@ -36,6 +36,25 @@ def test_every_episode_gives_its_policy_a_seed_of_its_own():
     assert mine[:4] == [3 + (i << 32) for i in range(4)]
 
 
+def test_an_episode_is_that_of_its_seed_and_number():
+    import interverse as iv
+
+    def rest(observations):
+        return np.zeros((len(observations), 2), dtype=np.float32)
+
+    returns = {}
+    for seed in (0, 3):
+        rows = units.run_unit(unit(seed=seed), rest)
+        env = iv.make(TASK, max_steps=5)
+        for row in rows:
+            env.reset(seed=seed, options={"episode": row["episode"]})
+            steps = [env.step(np.zeros(2, dtype=np.float32)) for _ in range(5)]
+            assert row["return"] == sum(step[1] for step in steps)
+        assert [row["seed"] for row in rows] == [seed] * 4
+        returns[seed] = [row["return"] for row in rows]
+    assert not set(returns[0]) & set(returns[3])
+
+
 def test_random_episodes_of_a_unit_act_differently():
     rows = units.run_unit(unit(protocol=Protocol(name="P0")), "random")
     assert len({row["return"] for row in rows}) == 4
