@@ -240,6 +240,8 @@ def opened(path: Path, wanted: str = f"format {FORMAT}") -> Iterator[h5py.File]:
     try:
         with open_hdf5(path, lazy=PIXELS) as file:
             yield file
+    except InvalidValueError:  # what was asked of a sound file
+        raise
     except HDF5_ERRORS as error:
         raise FileFormatError(
             explain(

@@ -16,6 +16,7 @@ from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import AppliedDo, Episode
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Intervention, as_intervention
+from interverse.worlds.own_code import check_trusted
 from interverse.worlds.rooms import Pair
 
 _ONE = np.arange(1)
@@ -70,6 +71,7 @@ def counterfactual(
         allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
         raise InvalidValueError(explain(f"at is {at!r}", allowed=allowed))
     change = as_intervention(do)
+    check_trusted("the episode", episode.id, episode.options)
     env = make(episode.id, **episode.options)
     try:
         fact = _without(episode, env.graph.with_twins(change.variables), at)
