@@ -46,7 +46,7 @@ def check_trusted(file: object, task: object, options: Mapping[str, Any]) -> Non
     if _TRUST.get():
         return
     own = str(task) if isinstance(task, str) and task not in WORLDS else ""
-    for named in (own, *_code_in(options)):
+    for named in (own, *(text for name, text in _with_colon(options) if name != "device")):
         module = named.rpartition(":")[0]
         if module and module not in sys.modules and module.partition(".")[0] != _OURS:
             raise InvalidValueError(
@@ -97,18 +97,18 @@ def data_code(task: str, options: Mapping[str, Any]) -> str:
 
 def _of_options(options: Mapping[str, Any]) -> Iterator[str]:
     """Yields the modules of classes that options name; a world imports them when it is made."""
-    for value in _code_in(options):
-        with suppress(ImportError, AttributeError):
-            Entry(value).load()
-            yield value.partition(":")[0]
+    for _, text in _with_colon(options):
+        if text.partition(":")[2].isidentifier():
+            with suppress(ImportError, AttributeError):
+                Entry(text).load()
+                yield text.partition(":")[0]
 
 
-def _code_in(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the options that name a class as "module:Class"."""
-    for value in options.values():
-        module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
-        if name.isidentifier() and all(part.isidentifier() for part in module.split(".")):
-            yield value
+def _with_colon(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields the options that may name code, whatever stands behind the colon."""
+    for name, value in options.items():
+        if isinstance(value, str) and value.partition(":")[0] and ":" in value:
+            yield name, value
 
 
 @cache  # by the module: one that is imported anew is another
