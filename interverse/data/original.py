@@ -108,11 +108,11 @@ def _check_world(config: Collect, actions: NDArray[np.int64], images: NDArray[np
     zero = np.zeros(1, dtype=np.int64)
     world.reset(zero, Noise(zero, zero, zero), {})
     count = int(world.action_space.n)  # type: ignore[attr-defined]
-    present = images.any(-1)  # (E, T + 1, 50, 50)
+    present = np.asarray(images.any(-1))  # (E, T + 1, 50, 50)
     moves = bool((present != present[:, :1]).any())
     totals = images.sum((2, 3), dtype=np.int64)  # of each colour channel: moving changes none
     paints = bool((totals != totals[:, :1]).any())
-    drawn = int(_occupied(np.asarray(world.observe()["image"]).any(-1))[0])
+    drawn = int(_occupied(np.asarray(world.observe()["image"].any(-1)))[0])
     held = sorted(set(_occupied(present[:, 0]).tolist()))
     wrong = ""
     if actions.min() < 0 or actions.max() >= count:
