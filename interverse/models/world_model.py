@@ -141,7 +141,7 @@ class WorldModelConfig:
         if least < 0 or most >= self.actions:
             raise InvalidValueError(
                 explain(
-                    f"the data hold actions from {least} to {most}, and the model knows"
+                    f"there are actions from {least} to {most}, and the model knows"
                     f" {self.actions}: {self.objects} objects x {self.actions_per_object}",
                     allowed=f"actions from 0 to {self.actions - 1}",
                     fix="Set objects and actions_per_object (5 in blocks, the number of colours in"
@@ -257,6 +257,7 @@ class WorldModel(nn.Module):
 
     def predict(self, state: Tensor, action: Tensor) -> Tensor:
         """Returns the predicted next states, from an empty memory."""
+        self.config.check_actions(action)
         return self.step(state, action, self.start(len(state)))[0]
 
     def rollout(self, state: Tensor, actions: Tensor) -> Tensor:

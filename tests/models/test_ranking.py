@@ -184,3 +184,6 @@ def test_actions_beyond_a_model_are_not_scored_as_none(squares, tiny):
     source = ArraySource(*squares(20, 4, seed=0)[:2])
     with pytest.raises(InvalidValueError, match="knows 10: 2 objects x 5"):
         evaluate_ranking(WorldModel.seeded(tiny(objects=2), 0), source, horizons=(1, 4))
+    model = WorldModel.seeded(tiny(objects=2), 0).eval()
+    with pytest.raises(InvalidValueError, match="actions from 10 to 10"):
+        model.predict(model.encode(source.frames(torch.arange(1))), torch.tensor([10]))
