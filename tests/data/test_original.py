@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data import Collect, collect, export_original, import_original, open_dataset
 
 WORLD = "blocks/unobserved-3-v1"
@@ -105,3 +105,5 @@ def test_a_file_of_another_world_is_refused(made, options, said, told, tmp_path)
         import_original(file, tmp_path / "x.h5", id=said, **about)
     assert not (tmp_path / "x.h5").exists()
     import_original(file, tmp_path / "x.h5", id=made, **options)
+    with pytest.raises(UnknownNameError, match="unknown world 'blocks/observed-3'"):
+        import_original(file, tmp_path / "y.h5", id="blocks/observed-3")
