@@ -98,7 +98,6 @@ ON_SLIDER = [
         errors.ActionError,
         "NaN or infinity",
     ),
-    Try("action of ints", lambda e: e.step(np.zeros(2, int)), errors.ActionError, "astype"),
     Try("action of bools", lambda e: e.step(np.zeros(2, bool)), errors.ActionError, "bool"),
     Try("action of words", lambda e: e.step(["a", "b"]), errors.ActionError, "numbers"),
     Try("action None", lambda e: e.step(None), errors.ActionError, "actions"),

@@ -86,9 +86,10 @@ def _run(verb: str, args: list[str]) -> int:
     """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
         from interverse.cli.config_file import kept
+        from interverse.worlds.own_code import trusting
 
         config, function, folder = _load(verb, args)
-        with kept(config, verb, folder):
+        with trusting(getattr(config, "trust", False)), kept(config, verb, folder):
             function(config)
     except BrokenPipeError:
         sys.stdout = None  # the reader has seen enough

@@ -166,23 +166,27 @@ def _twins(words: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
 
 
 def _tell_refusals(folder: Path, episodes: int) -> list[dict[str, Any]]:
-    """Says which twins are missing; an intervention that cannot be leaves none.
+    """Says which share of twins is missing, or leaves out something that was done in the fact.
 
     Returns:
-        Each twin's intervention, and how many episodes refused it.
+        Each twin's intervention, how many episodes refused it, and how many twins leave out a do.
     """
     from interverse.data import TwinFolder
 
     held = TwinFolder(folder)
-    refusals = held.refusals()
-    for do, reasons in zip(held.twins, refusals, strict=True):
-        if reasons:
-            most = max(reasons, key=lambda reason: reasons[reason])
-            name = ", ".join(f"{name}={value}" for name, value in do.items())
-            _say(f"twin {name}: refused in {sum(reasons.values())} of {episodes} episodes: {most}")
-    return [
-        {"do": do, "refused": sum(r.values())} for do, r in zip(held.twins, refusals, strict=True)
-    ]
+    made = []
+    for do, refused, skipped in zip(held.twins, held.refusals(), held.skipped(), strict=True):
+        name = ", ".join(f"{name}={value}" for name, value in do.items())
+        for reasons, told in (
+            (refused, "refused in {}, which have no such twin"),
+            (skipped, "goes on in {} without something that was done in the fact and refused here"),
+        ):
+            if reasons:
+                count, most = sum(reasons.values()), max(reasons, key=lambda why: reasons[why])
+                share = f"{count} of {episodes} episodes ({count / episodes:.0%})"
+                _say(f"twin {name}: {told.format(share)}: {most}")
+        made.append({"do": do, "refused": sum(refused.values()), "skipped": sum(skipped.values())})
+    return made
 
 
 def _converted(folder: Path, layout: str) -> object:

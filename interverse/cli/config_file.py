@@ -50,7 +50,8 @@ def _word(name: str, value: Any) -> str:
 
 
 CONFIG_FILE = "config.yaml"
-_FLAG, _VERB, _OUT, _JSON = "--config", "verb", "out", "json"
+_FLAG, _VERB, _OUT = "--config", "verb", "out"
+_TYPED = ("json", "trust")  # how a command prints, and what a person vouches for: never of a file
 _RECORDS = ("train.json", "run.json", "collect.json")  # of a run, an evaluation, episodes
 _FILES = (".csv", ".gif", ".h5", ".hdf5", ".html", ".json", ".lance", ".mp4", ".npz", ".webp")
 
@@ -89,7 +90,8 @@ def _moved_folder(file: Path, out: Any) -> Path | None:
 
 def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]) -> list[str]:
     """Returns the words of a command: the file's values as flags, then those that were given."""
-    check_keys(held, [item.name for item in fields(config)], _FLAG.removeprefix("--"))
+    known = [item.name for item in fields(config) if item.name != "trust"]
+    check_keys(held, known, _FLAG.removeprefix("--"))
     bare = [name for name in _marked(config, Positional) if held.get(name) is not None]
     front: list[str] = []
     if not (rest and not rest[0].startswith("-")):  # a folder or an id on the command line wins
@@ -102,10 +104,11 @@ def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]
 def config_text(config: Any, verb: str) -> str:
     """Returns a config as YAML that `--config` reads: the verb, then every value that is set.
 
-    How a command prints (`--json`) is no part of what it does, and is left out.
+    How a command prints (`--json`) is no part of what it does, and `--trust` is said anew each
+    time: both are left out.
     """
     hidden = _marked(type(config), Suppress)
-    names = [item.name for item in fields(config) if item.name not in (*hidden, _JSON)]
+    names = [item.name for item in fields(config) if item.name not in (*hidden, *_TYPED)]
     values = {name: getattr(config, name) for name in names}
     told = {name: value for name, value in values.items() if value not in (None, (), {})}
     lines = {_VERB: verb, **told}

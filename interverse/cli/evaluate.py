@@ -26,6 +26,7 @@ from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
 from interverse.rollouts.shipped import SHIPPED, shipped_path
+from interverse.worlds.own_code import check_trusted
 
 # What is written otherwise on a command line than in Python; all else is the signature's.
 _WRITTEN: dict[str, tuple[Any, Any]] = {
@@ -48,6 +49,7 @@ _OWN: tuple[tuple[str, Any, Any, str], ...] = (
         (),
         "options of the world, as NAME=VALUE (JSON values), such as skip_frame=3",
     ),
+    ("trust", bool, False, "import the code of a world (MODULE:ID) that the policy names"),
     ("json", bool, False, "write the mean scores as one JSON document to standard output"),
 )
 
@@ -90,6 +92,7 @@ def evaluate(config: Any) -> Results:
     """Runs the evaluation that an `Evaluate` asks for and writes its table."""
     given = {item.name: getattr(config, item.name) for item in fields(config)}
     as_json, options = given.pop("json"), parse_pairs(given.pop("option"), given)
+    del given["trust"]
     known = known_policy(given.pop("run") or config.policy, config.task)
     given |= {"policy": known.policy, "task": known.task}
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
@@ -124,7 +127,10 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
                 fix="Name the folder of a training run, or pass an id with --task",
             )
         )
-    return known if task is None else known.in_task(task)
+    if task is not None:
+        return known.in_task(task)
+    check_trusted(given, known.task, {})
+    return known
 
 
 def _check_folder(folder: Path) -> None:

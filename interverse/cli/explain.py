@@ -46,6 +46,8 @@ class Explain:
     """Options of the world, as NAME=VALUE (JSON values); those of the training hold besides."""
     out: Path | None = None
     """Where attribution.json, .md and .svg go; by default a folder `explain` in the run."""
+    trust: bool = False
+    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
     json: bool = False
     """Write the whole attribution as one JSON document to standard output."""
 

@@ -32,6 +32,8 @@ class Export:
     """Play an episode and film it."""
     seed: int = 0
     """The seed of that episode."""
+    trust: bool = False
+    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
 
@@ -46,6 +48,7 @@ def export(config: Export) -> Path:
     given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
     given["onnx"] = config.onnx or None
     given["run"] = Path(shipped_path(str(config.run)))
+    del given["trust"]
     as_json, out = given.pop("json"), given.pop("out") or out_folder(config)
     with redirect_stdout(sys.stderr):  # a policy may print, and Torch does while it writes ONNX
         folder = write_export(given.pop("run"), out, **given)

@@ -42,6 +42,8 @@ class Report:
     policy: tuple[str, ...] = ()
     """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package: no
     file that results name is opened."""
+    trust: bool = False
+    """Import the code of a world of one's own (MODULE:ID) that the results name, to play them."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
 
@@ -60,7 +62,12 @@ def report(config: Report) -> Path:
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
     with redirect_stdout(sys.stderr):  # a policy may print
         page = write_page(
-            Results.concat(parts), target, metric=config.metric, episodes=shown, unit=config.unit
+            Results.concat(parts),
+            target,
+            metric=config.metric,
+            episodes=shown,
+            unit=config.unit,
+            trust=config.trust,
         )
     if config.json:
         print_json({"page": page, **{name: sorted((target / name).iterdir()) for name in PARTS}})

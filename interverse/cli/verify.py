@@ -23,15 +23,18 @@ class Verify:
 
     folder: Annotated[Path, tyro.conf.Positional]
     """A folder that `interverse evaluate --out` wrote."""
-    policy: Path | None = None
-    """The policy that was scored, or its run, unless it is known by a name (those of the package
-    are) or the results lie in its run: no file that results name is opened."""
+    policy: str | None = None
+    """The policy that was scored, its run, or its name; not needed where the results hold its name
+    (random, scripted, those of the package) or lie in its run: no file that results name is
+    opened."""
     episodes: int = 20
     """How many episodes to play again, drawn from all."""
     all: bool = False
     """Play every episode again."""
     seed: int = 0
     """The seed of the draw."""
+    trust: bool = False
+    """Import the code of a world of one's own (MODULE:ID) that the results name."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
 
@@ -41,9 +44,10 @@ def verify(config: Verify) -> Verdict:
     with redirect_stdout(sys.stderr):  # a policy may print
         verdict = run(
             config.folder,
-            policy=None if config.policy is None else Path(shipped_path(str(config.policy))),
+            policy=None if config.policy is None else shipped_path(config.policy),
             episodes=None if config.all else config.episodes,
             seed=config.seed,
+            trust=config.trust,
         )
     if config.json:
         print_json({"verified": not verdict.problems, **asdict(verdict)})

@@ -34,6 +34,8 @@ class View:
     """The seed of the first episode."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    trust: bool = False
+    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
     seconds: float | None = None
     """Stop after so many seconds; by default with Ctrl-C."""
 

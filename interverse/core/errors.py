@@ -28,8 +28,10 @@ class InvalidValueError(InterverseError, ValueError):
     """A value of the wrong type, shape or range."""
 
 
-class UnknownNameError(InterverseError, LookupError):
+class UnknownNameError(InterverseError, KeyError):
     """A name that no table holds: an id, a variable, a protocol, an option."""
+
+    __str__ = Exception.__str__  # a KeyError shows its text in quotes
 
 
 class InterventionError(InvalidValueError):

@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.core.errors import InterverseError, InvalidValueError, check_name, explain
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -61,8 +61,17 @@ def check_type(name: str, value: object, declared: Any) -> None:
         raise InvalidValueError(explain(f"{name} is {value!r}", allowed=_in_words(declared)))
 
 
+_Kind = TypeVar("_Kind", bound=type)
+
+
+def blames_fields(kind: _Kind) -> _Kind:
+    """Returns a dataclass whose bare errors of making one name the field that is wrong."""
+    kind.__init__ = blames_types(kind.__init__)  # type: ignore[misc]
+    return kind
+
+
 def blames_types(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """Returns the function, whose bare errors name an argument of the wrong type if there is one.
+    """Returns the function, whose bare errors name an argument of the wrong name or type, if any.
 
     >>> @blames_types
     ... def half(number: float) -> float:
@@ -79,9 +88,13 @@ def blames_types(function: Callable[_Given, _Result]) -> Callable[_Given, _Resul
         except InterverseError:
             raise
         except (AttributeError, LookupError, TypeError, ValueError):
+            taken = inspect.signature(function)
+            if not any(p.kind is p.VAR_KEYWORD for p in taken.parameters.values()):
+                for name in kwargs:
+                    check_name("argument", name, taken.parameters.keys() - {"self"})
             try:
-                given = inspect.signature(function).bind(*args, **kwargs).arguments
-            except TypeError:  # no such argument: Python's own words
+                given = taken.bind(*args, **kwargs).arguments
+            except TypeError:  # too many, or one is missing: Python's own words
                 given = {}
             check_types(function, given)
             raise

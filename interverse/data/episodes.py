@@ -36,7 +36,7 @@ from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
 from interverse.envs.checks import check_values
-from interverse.rollouts.counterfactual import counterfactual
+from interverse.rollouts.counterfactual import Refused, counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import gpus_of, run_units
 from interverse.rollouts.policy import PolicyLike, tell_engine
@@ -50,6 +50,7 @@ from interverse.worlds.world import engine_of
 _HEADER = "collect.json"
 _FORMAT = "interverse-episodes-1"
 _SPACES = ("A", "B")
+_REFUSED: Refused = "skip"
 
 Twin = Mapping[str, Any]  # variable -> a value, or "A" or "B" for a draw from that space
 
@@ -67,7 +68,9 @@ class CollectEpisodes:
         steps: actions per episode at most; None plays to the end.
         seed: of the first episode; later ones count on.
         twins: interventions whose counterfactual is stored beside every episode. A value "A" or
-            "B" is drawn anew for every episode from that space of the variable.
+            "B" is drawn anew for every episode from that space of the variable. Where a twin's
+            world refuses something that was done later in the fact, the twin goes on without it
+            (`refused="skip"` of `iv.counterfactual`): the episodes in which worlds differ stay.
         actors: a curriculum in words, such as "goals" or "uniform:patterns=gravity@first=10". What
             an actor learns from one episode is not carried to the next.
         options: of the world, as for `make`.
@@ -112,6 +115,7 @@ class CollectEpisodes:
             "options": plain(self.options),
             "every": self.every,
             "actors": list(self.actors),
+            **({"twins_refused": _REFUSED} if self.twins else {}),
         }
 
 
@@ -172,16 +176,26 @@ class TwinFolder:
         return len(self.facts)
 
     def refusals(self) -> list[dict[str, int]]:
-        """Returns for each twin how many episodes refused it, by reason."""
+        """Returns for each twin how many episodes refused it, and so have none, by reason."""
+        return self._counted(
+            lambda _, twin: [str(v) for n, v in twin.attrs.items() if n == "refusal"]
+        )
+
+    def skipped(self) -> list[dict[str, int]]:
+        """Returns for each twin how many leave out something done in the fact, by first reason."""
+        return self._counted(_first_left_out)
+
+    def _counted(
+        self, reasons: Callable[[h5py.Group, h5py.Group], list[str]]
+    ) -> list[dict[str, int]]:
         found: list[dict[str, int]] = [{} for _ in self.twins]
         for file in dict.fromkeys(map(self.facts.file_of, range(len(self)))):
             with opened_episodes(file) as held:
                 for name in held:
-                    number = name.partition(".twin_")[2]
-                    reason = held[name].attrs.get("refusal") if number else None
-                    if reason is not None:
+                    fact, _, number = name.partition(".twin_")
+                    for reason in reasons(held[fact], held[name]) if number else ():
                         told = found[int(number)]
-                        told[str(reason)] = told.get(str(reason), 0) + 1
+                        told[reason] = told.get(reason, 0) + 1
         return found
 
     def twin(self, episode: int, number: int = 0) -> Episode | Refusal:
@@ -205,6 +219,14 @@ class TwinFolder:
             if "refusal" in group.attrs:
                 return Refusal(0, tuple(group.attrs["variables"]), str(group.attrs["refusal"]))
             return Episode.read(group)
+
+
+def _first_left_out(fact: h5py.Group, twin: h5py.Group) -> list[str]:
+    """Returns the first reason for which a twin's world refused what was done in the fact."""
+    if "refusal" in twin.attrs:
+        return []
+    theirs, mine = (json.loads(group.attrs["header"])["refusals"] for group in (fact, twin))
+    return [item["reason"] for item in mine if item not in theirs][:1]
 
 
 def _check_twins(config: CollectEpisodes) -> dict[str, str]:
@@ -278,7 +300,7 @@ def _put_under(env: WorldEnv, actors: tuple[str, ...], episode: int | None = Non
 
 def _write_twin(group: h5py.Group, fact: Episode, values: Mapping[str, Any]) -> None:
     try:
-        counterfactual(fact, values).write(group)
+        counterfactual(fact, values, refused=_REFUSED).write(group)
     except InterventionError as error:
         group.attrs["refusal"] = error.reason
         group.attrs["variables"] = sorted(values)

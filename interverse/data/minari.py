@@ -15,6 +15,7 @@ from interverse.data.dataset import Dataset
 from interverse.data.episodes import TwinFolder
 from interverse.data.worldmodel import lengthened
 from interverse.rollouts.episode import Episode, Refusal
+from interverse.worlds.own_code import check_trusted
 
 
 def to_minari(data: Dataset | TwinFolder, name: str, **about: Any) -> Any:
@@ -38,6 +39,7 @@ def to_minari(data: Dataset | TwinFolder, name: str, **about: Any) -> Any:
     else:
         header = data.header
         episodes, algorithm = _episodes(data, buffers.EpisodeBuffer), "random"
+    check_trusted("the data set", header.id, header.options)
     spec = copy.deepcopy(gym.spec(header.id))
     spec.kwargs.update(header.options)
     told = {

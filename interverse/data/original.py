@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.hdf5 import new_hdf5
+from interverse.core.rng import Noise
 from interverse.data.dataset import Dataset
 from interverse.data.generate import Collect, header_of
 from interverse.data.schema import Header
 from interverse.data.store import opened, write_dataset, write_part
+from interverse.envs.build import build_world
+from interverse.sim.raster import CELL, GRID
 
 Order = Literal["number", "text"]
 _EPISODES_AT_ONCE = 64
@@ -57,7 +60,8 @@ def import_original(
     """Reads a file of the original's layout into a data set with stored pixels; returns its path.
 
     The file holds neither states nor seeds: `states` and `values` of the data set are empty, and
-    its seeds are -1.
+    its seeds are -1. Nor does it name its world: one whose actions, objects or looks it cannot have
+    raises.
 
     Args:
         source: the original's file.
@@ -86,11 +90,49 @@ def _write(file: h5py.File, names: list[str], config: Collect) -> Path:
         for start in range(0, len(names), _EPISODES_AT_ONCE):
             chosen = names[start : start + _EPISODES_AT_ONCE]
             files.append(parts / f"{start:09d}.h5")
-            write_part(files[-1], _read(file, chosen, header, start))
+            part = _read(file, chosen, header, start)
+            _check_world(config, part["actions"], part["images"])
+            write_part(files[-1], part)
         write_dataset(config.out, header, files)
     finally:
         shutil.rmtree(parts, ignore_errors=True)
     return config.out
+
+
+def _check_world(config: Collect, actions: NDArray[np.int64], images: NDArray[np.uint8]) -> None:
+    """Raises where episodes cannot be of the world they are said to be of.
+
+    Blocks move and keep their colours; substances change colour and, in most modes, stay.
+    """
+    world = build_world(config.id, 1, config.options)
+    zero = np.zeros(1, dtype=np.int64)
+    world.reset(zero, Noise(zero, zero, zero), {})
+    count = int(world.action_space.n)  # type: ignore[attr-defined]
+    present = np.asarray(images.any(-1))  # (E, T + 1, 50, 50)
+    moves = bool((present != present[:, :1]).any())
+    totals = images.sum((2, 3), dtype=np.int64)  # of each colour channel: moving changes none
+    paints = bool((totals != totals[:, :1]).any())
+    drawn = int(_occupied(np.asarray(world.observe()["image"].any(-1)))[0])
+    held = sorted(set(_occupied(present[:, 0]).tolist()))
+    wrong = ""
+    if actions.min() < 0 or actions.max() >= count:
+        wrong = f"it holds actions from {actions.min()} to {actions.max()}, and there are {count}"
+    elif held != [drawn]:
+        shown = ", ".join(map(str, held))
+        wrong = f"its first pictures show {shown} objects, and there are {drawn}"
+    elif config.id.startswith("blocks/") and paints:
+        wrong = "its objects change colour, as in chemistry"
+    elif config.id.startswith("chemistry/") and moves and not paints:
+        wrong = "its objects move and keep their colours, as in blocks"
+    if wrong:
+        told = f"the file is not of {config.id} {dict(config.options)}: {wrong}"
+        raise InvalidValueError(explain(told, fix="Pass the id and options of its world"))
+
+
+def _occupied(present: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns in how many cells of pictures (N, 50, 50) something lies, (N,)."""
+    cells = present.reshape(len(present), GRID, CELL, GRID, CELL).any((2, 4))
+    return cells.sum((1, 2))
 
 
 def _imported(header: Header) -> Header:

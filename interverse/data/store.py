@@ -19,7 +19,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError, explain
 from interverse.core.files.atomic import (
     atomic,
     check_path,
@@ -240,6 +240,8 @@ def opened(path: Path, wanted: str = f"format {FORMAT}") -> Iterator[h5py.File]:
     try:
         with open_hdf5(path, lazy=PIXELS) as file:
             yield file
+    except (InvalidValueError, UnknownNameError):  # what was asked of a sound file
+        raise
     except HDF5_ERRORS as error:
         raise FileFormatError(
             explain(

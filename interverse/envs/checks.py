@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,9 +53,8 @@ def _check_tensor(tensor: Any, space: gym.Space[Any], *, clip: bool) -> Any:
         checked = _check_discrete(_as_array(tensor.detach().cpu(), "actions", ActionError), space)
         return tensor.new_tensor(checked)
     if not tensor.is_floating_point():
-        raise ActionError(
-            explain(f"actions have type {tensor.dtype}", allowed="floating point numbers")
-        )
+        _as_array(tensor.detach().cpu(), "actions", ActionError)  # raises for what is no number
+        tensor = tensor.float()
     low, high = tensor.new_tensor(space.low), tensor.new_tensor(space.high)
     fits = tensor.isfinite() if clip else (tensor >= low) & (tensor <= high)
     if not bool(fits.all()):
@@ -70,17 +70,11 @@ def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDA
     ):
         return array  # the usual case: each further question costs as much as a small physics step
     if array.dtype.kind != "f":
-        raise ActionError(
-            explain(
-                f"actions have type {array.dtype}",
-                allowed="floating point numbers",
-                fix="Cast them with .astype(np.float32)",
-            )
-        )
+        array = array.astype(space.dtype)
     if not np.all(np.isfinite(array)):
         raise ActionError(explain("actions hold NaN or infinity", allowed="finite numbers"))
     if clip:
-        return np.clip(array, space.low, space.high)
+        return clipped(array, space)
     if np.any(array < space.low) or np.any(array > space.high):
         raise ActionError(
             explain(
@@ -90,6 +84,19 @@ def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDA
             )
         )
     return array
+
+
+def clipped(array: NDArray[Any], space: gym.spaces.Box) -> NDArray[Any]:
+    """Returns finite actions within their box; one far outside is told."""
+    inside: NDArray[Any] = np.clip(array, space.low, space.high)
+    if (2 * np.abs(array - inside) > space.high - space.low).any():
+        warnings.warn(
+            f"actions reach from {array.min():.3g} to {array.max():.3g}, beyond twice their range:"
+            f" they are clipped to {space.low.min():.3g} to {space.high.max():.3g}. Are they in the"
+            " units of env.action_space?",
+            stacklevel=5,
+        )
+    return inside
 
 
 def _check_discrete(array: NDArray[Any], space: gym.Space[Any]) -> NDArray[Any]:
@@ -201,11 +208,26 @@ def _value_array(name: str, value: object, variable: Variable) -> NDArray[Any]:
         raise InterventionError(
             explain(f"{name} is {array.tolist()}", allowed="whole numbers"), [name]
         )
+    return _at_bounds(array, cast, variable) if array.dtype == np.float32 else cast
+
+
+def _at_bounds(array: NDArray[Any], cast: NDArray[Any], variable: Variable) -> NDArray[Any]:
+    """Returns float32 values in float64; what is a bound as float32 has it is the bound.
+
+    The float32 next to .4 lies above it, so a batch from A would lose the world at its end.
+    """
+    for space in (variable.domain, variable.space_a, variable.space_b):
+        if (
+            isinstance(space, Space)
+            and array.shape[-len(space.shape) or array.ndim :] == space.shape
+        ):
+            for bound in (space.low, space.high):
+                cast = np.where(array == np.asarray(bound, np.float32), bound, cast)
     return cast
 
 
 def _rows(array: NDArray[Any], variable: Variable, index: Index, num_worlds: int) -> NDArray[Any]:
-    if array.shape == variable.shape:
+    if array.shape == variable.shape or (variable.cube and array.ndim == 0):
         return np.array(np.broadcast_to(array, (len(index), *variable.shape)))
     if array.shape == (num_worlds, *variable.shape):
         return array[index]

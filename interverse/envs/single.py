@@ -59,7 +59,8 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         """
         names = self.world.reset_variables
         chosen = check_reset_options(options, RESET_OPTIONS, names)
-        driver, seeds = self.driver, None if seed is None else [check_seed(seed)]
+        seed = None if seed is None else check_seed(seed)  # Gymnasium takes no NumPy number
+        driver, seeds = self.driver, None if seed is None else [seed]
         if "snapshot" in chosen:
             driver.restore(chosen["snapshot"], _ALL)
         else:

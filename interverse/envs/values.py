@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.scm.graph import CausalGraph
-from interverse.scm.variable import Variable
+from interverse.scm.variable import Variable, lookup
 from interverse.worlds.world import Index, World
 
 ItemT = TypeVar("ItemT", covariant=True)
@@ -36,10 +36,13 @@ class PresentItems(Mapping[str, ItemT]):
 class WorldValues(PresentItems[Any]):
     """All variables now, read when asked for, as the world's own arrays or tensors."""
 
+    _names: Mapping[str, Variable]
+
     def __init__(self, world: World) -> None:
         self._world, self._names = world, world.variables
 
     def __getitem__(self, name: str) -> Any:
+        lookup(self._names, name)
         return self._world.read(name)
 
 
@@ -48,7 +51,8 @@ class HostValues(WorldValues):
     """All variables now, as NumPy arrays of their declared type, wherever the world lives."""
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return to_numpy(self._world.read(name), self._world.variables[name].dtype)
+        kind = lookup(self._names, name).dtype
+        return to_numpy(self._world.read(name), kind)
 
 
 @final

@@ -26,6 +26,7 @@ Kind = Literal["continuous", "angle", "categorical"]
 _RIDGE = 1e-3  # relative to the number of samples: for copies of a column, and few samples
 _ROUNDING = 1e-13  # relative to the largest value of a column
 _SAME_ANGLE = 1e-12  # radians
+_MOST_TURNS = 2  # of an angle in radians; degrees reach further
 
 
 def correlations(latents: ArrayLike, factors: ArrayLike, method: Method = "pearson") -> Floats:
@@ -82,6 +83,10 @@ def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Fl
     """
     guess, true = two_arrays(prediction, truth)
     if kind == "angle":
+        reach = float(np.abs(true).max(initial=0.0))
+        if reach > _MOST_TURNS * 2 * np.pi:
+            told = f"angles reach {reach:.4g} radians, {reach / (2 * np.pi):.1f} turns"
+            raise InvalidValueError(explain(told, fix="Turn degrees into radians: np.radians"))
         middle = np.array([_middle_angle(column) for column in true.T])
         error, spread = _turn(guess - true) ** 2, _turn(true - middle) ** 2
         varies = spread.max(0) > _SAME_ANGLE**2  # -pi and pi are one angle

@@ -10,12 +10,14 @@ from typing import Any, Literal, final
 from torch import nn
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import blames_fields
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
 from interverse.models.learner import Learner
 from interverse.models.steps import Precision
 
 
+@blames_fields
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:

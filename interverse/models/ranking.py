@@ -21,7 +21,7 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import generator
 from interverse.models.losses import image_loss
 from interverse.models.source import TransitionSource
@@ -142,10 +142,7 @@ def evaluate_ranking(
     The first frame is encoded, the transition applied K times without looking again, and the
     result ranked against the encoding of the K-th frame. One rollout serves all horizons.
     """
-    if max(horizons) > source.num_steps or min(horizons) < 1:
-        raise InvalidValueError(
-            explain(f"horizons are {tuple(horizons)}", allowed=f"1 to {source.num_steps} steps")
-        )
+    _check_horizons(horizons, source)
     model.eval()
     starts = torch.arange(source.num_episodes, device=source.device)
     with matmul_precision("float32", tune=False):
@@ -162,6 +159,7 @@ def rank_unchanged(
 
     Where episodes differ in colours or shapes it scores well above chance without any dynamics.
     """
+    _check_horizons(horizons, source)
     starts = torch.arange(source.num_episodes, device=source.device) * (source.num_steps + 1)
     first, out = _levels(source, starts), {}
     for k in horizons:
@@ -170,6 +168,11 @@ def rank_unchanged(
         found = ranks(seen[0], seen[1], pictures_of(source, starts + k))
         out[k] = _ranking_score(found, None)
     return out
+
+
+def _check_horizons(horizons: Sequence[int], source: TransitionSource) -> None:
+    for horizon in horizons:
+        check_whole(horizon, "a horizon", source.num_steps)
 
 
 def _levels(source: TransitionSource, numbers: Tensor) -> Tensor:

@@ -183,7 +183,7 @@ class Objective(nn.Module):
         transition = self.model.transition
         if self.training and isinstance(transition, LearnedGraphTransition):
             return transition.under(transition.sample(draw.uniform)[0], state, action)
-        return self.model.predict(state, action)
+        return self.model.step(state, action, self.model.start(len(state)))[0]
 
     @torch.no_grad()
     def _graph_losses(self, batch: ModelBatch | Latents, graphs: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from interverse.models.feeds import Feed, FeedSettings, feed
 from interverse.models.fit import Epoch, Fit, Listener, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.run import ProgressFolder, Run
-from interverse.models.source import TransitionSource
+from interverse.models.source import TransitionSource, num_transitions
 from interverse.models.stages import STAGES, TRAINED, Objective
 from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
@@ -143,6 +143,10 @@ def fit_world_model(
         listeners: called after every epoch.
     """
     _check_device(how, train, valid)
+    for source in (train, valid):
+        config.check_actions(
+            source.actions(torch.arange(num_transitions(source)).to(source.device))
+        )
     results: list[Fitted] = []
     for seeds in _groups(config, how):
         results += _fit_together(config, how, seeds, (train, valid), listeners)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.type_checks import blames_fields
 from interverse.models.deconvolution import full_precision
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size, Vision
 from interverse.models.gnn import ActionInput
@@ -43,6 +44,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 
 
+@blames_fields
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldModelConfig:
@@ -132,6 +134,20 @@ class WorldModelConfig:
     def actions(self) -> int:
         """How many actions there are in all."""
         return self.objects * self.actions_per_object
+
+    def check_actions(self, actions: Tensor) -> None:
+        """Raises unless the model tells all of these actions apart; others would look like none."""
+        least, most = (int(end) for end in actions.aminmax()) if actions.numel() else (0, 0)
+        if least < 0 or most >= self.actions:
+            raise InvalidValueError(
+                explain(
+                    f"there are actions from {least} to {most}, and the model knows"
+                    f" {self.actions}: {self.objects} objects x {self.actions_per_object}",
+                    allowed=f"actions from 0 to {self.actions - 1}",
+                    fix="Set objects and actions_per_object (5 in blocks, the number of colours in"
+                    " chemistry) as in the world of the data",
+                )
+            )
 
     @property
     def entry(self) -> ModelEntry:
@@ -241,10 +257,12 @@ class WorldModel(nn.Module):
 
     def predict(self, state: Tensor, action: Tensor) -> Tensor:
         """Returns the predicted next states, from an empty memory."""
+        self.config.check_actions(action)
         return self.step(state, action, self.start(len(state)))[0]
 
     def rollout(self, state: Tensor, actions: Tensor) -> Tensor:
         """Returns (K, B, slots, slot_width): the states after 1..K of the actions (B, K)."""
+        self.config.check_actions(actions)
         memory, states = self.start(len(state)), []
         for k in range(actions.shape[1]):
             state, memory = self.step(state, actions[:, k], memory)

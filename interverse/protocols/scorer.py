@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
 from typing import Any, final
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
 from interverse.metrics import METRICS
-from interverse.protocols.measures import Metric, Steps
+from interverse.protocols.measures import Metric, Steps, is_registered
 from interverse.protocols.protocol import Protocol
 from interverse.results.schema import SCORES
 
@@ -216,7 +217,11 @@ class _StepRecord:
             observations=_row(self._seen[: length + 1], row) if self._sees else None,
             values={name: np.stack(rows) for name, rows in kept.items()},
         )
-        return {f"score:{metric.name}": metric(steps) for metric in self._metrics}
+        own = [is_registered(metric) for metric in self._metrics]  # these change nothing
+        return {
+            f"score:{metric.name}": metric(steps if known else copy.deepcopy(steps))
+            for metric, known in zip(self._metrics, own, strict=True)
+        }
 
 
 def _row(seen: list[Any], row: int) -> Any:

@@ -29,7 +29,7 @@ from interverse.protocols.unit import ROWS, Unit, play
 from interverse.results import Results
 from interverse.rollouts.policy import PolicyLike, load_policy
 from interverse.rollouts.policy_card import CARD, policy_path
-from interverse.worlds.own_code import own_code
+from interverse.worlds.own_code import check_trusted, own_code, trusting
 
 _ADDRESS = ("protocol", "seed", "episode")
 _MOST_SHOWN = 5
@@ -67,6 +67,7 @@ def verify(
     policy: PolicyLike | None = None,
     episodes: int | None = 20,
     seed: int = 0,
+    trust: bool = False,
 ) -> Verdict:
     """Returns whether a folder of `evaluate` holds what was written and what its episodes give.
 
@@ -76,6 +77,8 @@ def verify(
             that they lie in. No file that results name is opened.
         episodes: how many to play again, drawn from all; None plays all of them.
         seed: of the draw.
+        trust: whether to import the code that the results name for their world (MODULE:ID); without
+            it such results are refused, unless it is imported already.
     """
     root = Path(folder)
     problems, count = _check_files(root)
@@ -83,6 +86,8 @@ def verify(
         results = Results.from_parquet(root / RESULT_FILE)
     except FileFormatError as error:
         return Verdict(files=count, episodes=0, notes=(), problems=(*problems, str(error)))
+    with trusting(trust):
+        _check_code(root, results)
     problems += _check_units(root, results)
     problems += _check_rows(results)
     actor = _policy(root, results, policy)
@@ -94,6 +99,16 @@ def verify(
     return Verdict(
         files=count, episodes=len(rows), notes=_notes(root, results), problems=tuple(problems)
     )
+
+
+def _check_code(root: Path, results: Results) -> None:
+    """Raises if the results name code, for their world or a protocol's, that is not trusted."""
+    told = results.provenance
+    options = [told.get("options", {})]
+    options += [said.get("options", {}) for said in told.get("protocols", {}).values()]
+    for task in (told.get("task"), *results.tasks):
+        for given in options:
+            check_trusted(root, task, given)
 
 
 def _check_files(root: Path) -> tuple[list[str], int]:

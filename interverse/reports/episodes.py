@@ -17,6 +17,7 @@ from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit, Watched, watch
 from interverse.results import Highlight, Results, highlights
 from interverse.rollouts.policy_card import PolicyLike
+from interverse.worlds.own_code import check_trusted
 
 _PICTURES, _COLUMNS = 6, 3  # of a contact sheet
 _FPS = 15.0
@@ -102,6 +103,8 @@ def _is_other(policy: PolicyLike, run: Mapping[str, Any]) -> bool:
 def _again(results: Results, item: Highlight, policy: PolicyLike) -> Watched:
     described = results.provenance["protocols"][item.protocol]
     run = _run(results, item) or {}
+    options = {**run["options"], **described.get("options", {})}
+    check_trusted("the table of results", item.task, options)
     unit = Unit(
         task=item.task,
         options=run["options"],

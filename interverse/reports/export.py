@@ -20,6 +20,7 @@ from interverse.results import Results, tables
 from interverse.results.text import Estimate, TextTable
 from interverse.rollouts.policy_card import CARD
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
+from interverse.worlds.own_code import check_trusted
 
 CARD_FILE, VIDEO_FILE = "README.md", "replay.mp4"
 SCRIPT_FILE, ONNX_FILE = "policy.pt", "policy.onnx"
@@ -75,6 +76,7 @@ def _known(run: Path) -> PolicyWorld:
                 allowed="the folder of a run of `interverse train`, or of its policy",
             )
         )
+    check_trusted(run, known.task, known.options)
     return known
 
 

@@ -30,6 +30,7 @@ from interverse.results.settings import check_poolable
 from interverse.results.text import LIFTED, Cell, Estimate, TextTable
 from interverse.results.units import Unit, unit_words, units
 from interverse.rollouts.policy import PolicyLike
+from interverse.worlds.own_code import trusting
 
 try:
     import jinja2
@@ -73,6 +74,7 @@ def report(
     episodes: bool | Mapping[str, PolicyLike] = True,
     title: str = "Evaluation report",
     unit: Unit | None = None,
+    trust: bool = False,
 ) -> Path:
     """Writes the page into a folder and returns the path of its `index.html`.
 
@@ -90,6 +92,8 @@ def report(
         title: the page's heading.
         unit: what intervals of scores are over, "episode" or "seed"; by default seeds for each
             experiment that has several trainings, episodes for one policy.
+        trust: whether to import the code that results name for their world (MODULE:ID), to play
+            episodes again; without it a line says why they are not shown.
     """
     table = _one_table(results)
     units(table, unit)  # a mistake shows before any work
@@ -101,7 +105,8 @@ def report(
     sections = _sections(table, chosen, _copy_media(files, target), unit)
     if episodes is not False and len(table):
         policies = episodes if isinstance(episodes, Mapping) else {}
-        sections.insert(len(sections) - 1, _film_section(table, chosen, target, policies))
+        with trusting(trust):
+            sections.insert(len(sections) - 1, _film_section(table, chosen, target, policies))
     for section in sections:
         for name in section.plots:
             by_unit = {"unit": unit} if name in _BY_UNIT else {}

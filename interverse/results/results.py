@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -221,13 +221,20 @@ class Results:
         """
         return dict(self.provenance.get("variables", {}).get(split_step(variable)[0], {}))
 
-    def select(self, **equal: str | int) -> Results:
-        """Returns the rows whose columns equal the given values: `select(protocol="P3")`."""
+    def select(self, **equal: str | int | Sequence[str | int]) -> Results:
+        """Returns the rows whose columns equal a value, or one of a list.
+
+        `select(protocol="P3")`, `select(protocol=["P3", "P5"], seed=0)`.
+        """
         data = self.data
         for name, value in equal.items():
             self.column(name)  # an unknown name gets a proper error
             try:
-                data = data.filter(pc.equal(data[name], value))
+                if isinstance(value, Collection) and not isinstance(value, str):
+                    wanted = pa.array(list(value), data[name].type)
+                    data = data.filter(pc.is_in(data[name], wanted))
+                else:
+                    data = data.filter(pc.equal(data[name], value))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
                 told = f"{name} is {value!r}, and the column holds {data[name].type}"
                 raise InvalidValueError(explain(told)) from None

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InterventionError, InvalidValueError, check_name, explain
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
-from interverse.rollouts.episode import AppliedDo, Episode
+from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Intervention, as_intervention
+from interverse.worlds.own_code import check_trusted
 from interverse.worlds.rooms import Pair
 
 _ONE = np.arange(1)
 _NOTHING = as_intervention({})
+Refused = Literal["raise", "skip", "stop"]
 
 
 @overload
 def counterfactual(
-    episode: Episode, do: Mapping[str, Any] | Intervention, at: int = 0, *, check: bool = True
+    episode: Episode,
+    do: Mapping[str, Any] | Intervention,
+    at: int = 0,
+    *,
+    check: bool = True,
+    refused: Refused = "raise",
 ) -> Episode: ...
 
 
@@ -41,6 +48,7 @@ def counterfactual(
     at: int = 0,
     *,
     check: bool = True,
+    refused: Refused = "raise",
 ) -> Episode | Pair:
     """Returns the episode that would have been, had `do` been done before action `at`.
 
@@ -55,6 +63,10 @@ def counterfactual(
         do: variables and their values, a `Do`, or a `Shift` of what they were.
         at: before which action; 0 is the start.
         check: whether values must lie in the world's active space, as in `env.do`.
+        refused: what to do where the changed world refuses something that the fact did later: a
+            block stands there now, say. "raise"; "skip" leaves that out and goes on; "stop" ends
+            the twin before that action. Both note it in the twin's `refusals`. If `do` itself
+            cannot be, there is no twin, and InterventionError is raised in any case.
 
     >>> from interverse.rollouts import rollout
     >>> fact = rollout("chemistry/chain-v1", "random", seed=0, max_steps=3)
@@ -62,7 +74,11 @@ def counterfactual(
     >>> bool((twin.rewards == fact.rewards).all())
     True
     """
+    check_name("refused", refused, get_args(Refused))
     if isinstance(episode, Pair):
+        if refused != "raise":
+            told = "a pair has no record of refusals"
+            raise InvalidValueError(explain(told, fix='Leave refused out (it is "raise")'))
         from interverse.rollouts.pair_counterfactual import counterfactual_pair  # draws rooms
 
         return counterfactual_pair(episode, do, at, check=check)
@@ -70,31 +86,34 @@ def counterfactual(
         allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
         raise InvalidValueError(explain(f"at is {at!r}", allowed=allowed))
     change = as_intervention(do)
+    check_trusted("the episode", episode.id, episode.options)
     env = make(episode.id, **episode.options)
     try:
         fact = _without(episode, env.graph.with_twins(change.variables), at)
         play = _from_snapshot if episode.start else _from_seed
-        return play(env, fact, change, at, check)
+        return play(env, fact, change, at, check, refused)
     finally:
         env.close()
 
 
 def _from_snapshot(
-    env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool
+    env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool, refused: Refused
 ) -> Episode:
     start = Snapshot.from_bytes(fact.start)
     env.restore(start)
-    return _play(env, fact, change, at, check, start)
+    return _play(env, fact, change, at, check, refused, start)
 
 
-def _from_seed(env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool) -> Episode:
+def _from_seed(
+    env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool, refused: Refused
+) -> Episode:
     begun = starting_do(fact.interventions)
     acted = any(item.step == 0 and not item.at_reset for item in fact.interventions)
     if at == 0 and change.fixed and not acted:  # in force before the initial draws
         begin(env, fact.seed, fact.episode, begun, change.fixed, check=check)
-        return _play(env, fact, _NOTHING, at, check)
+        return _play(env, fact, _NOTHING, at, check, refused)
     begin(env, fact.seed, fact.episode, begun)
-    return _play(env, fact, change, at, check)
+    return _play(env, fact, change, at, check, refused)
 
 
 def _play(
@@ -103,18 +122,28 @@ def _play(
     change: Intervention,
     at: int,
     check: bool,
+    refused: Refused,
     start: Snapshot | None = None,
 ) -> Episode:
     """Returns the fact's interventions and actions from here on, with the change before `at`."""
+    left_out: list[Refusal] = []
     with Recorder(env, env.observe(), start) as recorder:
         for step in range(len(fact) + 1):
-            intervene_again(env, fact.interventions, step)
+            for values in _done_before(fact.interventions, step):
+                try:
+                    env.do(values, check=False)
+                except InterventionError as error:
+                    if refused == "raise":
+                        raise
+                    left_out.append(Refusal(step, tuple(values), error.reason))
             if step == at and change.variables:
                 env.do(change, check=check)
-            if step == len(fact) or recorder.ended:
+            if step == len(fact) or recorder.ended or (left_out and refused == "stop"):
                 break
             env.step(fact.actions[step])
-        return replace(recorder.episode(), refusals=fact.refusals)
+        told = [item for item in fact.refusals if item.step <= step]
+        refusals = sorted([*told, *left_out], key=lambda item: item.step)
+        return replace(recorder.episode(), refusals=tuple(refusals))
 
 
 def begin(
@@ -148,9 +177,14 @@ def starting_do(interventions: Iterable[AppliedDo]) -> dict[str, Any]:
 
 def intervene_again(env: WorldEnv, interventions: Iterable[AppliedDo], step: int) -> None:
     """Does what was done before an action, but for what an episode started under."""
+    for values in _done_before(interventions, step):
+        env.do(values, check=False)
+
+
+def _done_before(interventions: Iterable[AppliedDo], step: int) -> Iterator[dict[str, Any]]:
     for item in interventions:
         if item.step == step and not item.at_reset and item.values:
-            env.do(dict(item.values), check=False)
+            yield dict(item.values)
 
 
 def _without(episode: Episode, taken: set[str], at: int) -> Episode:

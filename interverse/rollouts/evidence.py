@@ -137,7 +137,7 @@ class WitnessMoment:
             acting = self._parents(graph, child) & moved
             twins = set() if graph.twins(child) & sources else graph.twins(child)
             around = twins | {child}
-            for parent in graph.parents(child) & acting:
+            for parent in set(graph.predecessors(child)) & acting:
                 if not self._was_set(graph, parent):
                     continue  # it may have moved beside the child, by a cause of both
                 if self.at_reset and graph.has_edge(parent + NEXT, child + NEXT):
@@ -195,9 +195,9 @@ class WitnessMoment:
 
     def _parents(self, graph: CausalGraph, node: str) -> set[str]:
         """Returns what a node follows from; a start is made by what joins a later moment, too."""
-        out = graph.parents(node)
+        out = set(graph.predecessors(node))
         if self.at_reset and node + NEXT in graph:
-            out |= {now(p) for p in graph.parents(node + NEXT) if p.endswith(NEXT)}
+            out |= {now(p) for p in graph.predecessors(node + NEXT) if p.endswith(NEXT)}
         return out
 
 

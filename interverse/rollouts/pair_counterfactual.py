@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from interverse.core.errors import InterventionError, InvalidValueError, explain
 from interverse.envs import make
 from interverse.scm import Do, Intervention, as_intervention
+from interverse.worlds.own_code import check_trusted
 from interverse.worlds.rooms import (
     ACTION,
     Draft,
@@ -99,6 +100,7 @@ def _complete(pair: Pair) -> Origin:
                 fix="Take a pair of rooms: generate_pairs, or PairDataset.pair of a collected set",
             )
         )
+    check_trusted("the pair", pair.origin.world_id, pair.origin.options)
     if pair.origin.state is not None:
         return pair.origin
     seed, house, _, index = pair.address

@@ -6,6 +6,7 @@ Baselines3 models and Torch modules are recognised by their methods, so neither 
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -90,15 +91,39 @@ class CallablePolicy:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
         self._reset = getattr(function, "reset", None)
+        self._takes_worlds = _takes_two(self._reset) if callable(self._reset) else True
 
     def __call__(self, observations: Any) -> Any:
         """Returns what the function returns."""
         return self._function(observations)
 
     def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
-        """Passes the call on."""
-        if callable(self._reset):
+        """Passes the call on; a `reset()` that takes nothing forgets the past of every world."""
+        if not callable(self._reset):
+            return
+        if self._takes_worlds:
             self._reset(mask, seeds)
+        elif np.all(mask):
+            self._reset()
+        elif np.any(mask):
+            raise InvalidValueError(
+                explain(
+                    f"the policy's reset() takes no arguments, and only {int(np.sum(mask))} of"
+                    f" {len(mask)} worlds start anew",
+                    allowed="reset(mask, seeds), which forgets the past of the worlds in the mask",
+                )
+            )
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Returns whether a function can be called with two arguments; so if nobody can say."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # built in, without a signature
+        return True
+    return True
 
 
 def as_policy(given: PolicyLike, world: World) -> Policy:

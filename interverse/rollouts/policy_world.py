@@ -20,6 +20,7 @@ from interverse.envs.values import to_numpy
 from interverse.rollouts.policy import RATES, as_policy
 from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
 from interverse.worlds import WORLDS
+from interverse.worlds.own_code import check_trusted
 from interverse.worlds.world import World, parse_options
 
 # Options that decide what an observation or an action means, or how often there is one; another
@@ -81,7 +82,9 @@ class PolicyWorld:
                         fix=f"Leave {name} out to take the policy's own",
                     )
                 )
-        return {**self.options, **given}
+        kept = {name: value for name, value in self.options.items() if name not in given}
+        check_trusted(f"the policy {self.policy}", None, kept)
+        return {**kept, **given}
 
     def for_tests(self) -> PolicyWorld:
         """Returns it without the options that say where it was trained."""

@@ -12,7 +12,7 @@ from typing import Any, final
 import gymnasium as gym
 import h5py
 
-from interverse.core.errors import FileFormatError, check_whole, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
 from interverse.core.files.atomic import make_folder
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.core.type_checks import blames_types
@@ -160,14 +160,23 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any]):
 
     Args:
         env: an environment of interverse, wrapped or not.
-        writer: where episodes go; a path is the folder of a new writer.
+        writer: where episodes go; a path is a folder without episodes, so that a program that is
+            run twice does not keep everything twice. An `EpisodeWriter` goes on with a folder.
     """
 
     def __init__(
         self, env: gym.Env[Any, Any], writer: EpisodeWriter | str | os.PathLike[str]
     ) -> None:
         super().__init__(env)
-        self.writer = writer if isinstance(writer, EpisodeWriter) else EpisodeWriter(writer)
+        given = isinstance(writer, EpisodeWriter)
+        self.writer: EpisodeWriter = writer if given else EpisodeWriter(writer)  # type: ignore[assignment,arg-type]
+        if not given and len(self.writer):
+            raise InvalidValueError(
+                explain(
+                    f"{self.writer.folder} holds {len(self.writer)} episodes already",
+                    fix="Choose another folder, or pass EpisodeWriter(folder) to add to them",
+                )
+            )
         self._inner = world_env(env)
         self._recorder: Recorder | None = None
 

@@ -21,6 +21,7 @@ from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
 from interverse.rollouts.episode import Episode
+from interverse.worlds.own_code import check_trusted
 
 try:
     import imageio_ffmpeg
@@ -33,6 +34,7 @@ _EVEN = 2  # the codec needs sides that are multiples of this
 
 def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
     """Yields pictures of an episode as it replays: its start, then after every so many actions."""
+    check_trusted("the episode", episode.id, episode.options)
     env = make(episode.id, render_mode="rgb_array", **episode.options)
     try:
         _begin(env, episode)

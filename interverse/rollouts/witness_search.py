@@ -203,7 +203,7 @@ def _missing(bench: WitnessBench, declared: CausalGraph, rng: np.random.Generato
 
 def _mediators(graph: CausalGraph, parent: str, child: str) -> frozenset[str]:
     """Returns what must be held still for a change of the parent to reach the child directly."""
-    between = {now(cause) for cause in graph.parents(child)} & graph.effects_now(parent)
+    between = {now(cause) for cause in graph.predecessors(child)} & graph.effects_now(parent)
     return frozenset(between - {parent} - graph.twins(parent) - graph.twins(child))
 
 
@@ -212,7 +212,7 @@ def _upstream(graph: CausalGraph, edge: Edge) -> set[str]:
     parent = edge[0]
     if not parent.endswith(NEXT):
         return {n for n in graph.ancestors(parent) if not n.endswith(NEXT)}
-    return {n for n in graph.parents(parent) if not n.endswith(NEXT)}
+    return {n for n in graph.predecessors(parent) if not n.endswith(NEXT)}
 
 
 def _value(variable: Variable, present: Any, rng: np.random.Generator, *, near: bool) -> Any:

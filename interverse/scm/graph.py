@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
 from interverse.core.files.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -104,8 +104,20 @@ class CausalGraph(nx.DiGraph):
         return {(a, b): d["inert"] for a, b, d in self.edges(data=True) if d.get("inert")}
 
     def parents(self, name: str) -> set[str]:
-        """Returns the direct causes of a node."""
-        return set(self.predecessors(name))
+        """Returns the direct causes of a variable, or of its value in the next time slice (').
+
+        Most causes act on the next slice, so those of a variable are of either slice, without the
+        mark. networkx's `predecessors` are of the node alone.
+
+        >>> graph = CausalGraph.build(["mass", "speed"], [("mass", "speed'"), ("speed", "speed'")])
+        >>> sorted(graph.parents("speed"))
+        ['mass', 'speed']
+        """
+        check_name("variable of the graph", name, self.nodes)
+        found = set(self.predecessors(name))
+        if name.endswith(NEXT) or name + NEXT not in self:
+            return found
+        return {now(cause) for cause in found.union(self.predecessors(name + NEXT))}
 
     def children(self, name: str) -> set[str]:
         """Returns the direct effects of a node."""
@@ -172,7 +184,16 @@ class CausalGraph(nx.DiGraph):
         return reached if loops else reached - {name}
 
     def adjacency_matrix(self, order: Sequence[str]) -> NDArray[np.int64]:
-        """Returns a[i, j] = 1 where order[j] is a parent of order[i]."""
+        """Returns a[i, j] = 1 where order[j] is a parent of order[i].
+
+        Of variables alone it is the summary graph: a parent within a slice or of the next one.
+        Where names of the next slice (') are listed, each entry is one edge of the graph.
+        """
+        for name in order:
+            check_name("variable of the graph", name, self.nodes)
+        if not any(name.endswith(NEXT) for name in order):
+            causes = [self.parents(name) for name in order]
+            return np.array([[int(n in own) for n in order] for own in causes], dtype=np.int64)
         matrix = nx.to_numpy_array(self, nodelist=list(order), weight=None, dtype=np.int64)
         return np.ascontiguousarray(matrix.T)
 

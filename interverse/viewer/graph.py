@@ -139,8 +139,7 @@ def _around(graph: CausalGraph, name: str) -> list[Band]:
 
 def causes_of(graph: CausalGraph, name: str) -> set[str]:
     """Returns the variables that a variable follows from, in this step or in the next."""
-    nodes = {name, name + NEXT} & set(graph)
-    return {now(parent) for node in nodes for parent in graph.parents(node)} - {name}
+    return graph.parents(name) - {name} if name in graph else set()
 
 
 def effects_next(graph: CausalGraph, name: str) -> set[str]:

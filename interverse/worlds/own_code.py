@@ -5,19 +5,57 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from interverse.core.code import code_hash, files_hash
-from interverse.core.errors import UnknownNameError
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain
 from interverse.core.registry import Entry
 from interverse.worlds import WORLDS
 
 _SUFFIXES = (".py", ".xml", ".csv")  # JSON and YAML are what runs write, maybe into the package
 _OURS = __name__.partition(".")[0]
+_TRUST: ContextVar[bool] = ContextVar("trust", default=False)
+
+
+@contextmanager
+def trusting(trust: bool) -> Iterator[None]:
+    """Lets `check_trusted` pass within, if trust is given: `trust=True`, or the flag `--trust`."""
+    token = _TRUST.set(trust or _TRUST.get())
+    try:
+        yield
+    finally:
+        _TRUST.reset(token)
+
+
+def check_trusted(file: object, task: object, options: Mapping[str, Any]) -> None:
+    """Raises if a file names code that is not imported yet: playing from it would run that code.
+
+    Whatever reads an id or options from a file asks here before it makes the world. What is
+    imported already was imported by the user, or for an id that he gave himself.
+
+    Args:
+        file: what names the code, for the message.
+        task: an id, maybe module:id.
+        options: of the world; "module:Class" in them, such as a task of one's own, is code.
+    """
+    if _TRUST.get():
+        return
+    own = str(task) if isinstance(task, str) and task not in WORLDS else ""
+    for named in (own, *(text for name, text in _with_colon(options) if name != "device")):
+        module = named.rpartition(":")[0]
+        if module and module not in sys.modules and module.partition(".")[0] != _OURS:
+            raise InvalidValueError(
+                explain(
+                    f"{file} names code of its own, {named}, and using it would run {module}",
+                    fix="If you trust whoever wrote it, pass --trust (trust=True), or name that"
+                    f" code yourself: give its id, or import {module} first",
+                )
+            )
 
 
 def own_code(task: str, options: Mapping[str, Any]) -> dict[str, str]:
@@ -59,12 +97,18 @@ def data_code(task: str, options: Mapping[str, Any]) -> str:
 
 def _of_options(options: Mapping[str, Any]) -> Iterator[str]:
     """Yields the modules of classes that options name; a world imports them when it is made."""
-    for value in options.values():
-        module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
-        if module and name.isidentifier():
+    for _, text in _with_colon(options):
+        if text.partition(":")[2].isidentifier():
             with suppress(ImportError, AttributeError):
-                Entry(value).load()
-                yield module
+                Entry(text).load()
+                yield text.partition(":")[0]
+
+
+def _with_colon(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields the options that may name code, whatever stands behind the colon."""
+    for name, value in options.items():
+        if isinstance(value, str) and value.partition(":")[0] and ":" in value:
+            yield name, value
 
 
 @cache  # by the module: one that is imported anew is another

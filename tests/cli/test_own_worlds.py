@@ -164,7 +164,7 @@ def test_verify_knows_the_code_of_ones_own_world(workshop, capsys):
     assert verify("run").notes == ()
     forget("tank_a")
     (workshop / "tank_a" / "more.py").write_text("# not there before\n")
-    assert verify("run").notes == ("played with other code than the results: world",)
+    assert verify("run", trust=True).notes == ("played with other code than the results: world",)
 
 
 @pytest.mark.slow

@@ -117,7 +117,7 @@ class WrongGraphs:
         for parent, child in filter(self.stands_alone, self.graph.edges):
             if parent.removesuffix("'") not in settable:
                 continue
-            causes = self.graph.parents(parent)
+            causes = set(self.graph.predecessors(parent))
             alike = set().union(*map(self.graph.children, {parent, *causes})) | causes
             for other in sorted(alike - self.names_of(parent) - self.names_of(child)):
                 later = other.endswith("'") and not child.endswith("'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import interverse as iv
@@ -144,3 +146,21 @@ def test_twins_are_found_like_facts_and_those_there_are_are_named(tmp_path):
         data.twin(0, 7)
     with pytest.raises(IndexError, match="no episode"):
         data.twin(len(data))
+
+
+def test_twins_go_on_without_what_their_world_refuses_of_the_fact(tmp_path, capsys):
+    """A curriculum puts block 1 close beside block 0, which is larger in the twin."""
+    words = ["collect", "trifinger/stacking2-v1", "--out", str(tmp_path / "set"), "--steps", "2"]
+    words += ["--episodes", "12", "--option", "skip_frame=1", "--json"]
+    actor = "uniform:patterns=block_1/cylindrical_position@step=1"
+    assert main([*words, "--actor", actor, "--twin", "block_0/size=[0.085,0.085,0.085]"]) == 0
+    told, folder = capsys.readouterr(), TwinFolder(tmp_path / "set")
+    twins = [folder.twin(i) for i in range(12)]
+    fewer = [t for t, f in zip(twins, folder.facts, strict=True) if t.refusals and not f.refusals]
+    assert fewer
+    assert all(len(twin) == 2 for twin in twins)
+    assert all("deep in block_1" in twin.refusals[0].reason for twin in fewer)
+    (held,) = json.loads(told.out)["twins"]
+    assert held["skipped"] == sum(folder.skipped()[0].values()) == len(fewer)
+    assert held["refused"] == 0
+    assert f"goes on in {len(fewer)} of 12 episodes ({len(fewer) / 12:.0%})" in told.err

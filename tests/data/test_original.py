@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data import Collect, collect, export_original, import_original, open_dataset
 
 WORLD = "blocks/unobserved-3-v1"
@@ -82,3 +82,28 @@ def test_files_that_do_not_fit_are_named(exported, tmp_path):
     with pytest.raises(FileFormatError, match="layout, one group per episode"):
         import_original(__file__, tmp_path / "x.h5", id=WORLD)
     assert not (tmp_path / "x.h5").exists()
+
+
+BLOCKS, CHEMISTRY = "blocks/observed-3-v1", "chemistry/chain-v1"
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "said", "told"),
+    [
+        (CHEMISTRY, {"objects": 3}, BLOCKS, "change colour, as in chemistry"),
+        (CHEMISTRY, {"objects": 3, "colors": 8}, BLOCKS, "actions from 0 to 23, and there are 15"),
+        (BLOCKS, {}, CHEMISTRY, "as in blocks"),
+        (BLOCKS, {}, "blocks/observed-5-v1", "show 3 objects, and there are 5"),
+    ],
+)
+def test_a_file_of_another_world_is_refused(made, options, said, told, tmp_path):
+    out = tmp_path / "d.h5"
+    held = collect(Collect(id=made, episodes=8, steps=20, out=out, options=options))
+    file = export_original(open_dataset(held), tmp_path / "original.h5")
+    about = {"objects": 3} if said.startswith("chemistry") else {}
+    with pytest.raises(InvalidValueError, match=told):
+        import_original(file, tmp_path / "x.h5", id=said, **about)
+    assert not (tmp_path / "x.h5").exists()
+    import_original(file, tmp_path / "x.h5", id=made, **options)
+    with pytest.raises(UnknownNameError, match="unknown world 'blocks/observed-3'"):
+        import_original(file, tmp_path / "y.h5", id="blocks/observed-3")

@@ -5,13 +5,20 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import warnings
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.core.errors import ActionError, InterverseError, InvalidValueError, ResetNeededError
+from interverse.core.errors import (
+    ActionError,
+    InterventionError,
+    InterverseError,
+    InvalidValueError,
+    ResetNeededError,
+)
 from interverse.envs.driver import Driver
 from interverse.envs.snapshot import Snapshot
 from interverse.sim import SimulationError
@@ -313,16 +320,60 @@ def test_tensors_of_actions_are_checked_where_they_are():
     assert check_actions(inside, box, 1, clip=False) is inside
     clipped = check_actions(torch.tensor([[3.0, 0.0]]), box, 1, clip=True)
     assert clipped.tolist() == [[1.0, 0.0]]
+    assert check_actions(torch.tensor([[1, 0]]), box, 1, clip=False).tolist() == [[1.0, 0.0]]
     bad = [
         torch.tensor([[float("nan"), 0.0]]),
         torch.tensor([[3.0, 0.0]]),
-        torch.tensor([[1, 0]]),
+        torch.tensor([[2, 0]]),
+        torch.tensor([[True, False]]),
         torch.tensor([0.0]),
     ]
     for actions in bad:
         with pytest.raises(ActionError):
             check_actions(actions, box, 1, clip=False)
     assert issubclass(ActionError, InterverseError)
+
+
+def test_what_numpy_and_hands_write_is_taken():
+    """NumPy's whole numbers are seeds, whole numbers are actions, an edge is a cube."""
+    env, same = iv.make("tutorial/slider-v1"), iv.make("tutorial/slider-v1")
+    seen, _ = env.reset(seed=np.int64(3))
+    assert np.array_equal(seen, same.reset(seed=3)[0])
+    after = same.step(np.zeros(2, dtype=np.float32))[0]
+    assert np.array_equal(env.step([0, 0])[0], after)
+    assert np.array_equal(env.step(np.zeros(2, dtype=int))[0], same.step(np.zeros(2))[0])
+    with pytest.raises(ActionError, match=r"reach from 0\.0 to 3\.0"):
+        env.step([0, 3])
+    env.do({"box/size": 0.1})
+    assert env.values["box/size"].tolist() == [0.1, 0.1, 0.1]
+    with pytest.raises(InterventionError, match=r"box/position has shape \(\)"):
+        env.do({"box/position": 0.1})
+
+
+def test_a_bound_in_float32_is_the_bound():
+    """0.6 in float32 lies above 0.6: the last world of a linspace over A."""
+    venv = iv.make_vec("tutorial/slider-v1", num_envs=5, space="A")
+    venv.reset(seed=0)
+    space = venv.unwrapped.world.variables["box/mass"].space_a
+    wanted = np.linspace(space.low, space.high, 5, dtype=np.float32)
+    assert wanted[-1] > space.high
+    assert venv.unwrapped.do({"box/mass": wanted}).applied.all()
+    assert venv.unwrapped.values["box/mass"][-1] == space.high
+    above = np.nextafter(wanted[-1], np.float32(1))
+    assert not venv.unwrapped.do({"box/mass": above}).applied.any()
+
+
+def test_actions_in_other_units_are_told_and_clipped():
+    env = iv.make("trifinger/pushing-v1", skip_frame=1)
+    env.reset(seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env.step(np.full(9, 1.9, dtype=np.float32))
+    for degrees in (np.full(9, 90.0, dtype=np.float32), [-100] * 9):
+        with pytest.warns(
+            UserWarning, match=r"beyond twice their range: they are clipped to -1 to"
+        ):
+            env.step(degrees)
 
 
 def test_a_refused_reset_does_not_count_as_an_episode():

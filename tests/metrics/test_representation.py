@@ -202,6 +202,13 @@ def test_angles_go_round():
     assert rep.r2(nearly, true)[0] < 0
 
 
+def test_angles_in_degrees_are_told():
+    degrees = np.array([[350.0], [10.0], [90.0]])
+    with pytest.raises(InvalidValueError, match=r"350 radians, 55.7 turns.*np.radians"):
+        rep.r2(degrees, degrees, "angle")
+    assert rep.r2(np.radians(degrees), np.radians(degrees), "angle") == [1.0]
+
+
 def test_angles_are_compared_with_the_best_constant():
     true = np.concatenate([np.zeros(60), np.full(40, 0.99 * np.pi)])[:, None]
     constants = np.linspace(-np.pi, np.pi, 2001)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
 from interverse.models import stage_work
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
@@ -318,8 +318,22 @@ def test_bar_and_curves_are_written(squares, tmp_path, tiny, capsys):
         ({"seeds": ()}, "seeds must be distinct"),
         ({"seeds": (1, 1)}, "seeds must be distinct"),
         ({"tensorboard": True}, "tensorboard=True needs a folder"),
+        ({"seeds": 3}, "seeds is 3. Allowed: a list whose every value is a whole number"),
+        ({"epochs": "many"}, "epochs is 'many'. Allowed: a whole number"),
+        ({"epoch": 1}, "unknown argument 'epoch'. Did you mean 'epochs'"),
     ],
 )
 def test_bad_settings_are_refused(choices, text):
-    with pytest.raises(InvalidValueError, match=text):
+    with pytest.raises(InterverseError, match=text):
         Fit(**choices)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (7, 9)])
+def test_actions_that_the_model_cannot_tell_apart_are_refused(place, squares, valid, tiny):
+    images, actions, _ = squares(8, 10, seed=3)
+    actions[place] = 15  # three objects of five moves: 0 to 14
+    hidden = ArraySource(images, actions)
+    for sources in ((hidden, valid), (valid, hidden)):
+        with pytest.raises(InvalidValueError, match=r"to 15.* knows 15: 3 objects x 5"):
+            fit_world_model(tiny(), TWO, *sources)
+    fit_world_model(tiny(objects=4), Fit(epochs=1, batch_size=16), hidden, hidden)

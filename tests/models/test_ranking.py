@@ -146,10 +146,14 @@ def test_states_that_are_not_numbers_are_refused():
         ranks(bad, bad)
 
 
-def test_a_horizon_beyond_the_data_is_refused(squares, tiny):
-    source = ArraySource(*squares(3, 4, seed=0)[:2])
-    with pytest.raises(InvalidValueError, match=r"horizons are \(1, 5\).*1 to 4"):
-        evaluate_ranking(WorldModel.seeded(tiny(), 0), source, horizons=(1, 5))
+@pytest.mark.parametrize("wrong", [5, 1.5, 0])
+def test_a_horizon_that_the_data_have_not_is_refused(wrong, squares, tiny):
+    source = ArraySource(*squares(4, 4, seed=0)[:2])
+    told = rf"a horizon is {wrong}. Allowed: a whole number from 1 to 4"
+    with pytest.raises(InvalidValueError, match=told):
+        evaluate_ranking(WorldModel.seeded(tiny(), 0), source, horizons=(1, wrong))
+    with pytest.raises(InvalidValueError, match=told):
+        rank_unchanged(source, horizons=(1, wrong))
 
 
 def test_scores_are_rounded_as_the_tables_do():
@@ -174,3 +178,12 @@ def test_unchanged_pictures_rank_as_all_their_pixels_do():
     found = rank_unchanged(source, horizons=(5,))[5]
     assert found.published_hits == pytest.approx(100.0 * float(nearest.double().mean()))
     assert 10.0 < found.hits < 90.0
+
+
+def test_actions_beyond_a_model_are_not_scored_as_none(squares, tiny):
+    source = ArraySource(*squares(20, 4, seed=0)[:2])
+    with pytest.raises(InvalidValueError, match="knows 10: 2 objects x 5"):
+        evaluate_ranking(WorldModel.seeded(tiny(objects=2), 0), source, horizons=(1, 4))
+    model = WorldModel.seeded(tiny(objects=2), 0).eval()
+    with pytest.raises(InvalidValueError, match="actions from 10 to 10"):
+        model.predict(model.encode(source.frames(torch.arange(1))), torch.tensor([10]))

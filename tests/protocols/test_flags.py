@@ -17,7 +17,7 @@ from interverse.metrics import METRICS
 def test_every_argument_is_a_flag_with_its_words(capsys):
     names = set(inspect.signature(iv.evaluate).parameters) - {"options", "progress"}
     flags = {item.name: item for item in dataclasses.fields(Evaluate)}
-    assert flags.keys() - names <= {"option", "json", "run"}
+    assert flags.keys() - names <= {"option", "json", "run", "trust"}
     assert names <= flags.keys()
     with pytest.raises(SystemExit) as end:
         main(["evaluate", "--help"])

@@ -52,6 +52,21 @@ def test_a_metric_is_a_column_and_sees_every_step():
     assert "effort" in results.table("csv")
 
 
+def spoils(steps: Steps) -> float:
+    """Sorts the rewards where they lie, as a careless metric may."""
+    steps.rewards[:] = 0.0
+    steps.values["box/mass"][:] = -1.0
+    return 0.0
+
+
+def test_a_metric_cannot_spoil_the_next():
+    alone = iv.evaluate("random", metrics=both(), **SETTINGS)
+    spoiler = Metric(name="spoils", function=spoils, values=("box/mass",))
+    beside = iv.evaluate("random", metrics=[spoiler, *both()], **SETTINGS)
+    for name in ("effort", "summed", "heaviest"):
+        assert np.array_equal(beside.scores(name), alone.scores(name))
+
+
 def test_workers_and_restarts_do_not_change_a_metric(tmp_path):
     one = iv.evaluate("random", metrics=both(), out=tmp_path / "one", **SETTINGS)
     two = iv.evaluate("random", metrics=both(), out=tmp_path / "two", workers=2, **SETTINGS)

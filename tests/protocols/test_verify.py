@@ -41,6 +41,15 @@ def test_honest_results_are_verified(folder, capsys):
     assert "3 episodes played again, equal bit for bit" in said
 
 
+def test_a_policy_can_be_told_by_its_name(folder, capsys):
+    assert main(["verify", str(folder), "--episodes", "3", "--policy", "random"]) == 0
+    assert capsys.readouterr().out.startswith("VERIFIED")
+    assert main(["verify", str(folder), "--policy", "scripted"]) == 2
+    assert "the policy scripted is another one than was scored" in capsys.readouterr().err
+    assert main(["verify", str(folder), "--policy", "randon"]) == 2
+    assert "unknown policy 'randon'. Did you mean 'random'?" in capsys.readouterr().err
+
+
 def test_a_folder_stands_for_the_policy_that_was_loaded_from_it(tmp_path):
     of, task = trained_policy("pushing_1"), "trifinger/pushing-v1"
     loaded, options = load_policy(of), {"skip_frame": 3, "max_steps": 2}

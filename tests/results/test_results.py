@@ -154,6 +154,12 @@ def test_select_and_named_and_final():
     assert both.final().data["step"].unique().to_pylist() == [2000]
     assert len(both.select(protocol="P3", step=1000)) == 20
     assert both.named("b").experiments == ["b"]
+    some = both.select(protocol=["P3", "P1"], step=1000)
+    assert (len(some), some.protocols) == (40, ["P1", "P3"])
+    two = both.select(protocol=["P1", "P3"]).select(seed=[0], episode=0, step=1000)
+    assert two.select(protocol=["P3", "P1"]).protocols == ["P1", "P3"]
+    with pytest.raises(InvalidValueError, match=r"protocol is \[3\], and the column holds string"):
+        both.select(protocol=[3])
 
 
 def test_concat_joins_provenance_and_refuses_doubles():

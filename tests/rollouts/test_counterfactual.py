@@ -209,3 +209,49 @@ def test_an_option_that_takes_back_what_the_id_says_is_part_of_the_record():
     fact = iv.rollout(env, "random", seed=0)
     assert fact.options["objects"] == 3
     assert iv.counterfactual(fact, {}).fingerprint == fact.fingerprint
+
+
+def crossing():
+    """Returns an episode in which block 1 is put somewhere before action 2, and block 0 at 3."""
+    env = iv.make("trifinger/stacking2-v1", skip_frame=1)
+    asked = {2: {"block_1/cylindrical_position": THERE}, 3: {"block_0/mass": 0.05}}
+
+    def act(observations):
+        if (step := int(env.unwrapped.driver.steps[0])) in asked:
+            env.unwrapped.do(asked[step])
+        return np.zeros((1, 9), dtype=np.float32)
+
+    return iv.rollout(env, act, seed=0, max_steps=5)
+
+
+def test_what_the_twin_refuses_of_the_fact_is_a_choice():
+    fact, change = crossing(), {"block_0/cylindrical_position": THERE}
+    with pytest.raises(iv.InterventionError, match=r"would stand .* deep in block_"):
+        iv.counterfactual(fact, change)
+    skipped = iv.counterfactual(fact, change, refused="skip")
+    assert len(skipped) == len(fact) == 5
+    (refusal,) = skipped.refusals
+    assert (refusal.step, refusal.variables) == (2, ("block_1/cylindrical_position",))
+    assert "deep in block_" in refusal.reason
+    assert [sorted(done.values) for done in skipped.interventions] == [
+        ["block_0/cylindrical_position"],
+        ["block_0/mass"],
+    ]
+    np.testing.assert_allclose(
+        skipped.values["block_1/cartesian_position"][2],
+        iv.counterfactual(fact, change, refused="stop").values["block_1/cartesian_position"][-1],
+    )
+    stopped = iv.counterfactual(fact, change, refused="stop")
+    assert len(stopped) == 2
+    assert stopped.refusals == skipped.refusals
+    for twin in (skipped, stopped):
+        assert iv.counterfactual(twin, {}).fingerprint == twin.fingerprint
+
+
+def test_a_change_that_cannot_be_leaves_no_twin_whatever_is_chosen():
+    fact = crossing()
+    for refused in ("raise", "skip", "stop"):
+        with pytest.raises(iv.InterventionError, match="block_0/mass is 9"):
+            iv.counterfactual(fact, {"block_0/mass": 9.0}, refused=refused)
+    with pytest.raises(iv.errors.UnknownNameError, match="unknown refused 'drop'"):
+        iv.counterfactual(fact, {}, refused="drop")

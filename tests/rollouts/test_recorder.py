@@ -136,3 +136,18 @@ def test_a_folder_stands_for_its_writer(tmp_path):
     (episode,) = EpisodeFolder(tmp_path / "kept")
     assert repr(episode).startswith(f"Episode({ID}, seed 0, episode 0, 1 steps, return ")
     assert len(repr(episode)) < 200
+
+
+def test_a_program_that_is_run_twice_does_not_double_its_folder(tmp_path):
+    def program(writer):
+        env = RecordEpisodes(iv.make(ID, max_steps=2), writer)
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+        env.close()
+
+    program(tmp_path)
+    with pytest.raises(InvalidValueError, match=r"holds 1 episodes already.*EpisodeWriter"):
+        program(tmp_path)
+    assert len(EpisodeFolder(tmp_path)) == 1
+    program(EpisodeWriter(tmp_path))
+    assert len(EpisodeFolder(tmp_path)) == 2

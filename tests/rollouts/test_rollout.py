@@ -10,6 +10,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import ActionError, FileFormatError, InvalidValueError
 from interverse.envs import Snapshot
+from interverse.rollouts.policy import as_policy
 from interverse.rollouts.recorder import EpisodeFolder, EpisodeWriter
 from tests.envs.toy import ID, ensure_registered
 
@@ -169,3 +170,28 @@ def test_a_path_that_is_none_is_named(path):
             use(path)
     with pytest.raises(InvalidValueError, match="data is None"):
         Snapshot.from_bytes(None)
+
+
+class Counting:
+    """Counts the steps of an episode; its `reset` takes nothing, as for a single environment."""
+
+    def __init__(self):
+        self.steps, self.seen = 0, []
+
+    def reset(self):
+        self.steps = 0
+
+    def __call__(self, observations):
+        self.seen.append(self.steps)
+        self.steps += 1
+        return np.zeros((len(observations), 2), dtype=np.float32)
+
+
+def test_a_reset_without_arguments_serves_where_all_worlds_start_together():
+    policy = Counting()
+    for _ in range(2):
+        iv.rollout("tutorial/slider-v1", policy, max_steps=3)
+    assert policy.seen == [0, 1, 2] * 2
+    given = as_policy(policy, iv.make("tutorial/slider-v1").world)
+    with pytest.raises(InvalidValueError, match=r"reset\(\) takes no arguments, and only 1 of 2"):
+        given.reset(np.array([True, False]), np.zeros(2, dtype=np.int64))

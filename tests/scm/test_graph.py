@@ -10,7 +10,7 @@ import numpy as np
 import pydot
 import pytest
 
-from interverse.core.errors import FileFormatError, InvalidValueError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.scm import CausalGraph
 
 EDGES = [("mass", "speed'"), ("speed", "speed'"), ("speed'", "place'"), ("place", "place'")]
@@ -62,6 +62,18 @@ def test_the_adjacency_matrix_has_parents_in_columns(graph):
     matrix = graph.adjacency_matrix(order)
     assert matrix.tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 0]]
     assert np.array_equal(matrix.T, nx.to_numpy_array(graph, nodelist=order).astype(int))
+
+
+def test_causes_of_the_next_moment_are_causes_of_the_variable(graph):
+    states = ["mass", "speed", "place"]
+    summary = nx.DiGraph((a.strip("'"), b.strip("'")) for a, b in EDGES)
+    wanted = nx.to_numpy_array(summary, nodelist=states).astype(int).T
+    assert np.array_equal(graph.adjacency_matrix(states), wanted)
+    assert graph.parents("place") == {"place", "speed"} == set(summary.predecessors("place"))
+    assert graph.parents("mass") == set()
+    for asked in (graph.parents, lambda name: graph.adjacency_matrix([name])):
+        with pytest.raises(UnknownNameError, match=r"variable of the graph 'sped'.*'speed'"):
+            asked("sped")
 
 
 def test_json_round_trip_and_dot(graph):

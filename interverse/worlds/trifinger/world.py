@@ -262,7 +262,7 @@ class TriFinger(World):
             return copy_of(self._now().tips)
         if name == "fractional_success":
             return copy_of(self._now().fraction)
-        owner = name.partition("/")[0]
+        owner = lookup(self.variables, name).name.partition("/")[0]
         return to_cylindrical(self._store.part(self._store.rows, f"{owner}/cartesian_position"))
 
     def _now(self) -> Instant:

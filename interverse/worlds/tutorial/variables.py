@@ -83,6 +83,7 @@ VARIABLES = table(
         space_a=Box(0.08, 0.12, (3,)),
         space_b=Box(0.12, 0.16, (3,), open_low=True),
         bindings=(Binding("geom_size", "box", (0, 1, 2), scale=0.5),),
+        cube=True,
         doc="Full edges of the box; a new size puts it back on the table.",
     ),
     Variable(

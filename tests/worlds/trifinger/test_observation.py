@@ -215,3 +215,17 @@ def test_keys_of_ones_own_follow_at_the_end(envs):
     assert seen.shape == (60,)
     np.testing.assert_allclose(seen[env.layout["gap"]], (0.0, 0.16, 0.0))
     np.testing.assert_allclose(seen[env.layout["weight"]], 0.05 * 9.81)
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"), [("block_0/masss", "block_0/mass"), ("goal_0/foo", "goal_0/color")]
+)
+def test_a_name_that_is_no_variable_reads_nothing_else(asked, near, envs):
+    told = f"unknown variable '{asked}'. Did you mean '{near}'"
+    with pytest.raises(iv.errors.UnknownNameError, match=told):
+        envs("pushing", custom_observations={"own": lambda values: values[asked]})
+    for values in (envs("pushing").unwrapped.values, envs("pushing").unwrapped.driver.values):
+        with pytest.raises(iv.errors.UnknownNameError, match=told):
+            values[asked]
+        assert asked not in values
+        assert values.get(asked) is None
