@@ -24,7 +24,6 @@ def main() -> None:
 
     curriculum = Curriculum(stages=(Stage(actor=Uniform(patterns=("box/mass",), space="A")),))
     env = WorldVecEnv(TASK, num_envs=16, curriculum=curriculum)
-    env.seed(0)
     model = PPO("MlpPolicy", env, n_steps=128, batch_size=256, gamma=0.98, seed=0, device="cpu")
     model.learn(args.steps)
 

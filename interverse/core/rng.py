@@ -19,13 +19,19 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 _LARGEST_SEED = 2**63 - 1
+# First seed of what a purpose plays. An episode is addressed by (seed, episode), so two purposes
+# share none: a policy that was trained meets each test for the first time. People name seeds in the
+# first region, for `reset`, `evaluate` and `rollout`, and the published splits lie there.
+SEED_REGIONS = {"named": 0, "collecting": 1 << 60, "demonstrations": 1 << 61, "training": 1 << 62}
+SEEDS_OF_A_RUN = 1 << 20  # worlds, or starts, that each seed has to itself beyond the first region
+_MOST_RUNS = 1 << 40
 _APART = 1_000_003  # steps between the addresses of two draws: longer than any episode
 
 
@@ -73,6 +79,19 @@ def check_seed(seed: object, *, name: str = "seed") -> int:
             )
         )
     return int(seed)  # type: ignore[call-overload]
+
+
+def region_seed(purpose: str, seed: int) -> int:
+    """Returns the seed of the first world that a run with a seed plays for a purpose.
+
+    >>> region_seed("named", 3), region_seed("training", 3) - region_seed("training", 2)
+    (3, 1048576)
+    """
+    check_name("purpose", purpose, SEED_REGIONS)
+    if purpose == "named":
+        return check_seed(seed)
+    check_whole(seed, "seed", _MOST_RUNS - 1, least=0)
+    return SEED_REGIONS[purpose] + seed * SEEDS_OF_A_RUN
 
 
 def fresh_seed() -> int:

@@ -28,7 +28,7 @@ from interverse.core.errors import (
 from interverse.core.files.atomic import alone_in, storage, write_json
 from interverse.core.files.json_text import plain, read_json
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
-from interverse.core.rng import generator
+from interverse.core.rng import generator, region_seed
 from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.initial import check_initial
@@ -53,8 +53,7 @@ from interverse.worlds.world import check_device_name, parse_options
 _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
 _DEMONSTRATIONS = 256  # episodes of the baseline, where they are needed
-_SHOWN_SEED = 1 << 31  # of the first demonstration, beyond the curriculum's starts
-_LARGEST_SEED = 2**31 - 1  # each has 2**32 seeds of starts, all below 2**63
+_LARGEST_SEED = 2**31 - 1
 _CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
 
 
@@ -247,7 +246,7 @@ def drawn_starts(config: DeviceTrain) -> Starts:
         config.task,
         curriculum,
         config.starts if curriculum.stages or config.placed else 1,
-        seed=config.seed << 32,
+        seed=region_seed("training", config.seed),
         options={**config.options, "space": config.space},
         shares=StartShares(placed=config.placed, plain=config.plain),
     )
@@ -259,7 +258,7 @@ def demonstrations_of(config: DeviceTrain) -> Demonstrations:
         config.task,
         config.drawn(),
         _DEMONSTRATIONS if config.demonstrations is None else config.demonstrations,
-        seed=(config.seed << 32) + _SHOWN_SEED,
+        seed=region_seed("demonstrations", config.seed),
         options={**config.options, "space": config.space},
         plain=config.plain,
     )

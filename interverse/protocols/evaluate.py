@@ -49,6 +49,7 @@ from interverse.rollouts.policy import (
     PolicyLike,
     as_policy,
     engine_note,
+    seen_note,
     space_note,
     training_engine,
     training_space,
@@ -143,10 +144,12 @@ def evaluate(
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     check_unset(chosen, options)
     first = check_seed(seed)
+    tested = range(first, first + int(seeds))
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine = _check_world(task, options, chosen, policy, measured)
     trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
-    for note in (task_note(policy, task), *place, *trained_on, *about.get("notes", ())):
+    about_policy = (task_note(policy, task), *place, *trained_on, seen_note(policy, tested))
+    for note in (*about_policy, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True, markup=False)
     request = Request(
@@ -154,7 +157,7 @@ def evaluate(
         options=options,
         protocols=chosen,
         episodes=int(episodes),
-        seeds=range(first, first + int(seeds)),
+        seeds=tested,
         label=experiment or policy_name(policy),
         policy=policy,
         metrics=measured,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -248,6 +248,23 @@ def space_note(space: str) -> str:
     if space == "A":
         return ""
     return f"Trained in space {space}: scores in space B are not those of an unseen space."
+
+
+def seen_note(given: PolicyLike, seeds: Collection[int]) -> str:
+    """Returns the line that says that a model learned from episodes of a test; empty otherwise.
+
+    `PPO("MlpPolicy", iv.make(ID), seed=0)` plays the episodes of seed 0, and so does `evaluate`.
+    """
+    ask = getattr(getattr(given, "env", None), "get_attr", None)  # an SB3 model's worlds
+    worlds = ask("unwrapped") if callable(ask) else ()
+    seen = [to_numpy(world.driver.seeds) for world in worlds if hasattr(world, "driver")]
+    played = {seed for seeds_of_one in seen for seed in seeds_of_one.tolist()}
+    if not (both := sorted(played.intersection(seeds))):
+        return ""
+    return (
+        f"Trained on episodes of seed {both[0]}, which the test plays too: its starts were seen. "
+        f"Pass seed={max(played) + 1}, or train in interverse.agents.sb3.WorldVecEnv."
+    )
 
 
 def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from stable_baselines3 import PPO
 
 import interverse as iv
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.uniform import Uniform
 from interverse.agents import training_state
 from interverse.agents.sb3 import WorldVecEnv
-from interverse.agents.train import Train, make_env, make_model, train, world_seed
+from interverse.agents.train import Train, make_env, make_model, train
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.core.rng import check_seed
 from interverse.protocols.measures import Metric
 from interverse.rollouts.exported import ExportedPolicy
 
@@ -99,8 +99,18 @@ def test_training_plays_no_test_episode_and_none_of_another_seeds_run(tmp_path):
     assert len(np.unique(rows, axis=0)) == len(rows)
 
 
-def test_worlds_of_the_largest_seed_have_seeds():
-    check_seed(world_seed(2**32 - 1) + 1_000_000)
+def test_an_sb3_model_in_memory_is_told_of_starts_that_it_has_seen(capsys):
+    asked = {"task": SLIDER, "protocols": "P0", "episodes": 2, "max_steps": 3}
+    said = "Trained on episodes of seed 0, which the test plays too"
+    model = PPO("MlpPolicy", iv.make(SLIDER, max_steps=5), seed=0, n_steps=8, batch_size=8)
+    model.learn(8)
+    iv.evaluate(model, **asked)
+    assert said in " ".join(capsys.readouterr().err.split())
+    iv.evaluate(model, **asked, seed=1)
+    apart = PPO("MlpPolicy", WorldVecEnv(SLIDER, 2), seed=0, n_steps=8, batch_size=8)
+    apart.learn(16)
+    iv.evaluate(apart, **asked)
+    assert "Trained on episodes" not in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_export_acts_as_the_model(tmp_path):

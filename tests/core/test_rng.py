@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from interverse.core.errors import InvalidValueError
-from interverse.core.rng import Noise, check_seed, generator, name_word, philox
+from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.rng import (
+    SEED_REGIONS,
+    Noise,
+    check_seed,
+    generator,
+    name_word,
+    philox,
+    region_seed,
+)
 
 # Random123's published test vectors for philox4x32-10: counter, key, words.
 ONES = 0xFFFFFFFF
@@ -149,3 +157,14 @@ def test_normals_are_box_and_mullers_of_the_uniforms_at_their_address():
     u = noise.uniform("wind", (4, 2))
     expected = np.sqrt(-2 * np.log1p(-u[..., 0])) * np.cos(2 * np.pi * u[..., 1])
     np.testing.assert_allclose(noise.normal("wind", (4,)), expected, rtol=1e-12)
+
+
+def test_regions_of_seeds_do_not_meet_and_hold_every_run():
+    firsts = list(SEED_REGIONS.values())
+    for purpose, end in zip(list(SEED_REGIONS)[1:], [*firsts[2:], 2**63], strict=True):
+        runs = [region_seed(purpose, seed) for seed in (0, 1, 2**40 - 1)]
+        assert SEED_REGIONS[purpose] == runs[0] < runs[1] < runs[2] <= end - 2**20
+    with pytest.raises(UnknownNameError, match="unknown purpose 'test'"):
+        region_seed("test", 0)
+    with pytest.raises(InvalidValueError, match="seed is 1099511627776"):
+        region_seed("training", 2**40)
