@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.benchmarks.driver import commit
+from interverse.fit.work import commit
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS
 from interverse.worlds.rooms.confounding import preferred_objects, preferred_verbs, puts_back

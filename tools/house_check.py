@@ -39,6 +39,7 @@ IMPORT_ORDER = (
     "learning",
     "reports",
     "viewer",
+    "fit",
     "benchmarks",
     "__init__",
     "bench",

@@ -20,9 +20,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from interverse.benchmarks.causaltriplet.confounding import confounding_curve
-from interverse.benchmarks.driver import run_stamp
 from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
+from interverse.fit.work import run_stamp
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.analysis import feature_scores, picture_groups
 from interverse.models.pairs.recipes import recipe

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 import interverse as iv
-from interverse.benchmarks.driver import commit
 from interverse.core.files.atomic import atomic
 from interverse.data.pairs.header import PAIRS_OF_A_HOUSE
+from interverse.fit.work import commit
 from interverse.models.pairs.factors import pair_factors
 from interverse.models.pairs.tensors import PairTensors, load
 from interverse.results.provenance import command

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import tyro
 
-from interverse.benchmarks.causalmbrl.fit_request import FitRequest
-from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
-from interverse.benchmarks.causalmbrl.fit_world import FAMILIES, FitWorld, fit_world
 from interverse.cli.evaluate import parse_pairs
 from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
+from interverse.fit.settings import FitRequest
+from interverse.fit.states import FitStates, fit_states
+from interverse.fit.world import FAMILIES, FitWorld, fit_world
 from interverse.models.table import MODELS
 
 

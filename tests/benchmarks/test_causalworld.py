@@ -44,7 +44,7 @@ from interverse.benchmarks.causalworld.settings import (
     FIGURE_TASKS,
     CausalWorldSettings,
 )
-from interverse.benchmarks.driver import commit
+from interverse.fit.work import commit
 from interverse.learning.train import DeviceTrain
 from interverse.protocols.select import select_protocols
 from interverse.results import Results

@@ -13,8 +13,7 @@ from interverse.benchmarks.causalmbrl.figures import Point, correlation, draw, p
 from interverse.benchmarks.causalmbrl.pages import numbers, write_pages
 from interverse.benchmarks.causalmbrl.rows import MbrlRow, row_file
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.causalmbrl.train import asked
-from interverse.benchmarks.driver import Record, run_stamp
+from interverse.fit.work import Record, run_stamp
 
 ROW = MbrlRow(world="blocks/observed-3-v1", model="modular", loss="contrastive")
 
@@ -36,7 +35,7 @@ def settings(tmp_path):
         table=(3,), models=("modular",), losses=("contrastive",), seeds=2, out=tmp_path
     )
     for seed, hits in ((1, 90.0), (2, 92.0)):
-        record = Record(row_file(tmp_path, ROW.name, seed), {**asked(chosen, ROW), "seed": seed})
+        record = Record(row_file(tmp_path, ROW.name, seed), {**chosen.asked(ROW), "seed": seed})
         record.put("Contrastive", "ranking", ranked(hits))
     return chosen
 
@@ -137,7 +136,7 @@ def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):
         table=(17,), models=("ae",), graphs=("chain",), seeds=1, out=tmp_path / "chain"
     )
     row = MbrlRow(world="chemistry/chain-v1", model="ae", loss="nll")
-    record = Record(row_file(chosen.out, row.name, 1), {**asked(chosen, row), "seed": 1})
+    record = Record(row_file(chosen.out, row.name, 1), {**chosen.asked(row), "seed": 1})
     record.put("NLL", "ranking", ranked(12.0))
     content = compare(chosen, 17)
     assert {cell["published_plus_minus_is"] for cell in content["cells"]} == {"variance"}
@@ -173,7 +172,7 @@ def test_another_draw_of_the_mechanisms_is_no_further_run_of_the_first(tmp_path)
     hits = {(0, 1): 4.0, (0, 2): 5.0, (1, 1): 13.0, (1, 2): 15.0}
     for (draw_, seed), value in hits.items():
         row = MbrlRow(world="chemistry/chain-v1", model="gnn", loss="nll", cpt_seed=draw_)
-        record = Record(row_file(tmp_path, row.name, seed), {**asked(chosen, row), "seed": seed})
+        record = Record(row_file(tmp_path, row.name, seed), {**chosen.asked(row), "seed": seed})
         record.put("NLL", "ranking", ranked(value))
     content = compare(chosen, 17)
     (cell,) = [c for c in content["cells"] if (c["metric"], c["steps"]) == ("H@1", 1)]

@@ -42,9 +42,9 @@ from interverse.benchmarks.dmcr.variants import (
     table_variant,
     wanted,
 )
-from interverse.benchmarks.driver import Clock, OutOfTimeError
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.fit.work import Clock, OutOfTimeError
 from interverse.reports.attribution import Attribution
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from interverse.benchmarks.causalmbrl import results_page
-from interverse.benchmarks.causalmbrl.budgets import budget
 from interverse.benchmarks.causalmbrl.option_figures import (
     OPTION_FIGURES,
     option_section,
@@ -25,6 +24,7 @@ from interverse.benchmarks.causalmbrl.yardsticks import (
     write_yardsticks,
     yardstick_values,
 )
+from interverse.fit.settings import budget
 from interverse.models.checkpoint import read_json, write_json
 
 ROOT = Path(__file__).parents[2]

@@ -12,14 +12,14 @@ import pytest
 
 from interverse.benchmarks.causalmbrl.run import reproduce
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.driver import (
+from interverse.benchmarks.driver import reproduce_tables
+from interverse.core.errors import InvalidValueError
+from interverse.fit.work import (
     Clock,
     OutOfTimeError,
     Record,
-    reproduce_tables,
     run_stamp,
 )
-from interverse.core.errors import InvalidValueError
 
 RECORDED = Path(__file__).parents[1] / "parity" / "data" / "gridworlds.json"
 

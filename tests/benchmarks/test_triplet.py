@@ -29,9 +29,9 @@ from interverse.benchmarks.causaltriplet.variants import (
     table_variant,
     wanted,
 )
-from interverse.benchmarks.driver import Clock
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.fit.work import Clock
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.tensors import save
 from interverse.models.pairs.toy import toy_pairs
@@ -281,7 +281,7 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
         "for name in ('mujoco', 'dm_control', 'stable_baselines3'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
         "import interverse.cli.reproduce as cli\n"
-        "from interverse.benchmarks.driver import Clock\n"
+        "from interverse.fit.work import Clock\n"
         "from interverse.benchmarks.causaltriplet.materials import TripletMaterials\n"
         f"settings = cli.ReproduceTriplet(budget='smoke', data=(Path({str(data[0])!r}),))\n"
         "split = TripletMaterials(settings, Clock(None)).split('single', 'systematic', 1)\n"

@@ -11,9 +11,8 @@ pytest.importorskip("stable_baselines3")
 
 import interverse as iv
 from interverse.cli import main
-from interverse.cli.sweep import cell as cells
-from interverse.cli.sweep import run, sweep
-from interverse.cli.sweep.plan import read_plan
+from interverse.cli import sweep as module
+from interverse.cli.sweep import FAILED, read_plan, sweep
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sweep.yaml"
@@ -42,7 +41,7 @@ def short_batches(monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Leaves the page out, which takes longer than the cells."""
-    monkeypatch.setattr(run, "_report", lambda *_: None)
+    monkeypatch.setattr(module, "_report", lambda *_: None)
 
 
 def written(folder, text=SMALL, name="sweep.yaml"):
@@ -108,7 +107,6 @@ def test_a_dry_run_starts_nothing(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert shown.count("new") == 2
     assert "2 cells" in shown
-    assert "kB" in shown
     assert not (tmp_path / "o").exists()
 
 
@@ -126,8 +124,8 @@ def test_finished_cells_are_skipped_by_what_they_hold(tmp_path, monkeypatch):
     assert (len(first.results), first.failed) == (4, {})
     table = (out / "results.parquet").read_bytes()
     ran = []
-    real = cells.run_cell
-    monkeypatch.setattr(cells, "run_cell", lambda c, f, **o: (ran.append(c.seed), real(c, f, **o)))
+    real = module.run_cell
+    monkeypatch.setattr(module, "run_cell", lambda c, f, **o: (ran.append(c.seed), real(c, f, **o)))
     sweep(file, out)
     assert ran == []
     weights = cell_folders(out)[1] / "policy" / "policy.safetensors"
@@ -160,9 +158,9 @@ def test_a_failed_cell_is_recorded_and_the_others_go_on(tmp_path, capsys):
     file, out = written(tmp_path, text), tmp_path / "o"
     assert main(["sweep", str(file), "--out", str(out)]) == 2
     assert "2 cells failed" in capsys.readouterr().err
-    states = [(folder / cells.FAILED_FILE).exists() for folder in cell_folders(out)]
+    states = [(folder / FAILED).exists() for folder in cell_folders(out)]
     assert states == [True, True, False, False]
-    error = json.loads((cell_folders(out)[0] / cells.FAILED_FILE).read_text())["error"]
+    error = json.loads((cell_folders(out)[0] / FAILED).read_text())["error"]
     assert "goal" in error
     assert iv.Results.from_parquet(out / "results.parquet").experiments == ["ppo"]
     assert (out / "report" / "index.html").exists()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interverse.cli.sweep.plan import SweepCell
+from interverse.cli.sweep import SweepCell
 from interverse.core.errors import InvalidValueError
 from interverse.data import Collect
 from interverse.data.episodes import CollectEpisodes

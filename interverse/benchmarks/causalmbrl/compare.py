@@ -13,8 +13,7 @@ from scipy import stats
 from interverse.benchmarks.causalmbrl.published import Printed, printed, table
 from interverse.benchmarks.causalmbrl.rows import VARIANTS, baselines_name, discovery_file, row_file
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.causalmbrl.train import asked
-from interverse.benchmarks.driver import Record
+from interverse.fit.work import Record
 from interverse.models.checkpoint import read_json, write_json
 
 PUBLISHED_SEEDS = 3
@@ -127,7 +126,7 @@ def load_records(settings: Settings) -> dict[tuple[str, str, str], list[dict[str
     found: dict[Key, list[dict[str, Any]]] = {}
     baselines: dict[str, Mapping[str, Any]] = {}
     for row in settings.rows():
-        own = _read(settings, row.name, asked(settings, row))
+        own = _read(settings, row.name, settings.asked(row))
         found.setdefault((row.world, row.loss, row.model), []).extend(own)
         episodes = settings.budget_of(row).episodes
         settled: dict[str, Any] = {"world": row.world, "episodes": episodes, **row.options}

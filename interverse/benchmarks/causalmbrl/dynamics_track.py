@@ -31,10 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causalmbrl.option_figures import mean_text
-from interverse.benchmarks.driver import run_stamp
-from interverse.benchmarks.pages import Section
 from interverse.core.rng import generator
 from interverse.envs.build import build_world
+from interverse.fit.work import run_stamp
 from interverse.metrics.recovery import EdgeScores, ancestors, edge_scores
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.local_graphs import LocalGraphs, local_graphs
@@ -49,6 +48,7 @@ from interverse.models.state_graphs import (
     graph_by_tests,
 )
 from interverse.models.trials import Scenes
+from interverse.reports.sections import Section
 from interverse.worlds.world import World
 
 _WORLD = "chemistry/custom-v1"

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.published import FIGURES
-from interverse.benchmarks.pages import Say, plot_style
+from interverse.reports.sections import Say, plot_style
 
 KNOWLEDGE_FILE = "images/world_models_causes.svg"
 _ACROSS = "H@1 after 1"

@@ -11,9 +11,9 @@ import numpy as np
 
 from interverse.benchmarks.causalmbrl.compare import LEVEL
 from interverse.benchmarks.causalmbrl.yardsticks import yardstick_file
-from interverse.benchmarks.pages import Section
 from interverse.metrics.student import t_reach
 from interverse.models.checkpoint import read_json
+from interverse.reports.sections import Section
 
 _SCORES = ("H@1 after 1", "H@1 after 1, published rule", "planning success")
 

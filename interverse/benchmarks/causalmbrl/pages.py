@@ -9,7 +9,7 @@ import numpy as np
 
 from interverse.benchmarks.causalmbrl.figures import write_figures
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.pages import Grid, Say, Section, write_summary
+from interverse.reports.sections import Grid, Say, Section, write_summary
 
 Cell = Mapping[str, Any]
 

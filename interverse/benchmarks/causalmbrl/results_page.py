@@ -26,9 +26,9 @@ from interverse.benchmarks.causalmbrl.option_figures import (
 from interverse.benchmarks.causalmbrl.pages import numbers, replay_remark
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.benchmarks.causalmbrl.yardsticks import UNCHANGED, graph_values, yardstick_values
-from interverse.benchmarks.pages import Grid, Section, written_page
 from interverse.core.files import atomic
 from interverse.models.checkpoint import read_json
+from interverse.reports.sections import Grid, Section, written_page
 
 _LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 _SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}

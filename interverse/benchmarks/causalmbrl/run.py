@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any, final
 
 from interverse.benchmarks.causalmbrl.compare import compare
-from interverse.benchmarks.causalmbrl.materials import Materials
 from interverse.benchmarks.causalmbrl.pages import write_pages
 from interverse.benchmarks.causalmbrl.rows import (
     VARIANTS,
@@ -17,10 +16,12 @@ from interverse.benchmarks.causalmbrl.rows import (
     discovery_file,
     row_file,
 )
-from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
 from interverse.benchmarks.causalmbrl.settings import Settings
-from interverse.benchmarks.causalmbrl.train import Trainer, asked, training_record
-from interverse.benchmarks.driver import Clock, Failures, Record, reproduce_tables, run_stamp
+from interverse.benchmarks.driver import reproduce_tables
+from interverse.fit.materials import Materials
+from interverse.fit.scores import KINDS, baselines
+from interverse.fit.training import fitted_models, model_config, training_record
+from interverse.fit.work import Clock, Failures, Record, run_stamp
 from interverse.models.world_fit import Fitted
 
 
@@ -35,7 +36,6 @@ class _MbrlWork:
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
-        self.trainer = Trainer(settings, clock)
         self.stamp = run_stamp(settings.command(), settings.device)
         self.failures = Failures(clock, Exception)
 
@@ -66,7 +66,7 @@ class _MbrlWork:
 
     def _row(self, row: MbrlRow, materials: Materials, kinds: Iterable[str]) -> None:
         records = {
-            seed: self._record(row.name, asked(self.settings, row), seed)
+            seed: self._record(row.name, self.settings.asked(row), seed)
             for seed in range(1, self.settings.seeds + 1)
         }
         variants = self.settings.variants(row)
@@ -75,7 +75,21 @@ class _MbrlWork:
             self.clock.say(f"{row.name}: done before")
             return
         seeds = [seed for seed, missing in todo.items() if missing]
-        for seed, fitted in self.trainer.models(row, materials, seeds).items():
+        settings = self.settings
+        folder = settings.out / "work" / (row.name + ("" if settings.finetune else ".plain"))
+        Record(folder / "asked.json", settings.asked(row)).write()
+        made = fitted_models(
+            model_config(materials, row.model, row.loss),
+            materials,
+            folder,
+            seeds,
+            self.clock,
+            name=row.name,
+            precision=settings.training_precision,
+            finetune=settings.finetune,
+            compile=settings.compile,
+        )
+        for seed, fitted in made.items():
             records[seed].made_by_run(self.stamp)
             records[seed].trained_as(training_record(fitted))
             for variant, kind in list(_missing(variants, records[seed], kinds)):

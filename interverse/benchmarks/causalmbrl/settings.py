@@ -6,15 +6,14 @@ import operator
 import shlex
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
-from interverse.benchmarks.causalmbrl.budgets import Budget, BudgetName, budget
 from interverse.benchmarks.causalmbrl.published import TABLES, printed, table
 from interverse.benchmarks.causalmbrl.rows import LOSSES, MODELS, VARIANTS, MbrlRow
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.fit.settings import MOST_EPOCHS, MOST_SEEDS, Budget, BudgetName, budget
 from interverse.models.steps import Precision
 from interverse.models.world_model import Loss
-
-MOST_SEEDS, MOST_EPOCHS = 1000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +116,18 @@ class Settings:
     def budget_of(self, row: MbrlRow) -> Budget:
         """Returns the sizes in force for a row."""
         return budget(self.budget, row.loss, epochs=self.epochs, pretrain=self.pretrain_epochs)
+
+    def asked(self, row: MbrlRow) -> dict[str, Any]:
+        """Returns what decides the numbers of a row."""
+        return {
+            "world": row.world,
+            "model": row.model,
+            "loss": row.loss,
+            "budget": self.budget,
+            "sizes": self.budget_of(row).record(),
+            "precision": self.training_precision,
+            **row.options,
+        }
 
     def worlds(self, number: int) -> tuple[str, ...]:
         """Returns the worlds of a table that were asked for."""

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.causalmbrl.budgets import Budget, budget
-from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
-from interverse.benchmarks.causalmbrl.scores import ceiling
-from interverse.benchmarks.driver import Record, run_stamp
+from interverse.fit.materials import GraphTrials, Materials
+from interverse.fit.scores import ceiling
+from interverse.fit.settings import Budget, budget
+from interverse.fit.work import Record, run_stamp
 from interverse.models.checkpoint import read_json
 from interverse.models.effects import score_effects
 

@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.benchmarks.causaltriplet.verdicts import judge, summary
-from interverse.benchmarks.driver import Record, run_stamp
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
+from interverse.fit.work import Record, run_stamp
 from interverse.models.checkpoint import read_json
 from interverse.models.pairs.baselines import constant_answer, object_only
 from interverse.models.pairs.config import PairFit

@@ -12,8 +12,8 @@ from interverse.benchmarks.causaltriplet.published import by_seed, sweep
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import FIGURES, seed_variants, sweep_variant
 from interverse.benchmarks.causaltriplet.verdicts import summary
-from interverse.benchmarks.pages import Say, plot_style
 from interverse.core.files.zip_archive import read_npz
+from interverse.reports.sections import Say, plot_style
 
 _SETS = (("test_id", "ID"), ("test_ood", "OOD"))
 

@@ -8,10 +8,10 @@ from typing import Any, final
 
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.variants import SHIFTS, TripletVariant
-from interverse.benchmarks.driver import Clock
 from interverse.core.errors import InvalidValueError, explain
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.data.pairs.load import load_pairs
+from interverse.fit.work import Clock
 from interverse.models.pairs.baselines import changed_crop
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs

@@ -8,8 +8,8 @@ from typing import Any
 from interverse.benchmarks.causaltriplet.figures import write_figures
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS
-from interverse.benchmarks.pages import Grid, Say, write_summary
 from interverse.models.pairs.selection import RULES
+from interverse.reports.sections import Grid, Say, write_summary
 
 _LEGEND = (
     "Accuracy, mean over seeds and standard deviation; then the published number in brackets. Each"

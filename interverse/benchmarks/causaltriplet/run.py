@@ -22,15 +22,15 @@ from interverse.benchmarks.causaltriplet.variants import (
     answers_file,
     row_file,
 )
-from interverse.benchmarks.driver import (
+from interverse.benchmarks.driver import reproduce_tables
+from interverse.data.pairs import Split
+from interverse.fit.work import (
     Clock,
     Failures,
     Record,
     device_name,
-    reproduce_tables,
     run_stamp,
 )
-from interverse.data.pairs import Split
 from interverse.models.checkpoint import write_json
 from interverse.models.pairs.analysis import analyse, change_samples
 from interverse.models.pairs.baselines import constant_answer, object_only

@@ -10,8 +10,8 @@ from typing import Any, final
 from interverse.benchmarks.causalworld.pages import write_pages
 from interverse.benchmarks.causalworld.records import stored_records
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
-from interverse.benchmarks.driver import Clock, Record, run_stamp
 from interverse.core.files.json_text import read_json
+from interverse.fit.work import Clock, Record, run_stamp
 from interverse.learning.evaluation import DIVERGED, episode_rows, play, starts_of
 from interverse.learning.ppo import PpoSettings
 from interverse.learning.starts import make_arena

@@ -29,8 +29,8 @@ from interverse.benchmarks.dmcr.sheets import (
     trajectory,
 )
 from interverse.benchmarks.dmcr.variants import SWEPT, DmcrVariant, shown_variants
-from interverse.benchmarks.pages import Say, plot_style
 from interverse.protocols.remastered import REMASTERED
+from interverse.reports.sections import Say, plot_style
 from interverse.rollouts.pixels import PixelPolicy
 
 _SHEET = {"smoke": (3, 48), "reduced": (20, 84), "full": (20, 84)}  # looks, pixels

@@ -10,7 +10,7 @@ from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.sheets import AUGMENTED, SHEETS, TRAJECTORY
 from interverse.benchmarks.dmcr.variants import DmcrVariant, figure_variants
-from interverse.benchmarks.pages import Grid, Say, Section, write_summary
+from interverse.reports.sections import Grid, Say, Section, write_summary
 
 _LEGEND = (
     "Mean return of an episode with its 95% interval over training runs (Student's t; a single run"

@@ -17,7 +17,8 @@ from interverse.benchmarks.dmcr.compare import compare
 from interverse.benchmarks.dmcr.pages import write_pages
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
-from interverse.benchmarks.driver import Clock, Failures, Record, reproduce_tables
+from interverse.benchmarks.driver import reproduce_tables
+from interverse.fit.work import Clock, Failures, Record
 from interverse.models.checkpoint import read_json
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.policy_card import CARD

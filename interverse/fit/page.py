@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causalmbrl.materials import Materials
-from interverse.benchmarks.causalmbrl.scores import SEARCHED
-from interverse.benchmarks.driver import other_code
-from interverse.benchmarks.pages import Grid, Section, write_summary
+from interverse.fit.materials import Materials
+from interverse.fit.scores import SEARCHED
+from interverse.fit.work import other_code
 from interverse.models.ranking import HORIZONS
 from interverse.models.world_model import WorldModel
+from interverse.reports.sections import Grid, Section, write_summary
 
 _EXAMPLES = 5  # episodes in the picture of predictions
 _PREDICTION = (

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from interverse.benchmarks import driver
-from interverse.benchmarks.causalmbrl import fit_world as module
-from interverse.benchmarks.causalmbrl.budgets import budget
-from interverse.benchmarks.causalmbrl.fit_world import FitWorld, fit_world
 from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.cli import main
 from interverse.cli.fit import FitCommand, out_folder
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.fit import work
+from interverse.fit import world as module
+from interverse.fit.settings import budget
+from interverse.fit.world import FitWorld, fit_world
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
     assert record["runs"][0]["command"].startswith(f"interverse fit {name} --model {model}")
     assert set(record["scores"]["model"]) == {"ranking", "planning", "search", "recovery"}
     capsys.readouterr()
-    monkeypatch.setattr(driver, "commit", lambda: "later")  # adds no score, so no run
+    monkeypatch.setattr(work, "commit", lambda: "later")  # adds no score, so no run
     words = ["fit", name, "--model", model, "--loss", loss, "--out", str(settings.folder)]
     assert main([*words, "--json"]) == 0
     again = json.loads(capsys.readouterr().out)

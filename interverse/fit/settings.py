@@ -1,16 +1,20 @@
-"""Budgets: the paper's sizes, the reduced reference's, or just enough to see it run."""
+"""Settings of all fits: a world, how much work, and the sizes that this means."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
 
+from interverse.core.errors import check_whole
 from interverse.models.encoders import Size
 from interverse.models.world_model import Loss
+from interverse.worlds import WORLDS
 
 BudgetName = Literal["smoke", "reduced", "full"]
+MOST_SEEDS, MOST_EPOCHS = 1000, 1_000_000
 
 
 @final
@@ -88,3 +92,35 @@ def budget(
     if loss == "nll" and pretrain is not None:
         found = replace(found, pretrain_epochs=pretrain)
     return found if epochs is None else replace(found, epochs=epochs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest:
+    """A world to fit a model to, and how much work to put into it."""
+
+    id: str
+    """A world's id."""
+    budget: BudgetName = "smoke"
+    """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
+    full: the published sizes, for a GPU."""
+    seeds: int = 1
+    """Seeds 1 to N."""
+    epochs: int | None = None
+    """Epochs per stage, if not the budget's."""
+    time_limit: float | None = None
+    """Stop cleanly after so many seconds; asked again, it goes on."""
+    out: Path | None = None
+    """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET (states:
+    runs/fit/ID.network.BUDGET)."""
+
+    def check(self) -> None:
+        """Raises for an unknown world, with suggestions, and for numbers out of range."""
+        WORLDS[self.id]
+        check_whole(self.seeds, "seeds", MOST_SEEDS)
+        if self.epochs is not None:
+            check_whole(self.epochs, "epochs", MOST_EPOCHS)
+
+    def folder_named(self, *model: str) -> Path:
+        """Returns where everything is kept; a model's name is part of the usual folder's."""
+        name = ".".join([self.id.replace("/", "-"), *model, self.budget])
+        return Path("runs/fit") / name if self.out is None else self.out

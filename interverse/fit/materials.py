@@ -12,9 +12,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causalmbrl.budgets import Budget
 from interverse.data import Dataset, load_dataset
 from interverse.envs.build import build_world
+from interverse.fit.settings import Budget
 from interverse.models.counterfactual import (
     CopyTheFact,
     CounterfactualRespondent,

@@ -17,9 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causalmbrl.fit_request import FitRequest
-from interverse.benchmarks.driver import Clock, Record, other_code, run_stamp
-from interverse.benchmarks.pages import Grid, Section, write_summary
+from interverse.fit.settings import FitRequest
+from interverse.fit.work import Clock, Record, other_code, run_stamp
 from interverse.models.checkpoint import read_tensors, write_tensors
 from interverse.models.ranking import ranks_among
 from interverse.models.state_counterfactual import (
@@ -40,6 +39,7 @@ from interverse.models.state_network import (
     random_actions,
 )
 from interverse.models.state_worlds import play, state_worlds, states_of
+from interverse.reports.sections import Grid, Section, write_summary
 
 Floats = NDArray[np.float64]
 SIZES: Mapping[str, Mapping[str, int]] = {

@@ -8,27 +8,23 @@ where it stopped.
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from json import dumps
 from pathlib import Path
 from typing import Any, final
 
-from interverse.benchmarks.causalmbrl.budgets import Budget, budget
-from interverse.benchmarks.causalmbrl.fit_page import write_fit_page
-from interverse.benchmarks.causalmbrl.fit_request import FitRequest
-from interverse.benchmarks.causalmbrl.materials import Materials
-from interverse.benchmarks.causalmbrl.scores import KINDS, baselines
-from interverse.benchmarks.causalmbrl.settings import MOST_EPOCHS
-from interverse.benchmarks.causalmbrl.train import SAVED_EVERY, training_record
-from interverse.benchmarks.driver import Clock, Record, other_code, run_stamp
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.envs.build import build_world
-from interverse.models.fit import Fit
+from interverse.fit.materials import Materials
+from interverse.fit.page import write_fit_page
+from interverse.fit.scores import KINDS, baselines
+from interverse.fit.settings import MOST_EPOCHS, Budget, FitRequest, budget
+from interverse.fit.training import fitted_models, model_config, training_record
+from interverse.fit.work import Clock, Record, other_code, run_stamp
 from interverse.models.stages import STAGES
 from interverse.models.steps import check_device
-from interverse.models.world_fit import Fitted, fit_world_model
+from interverse.models.world_fit import Fitted
 from interverse.models.world_model import Loss, WorldModelConfig
 from interverse.worlds import WORLDS
 
@@ -227,7 +223,18 @@ class _FitWork:
 
     def run_all(self) -> None:
         """Does all that is not done yet."""
-        self.fitted = self._train()
+        settings = self.settings
+        hidden = _SMOKE_HIDDEN if settings.budget == "smoke" else _HIDDEN
+        self.fitted = fitted_models(
+            model_config(self.materials, settings.model, settings.loss, hidden=hidden),
+            self.materials,
+            settings.folder / "training",
+            self.records,
+            self.clock,
+            name=settings.id,
+            precision="float32" if settings.device == "cpu" else "bf16",
+            finetune=settings.finetune,
+        )
         for seed, record in self.records.items():
             record.trained_as(training_record(self.fitted[seed]))
             record.note("history", [dict(row) for row in self.fitted[seed].history])
@@ -242,49 +249,6 @@ class _FitWork:
             with self.clock.timed("baselines of planning"):
                 self.baselines.made_by_run(self._stamp())
                 self.baselines.note("scores", baselines(self.materials, 1))
-
-    def _train(self) -> dict[int, Fitted]:
-        """Returns the model of every seed, from disk or trained now, all missing ones together."""
-        settings, sizes = self.settings, self.settings.sizes
-        folder = settings.folder / "training"
-        missing = [s for s in self.records if not (folder / f"seed-{s}" / "model.json").exists()]
-        if missing:
-            self._fit(tuple(missing), folder, sizes)
-        return {seed: Fitted.load(folder / f"seed-{seed}") for seed in self.records}
-
-    def _fit(self, seeds: tuple[int, ...], folder: Path, sizes: Budget) -> None:
-        settings = self.settings
-        how = Fit(
-            epochs=sizes.epochs,
-            pretrain_epochs=sizes.pretrain_epochs,
-            finetune=settings.finetune,
-            batch_size=sizes.batch_size,
-            seeds=seeds,
-            device=settings.device,
-            precision="float32" if settings.device == "cpu" else "bf16",
-            out=folder,
-            checkpoint_every=1 if settings.device == "cpu" else SAVED_EVERY,
-            progress=sys.stderr.isatty(),
-        )
-        self.clock.check()
-        with self.clock.timed(f"data of {settings.id}"):
-            train, valid = self.materials.train, self.materials.valid
-        told = "seeds " + ", ".join(map(str, seeds))
-        watch = self.clock.watch(told, sizes.epochs, saved_every=how.checkpoint_every)
-        fit_world_model(self._config(), how, train, valid, listeners=[watch])
-
-    def _config(self) -> WorldModelConfig:
-        sizes = self.settings.sizes
-        return WorldModelConfig.named(
-            "reference",
-            model=self.settings.model,
-            loss=self.settings.loss,
-            objects=self.materials.objects,
-            actions_per_object=self.materials.actions_per_object,
-            encoder=sizes.encoder,
-            embedding=sizes.embedding,
-            hidden=_SMOKE_HIDDEN if self.settings.budget == "smoke" else _HIDDEN,
-        )
 
     def _stamp(self) -> dict[str, str]:
         return run_stamp(self.settings.command(), self.settings.device)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interverse.benchmarks.causalmbrl import fit_states as module
-from interverse.benchmarks.causalmbrl.fit_states import FitStates, fit_states
 from interverse.cli.fit import FitCommand, fit
 from interverse.core.errors import InvalidValueError
+from interverse.fit import states as module
+from interverse.fit.states import FitStates, fit_states
 from interverse.models.checkpoint import write_json
 from interverse.models.state_network import StateEpisodes, collect_states, fit_state_network
 from interverse.worlds.tutorial.world import Slider

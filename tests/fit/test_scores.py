@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.benchmarks.causalmbrl.budgets import budget
-from interverse.benchmarks.causalmbrl.materials import Materials
-from interverse.benchmarks.causalmbrl.rows import MbrlRow
-from interverse.benchmarks.causalmbrl.scores import baselines, recovered, recovery
-from interverse.benchmarks.causalmbrl.train import config_of
+from interverse.fit.materials import Materials
+from interverse.fit.scores import baselines, recovered, recovery
+from interverse.fit.settings import budget
+from interverse.fit.training import model_config
 from interverse.models.effects import ModelRespondent
 from interverse.models.probe import Probe
 from interverse.models.world_model import WorldModel
@@ -37,8 +36,7 @@ def test_the_simulator_in_a_models_place_recovers_everything(materials):
 
 @pytest.mark.parametrize("materials", WORLDS, indirect=True)
 def test_an_identity_model_has_the_empty_graph(materials):
-    row = MbrlRow(world=materials.world, model="ae", loss="contrastive")
-    model = WorldModel.seeded(config_of(row, materials.budget, materials), 0)
+    model = WorldModel.seeded(model_config(materials, "ae", "contrastive"), 0)
     with torch.no_grad():
         last = [p for p in model.transition.parameters()][-2:]
         for parameter in last:  # s' = s + f(s, a), and f is zero
@@ -58,8 +56,7 @@ def test_an_identity_model_has_the_empty_graph(materials):
 @pytest.mark.parametrize("materials", WORLDS[:2], indirect=True)
 def test_mistakes_of_the_probe_are_told_from_those_of_the_model(materials):
     """An untrained encoder and its probe: even the true outcomes seem to move what stays."""
-    row = MbrlRow(world=materials.world, model="ae", loss="contrastive")
-    model = WorldModel.seeded(config_of(row, materials.budget, materials), 0)
+    model = WorldModel.seeded(model_config(materials, "ae", "contrastive"), 0)
     found = recovery(model, materials, seed=1)
     read, no_effect = found["read"], found["counterfactual_ceilings"]["copy of the fact"]
     assert read["counterfactual"]["hits"] > 90.0  # what is predicted is the truth

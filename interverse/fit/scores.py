@@ -18,7 +18,7 @@ from interverse.agents.search import (
     SearchPolicy,
     WorldImagination,
 )
-from interverse.benchmarks.causalmbrl.materials import GraphTrials, Materials
+from interverse.fit.materials import GraphTrials, Materials
 from interverse.metrics.recovery import RecoveryScores
 from interverse.models.counterfactual import (
     ModelCounterfactual,

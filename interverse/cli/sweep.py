@@ -1,0 +1,559 @@
+"""`interverse sweep`: tasks x algorithms x curricula x seeds from one file, then a report.
+
+Each combination is a cell: a folder as `interverse train --out` writes it, with `scores/` as
+`interverse evaluate --out` does. `finished.json` is written last and holds the hashes of the policy
+and of the scores.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, redirect_stdout
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, final
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Column, Table
+
+from interverse.cli import UsageError, parse_flags
+from interverse.cli.config_file import flag_words
+from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
+from interverse.cli.json_output import print_json
+from interverse.cli.train import TrainCommand, training
+from interverse.core.code import claim_file
+from interverse.core.errors import (
+    FileFormatError,
+    InterverseError,
+    InvalidValueError,
+    check_whole,
+    explain,
+)
+from interverse.core.files.atomic import (
+    alone_in,
+    remove_stale,
+    scratch_folder,
+    write_bytes,
+    write_json,
+)
+from interverse.core.files.json_text import read_json_object
+from interverse.core.files.yaml_text import check_keys, read_yaml
+from interverse.core.rng import check_seed
+from interverse.protocols.evaluate import RESULT_FILE, evaluate
+from interverse.protocols.folder import file_hash
+from interverse.protocols.measures import select_metrics
+from interverse.protocols.select import check_unset, select_protocols
+from interverse.results import Results
+from interverse.rollouts.executors import gpus_of, run_units
+from interverse.rollouts.policy import load_policy
+from interverse.worlds import WORLDS
+from interverse.worlds.own_code import own_code
+
+MOST_WORKERS = 10_000
+_KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
+_MADE_HERE = ("actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "seeds")
+_OTHERS = {*_MADE_HERE, "json", "task"}
+_TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - _OTHERS))
+_EVALUATE = ("device", "episodes", "metrics", "option", "protocols", "seed")
+_MOST = 10_000
+_NAME = re.compile(r"[\w.+-]{1,60}")
+_CELL, FINISHED, FAILED, SCORES = "cell.json", "finished.json", "failed.json", "scores"
+_KEPT = ("policy/*", f"{SCORES}/{RESULT_FILE}", f"{SCORES}/index.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepCommand:
+    """Trains and scores every cell of a file; started again, it goes on where it stopped."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """A YAML file with tasks, algorithms, curricula, seeds, and flags of train and evaluate."""
+    out: Path
+    """A folder for the cells, the scores of all and the report."""
+    workers: int = 1
+    """How many cells run at a time."""
+    cluster: str | None = None
+    """A Ray cluster that runs the cells: local, auto or an address."""
+    dry_run: bool = False
+    """Show the cells and how far each is, and start none."""
+    allow_other_code: bool = False
+    """Go on with cells that other code or libraries began."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
+
+
+class FailedCellsError(InterverseError, RuntimeError):
+    """A sweep that ended with cells that failed; the others are finished."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepCell:
+    """One training run and its evaluation.
+
+    Attributes:
+        task: a world's id.
+        experiment: the name of its rows, all seeds alike: algorithm and curriculum.
+        seed: of the training; with `seed` of evaluate added, of the evaluation's episodes, so
+            that the rows of two runs differ in their seed.
+        train: flags of `interverse train`, without --out.
+        evaluate: flags of `interverse evaluate`.
+    """
+
+    task: str
+    experiment: str
+    seed: int
+    train: tuple[str, ...]
+    evaluate: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """A folder's name."""
+        world = re.sub(r"[^\w.-]", "_", self.task)
+        return f"{world}-{self.experiment}-s{self.seed}"
+
+    def command(self, out: Path, *, allow_other_code: bool = False) -> TrainCommand:
+        """Returns the training as a command that writes to a folder."""
+        words = [*self.train, "--out", str(out)]
+        words += ["--allow-other-code"] if allow_other_code else []
+        config: TrainCommand = parse_flags(TrainCommand, "train", words)
+        return config
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs of a cluster it takes."""
+        devices = self.command(Path()).device, self.evaluation().get("device")
+        return max(map(gpus_of, devices))
+
+    def evaluation(self) -> dict[str, Any]:
+        """Returns the arguments of `evaluate` that the file gives, and the seed of the episodes."""
+        config = parse_flags(Evaluate, "evaluate", list(self.evaluate))
+        given = {name: getattr(config, name) for name in _EVALUATE}
+        given["seed"] = check_seed(config.seed) + self.seed
+        if config.device is None:
+            del given["device"]
+        return given | parse_pairs(given.pop("option"), flag_names(config))
+
+
+def read_plan(file: Path) -> tuple[SweepCell, ...]:
+    """Returns the cells of a sweep's file; any mistake in it raises before any work starts."""
+    given = read_yaml(file, _KEYS)
+    for key, known in (("train", _TRAIN), ("evaluate", _EVALUATE)):
+        check_keys(_mapping(given, key), known, f"{file.name}, {key}")
+    tasks, seeds = _listed(given, "tasks"), _seeds(given)
+    algorithms = [_algorithm(entry) for entry in _listed(given, "algorithms", ["ppo"])]
+    curricula = [_curriculum(entry) for entry in _listed(given, "curricula", [None])]
+    count = len(tasks) * len(algorithms) * len(curricula) * len(seeds)
+    if count > _MOST:
+        raise InvalidValueError(
+            explain(f"{file} has {count:,} cells", allowed=f"at most {_MOST:,}")
+        )
+    cells = tuple(
+        _cell(task, f"{label}{suffix}", seed, {**_mapping(given, "train"), **flags, **stage}, given)
+        for task, (label, flags), (suffix, stage), seed in product(
+            tasks, algorithms, curricula, seeds
+        )
+    )
+    _check_names(cells)
+    for task in tasks:
+        _ = WORLDS[task]
+    for cell in cells:
+        _check(cell, file)
+    return cells
+
+
+def _cell(
+    task: str, experiment: str, seed: int, flags: Mapping[str, Any], given: Mapping[str, Any]
+) -> SweepCell:
+    return SweepCell(
+        task=task,
+        experiment=experiment,
+        seed=seed,
+        train=tuple(flag_words({"task": task, **flags, "seed": seed})),
+        evaluate=tuple(flag_words(_mapping(given, "evaluate"))),
+    )
+
+
+def _check(cell: SweepCell, file: Path) -> None:
+    """Raises for flags that do not parse or do not go together, naming the cell."""
+    try:
+        training(cell.command(Path(cell.name)))
+        asked = cell.evaluation()
+        check_unset(select_protocols(cell.task, asked["protocols"]), asked)
+        select_metrics(asked["metrics"])
+    except UsageError as error:
+        raise InvalidValueError(f"{file.name}, {cell.name}: {error}") from None
+
+
+def _check_names(cells: Sequence[SweepCell]) -> None:
+    seen: set[str] = set()
+    for cell in cells:
+        if cell.name in seen:
+            raise InvalidValueError(
+                explain(
+                    f"two cells of the sweep are called {cell.name}",
+                    fix="Give algorithms with the same algorithm names of their own",
+                )
+            )
+        seen.add(cell.name)
+
+
+def _algorithm(entry: Any) -> tuple[str, dict[str, Any]]:
+    """Returns an algorithm's label and its flags of `train`."""
+    if isinstance(entry, str):
+        entry = {"algorithm": entry}
+    if not isinstance(entry, dict) or not isinstance(entry.get("algorithm"), str):
+        raise InvalidValueError(
+            explain(
+                f"algorithms has {entry!r}",
+                allowed="a name, or a mapping with algorithm, flags of train, and name",
+            )
+        )
+    check_keys(entry, ("algorithm", "name", *_TRAIN), "an algorithm")
+    label = entry.get("name", entry["algorithm"])
+    if not isinstance(label, str) or not _NAME.fullmatch(label):
+        raise InvalidValueError(explain(f"an algorithm is named {label!r}", allowed="letters, - +"))
+    return label, {name: value for name, value in entry.items() if name != "name"}
+
+
+def _curriculum(entry: Any) -> tuple[str, dict[str, Any]]:
+    """Returns the suffix of a curriculum's label and its flags of `train`."""
+    if entry is None:
+        return "", {}
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        return f"-c{entry}", {"curriculum": entry}
+    words = entry if isinstance(entry, list) else [entry]
+    if not words or not all(isinstance(word, str) for word in words):
+        raise InvalidValueError(
+            explain(
+                f"curricula has {entry!r}", allowed="null, 0, 1, 2, an actor, or a list of actors"
+            )
+        )
+    return "-" + re.sub(r"[^\w.+-]", "_", "+".join(words))[:60], {"actor": words}
+
+
+def _seeds(given: Mapping[str, Any]) -> list[int]:
+    seeds = given.get("seeds", 1)
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds <= _MOST:
+        return list(range(seeds))
+    whole = isinstance(seeds, list) and all(type(seed) is int for seed in seeds)
+    if not whole or not seeds:
+        raise InvalidValueError(
+            explain(f"seeds is {seeds!r}", allowed=f"how many, from 1 to {_MOST:,}, or a list")
+        )
+    return list(dict.fromkeys(seeds))
+
+
+def _listed(given: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> list[Any]:
+    value = given.get(key, default)
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    texts = key != "tasks" or all(isinstance(entry, str) for entry in listed)
+    if not listed or not texts or len(listed) > _MOST:
+        raise InvalidValueError(
+            explain(f"{key} is {str(value)[:80]!r}", allowed="a list", fix=f"Write {key}: [...]")
+        )
+    return list(_unique(listed))
+
+
+def _unique(listed: Sequence[Any]) -> Iterator[Any]:
+    return (entry for place, entry in enumerate(listed) if entry not in listed[:place])
+
+
+def _mapping(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = given.get(key) or {}
+    if not isinstance(value, dict):
+        raise InvalidValueError(explain(f"{key} is {value!r}", allowed="flags by name"))
+    return value
+
+
+def sweep_command(config: SweepCommand) -> None:
+    """Runs the sweep and says where its report is; raises at the end if cells failed."""
+    if config.dry_run:
+        check_whole(config.workers, "workers", MOST_WORKERS)
+        with redirect_stdout(sys.stderr):  # a world of one's own may print
+            rows = [_planned(cell, folder_of(config.out, cell)) for cell in read_plan(config.file)]
+        if config.json:
+            print_json({"cells": rows})
+        else:
+            Console().print(_plan_table(rows))
+        return
+    with redirect_stdout(sys.stderr):  # a world of one's own may print
+        outcome = sweep(
+            config.file,
+            config.out,
+            workers=config.workers,
+            cluster=config.cluster,
+            allow_other_code=config.allow_other_code,
+            progress=True,
+        )
+    made, failed = bool(len(outcome.results)), outcome.failed
+    if config.json:
+        page = config.out / "report" / "index.html"
+        print_json(
+            {
+                "cells": [
+                    {
+                        "name": cell.name,
+                        "task": cell.task,
+                        "experiment": cell.experiment,
+                        "seed": cell.seed,
+                        "run": (folder := folder_of(config.out, cell)),
+                        **(
+                            {"error": failed[cell.name]}
+                            if cell.name in failed
+                            else {"results": folder / SCORES}
+                        ),
+                    }
+                    for cell in outcome.cells
+                ],
+                "results": config.out / RESULT_FILE if made else None,
+                "report": page if made else None,
+            }
+        )
+    elif made:
+        console = Console()
+        console.print(outcome.results.table())
+        console.print(f"Report in {config.out / 'report'}", soft_wrap=True)
+    if failed:
+        told = "; ".join(f"{name}: {error}" for name, error in sorted(failed.items()))
+        raise FailedCellsError(
+            explain(
+                f"{len(failed)} cells failed ({told[:800]})",
+                fix="The others are finished; start the same command again for these",
+            )
+        )
+
+
+def _planned(cell: SweepCell, folder: Path) -> dict[str, Any]:
+    """Returns how far a cell is, how much it asks for, and the seconds it took if it is done."""
+    record, asked = _record(folder), cell.evaluation()
+    if _is_finished(folder):
+        state = "finished"
+    elif (folder / FAILED).exists():
+        state = "failed"
+    else:
+        state = "begun" if (folder / "train.json").exists() else "new"
+    return {
+        "name": cell.name,
+        "state": state,
+        "steps": training(cell.command(folder))[0].steps,
+        "episodes": asked["episodes"] * len(select_protocols(cell.task, asked["protocols"])),
+        "seconds": sum(record["seconds"]) if record and record.get("seconds") else None,
+    }
+
+
+def _plan_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Returns the cells of a plan as a table."""
+    table = Table(Column("cell", overflow="fold"), "state", "steps", "episodes", "seconds")
+    for row in rows:
+        steps = "?" if row["steps"] is None else f"{row['steps']:,}"
+        seconds = "" if row["seconds"] is None else f"{row['seconds']:.0f}"
+        table.add_row(row["name"], row["state"], steps, f"{row['episodes']:,}", seconds)
+    left = sum(row["state"] != "finished" for row in rows)
+    table.add_section()
+    table.add_row(f"{len(rows)} cells", f"{left} to do", "", "", "")
+    return table
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOutcome:
+    """What a sweep came to.
+
+    Attributes:
+        cells: all of the file, in order.
+        results: the scores of all finished cells.
+        failed: the error of each cell that failed, by the cell's name.
+    """
+
+    cells: tuple[SweepCell, ...]
+    results: Results
+    failed: dict[str, str]
+
+
+def sweep(
+    file: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    allow_other_code: bool = False,
+    progress: bool = False,
+) -> SweepOutcome:
+    """Returns the scores of a sweep, and writes them with a report.
+
+    A cell that fails is recorded and the others go on; started again, finished cells are skipped,
+    failed ones tried again, and one that was interrupted goes on from its last checkpoint.
+
+    Args:
+        file: tasks, algorithms, curricula, seeds, and flags of train and evaluate; see docs/cli.md.
+        out: a folder: `cells/NAME` for each, `results.parquet` and `report`.
+        workers: how many cells run at a time, in processes of their own if more than one.
+        cluster: a Ray cluster that runs the cells, as for `evaluate`; None stays on this machine.
+        allow_other_code: go on with cells that other code or libraries began.
+        progress: whether to show a progress bar on standard error.
+    """
+    check_whole(workers, "workers", MOST_WORKERS)
+    plan, root = read_plan(Path(file)), Path(out)
+    with alone_in(root):
+        for cell in plan:
+            _claim(cell, folder_of(root, cell), allow_other_code=allow_other_code)
+        missing = [cell for cell in plan if not _is_finished(folder_of(root, cell))]
+        work = partial(_run_all, missing, root, workers, cluster, allow_other_code)
+        failed = _watched(work(), total=len(plan), done=len(plan) - len(missing), show=progress)
+        files = [folder_of(root, c) / SCORES / RESULT_FILE for c in plan if c.name not in failed]
+        results = Results.concat([Results.from_parquet(file) for file in files])
+        if files:
+            results.to_parquet(root / RESULT_FILE)
+            _report(results, root / "report")
+        return SweepOutcome(cells=plan, results=results, failed=failed)
+
+
+def folder_of(root: Path, cell: SweepCell) -> Path:
+    """Returns the folder of a cell in a sweep's folder."""
+    return root / "cells" / cell.name
+
+
+def _run_all(
+    missing: list[SweepCell], root: Path, workers: int, cluster: str | None, other: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Yields each cell's name and error, if any, as cells end."""
+    finished: Generator[tuple[SweepCell, dict[str, bytes] | str | None]]
+    if cluster is None:
+        finished = run_units(_run_here, missing, (root, other), workers=workers, on_lost=_lost)
+    else:
+        finished = run_units(
+            _run_elsewhere, missing, None, workers=workers, cluster=cluster, on_lost=_lost
+        )
+    with closing(finished) as pairs:
+        for cell, given in pairs:
+            folder = folder_of(root, cell)
+            error = given if isinstance(given, str) else None
+            if isinstance(given, dict):
+                _unpack(given, folder)
+            elif error:
+                write_json(folder / FAILED, {"error": error})
+            yield cell.name, error
+
+
+def _run_here(cell: SweepCell, shared: tuple[Path, bool]) -> str | None:
+    """Runs a cell in its folder; returns its error, if any."""
+    root, other = shared
+    try:
+        run_cell(cell, folder_of(root, cell), allow_other_code=other)
+    except Exception as error:  # the other cells go on
+        return _describe(error)
+    return None
+
+
+def _lost(_cell: SweepCell, error: InterverseError) -> str:
+    return _describe(error)
+
+
+def _watched(
+    finished: Iterator[tuple[str, str | None]], *, total: int, done: int, show: bool
+) -> dict[str, str]:
+    """Returns the errors by cell, with a bar on the way."""
+    failed: dict[str, str] = {}
+    columns = (
+        TextColumn("cells"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[f]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not show) as bar:
+        task = bar.add_task("cells", total=total, completed=done, f="")
+        for name, error in finished:
+            if error is not None:
+                failed[name] = error
+            bar.update(task, advance=1, f=f"{len(failed)} failed" if failed else "")
+    return failed
+
+
+def _report(results: Any, folder: Path) -> None:
+    from interverse.reports.page import report  # loads matplotlib
+
+    report(results, folder, episodes=False, title="Sweep")
+
+
+def _claim(cell: SweepCell, folder: Path, *, allow_other_code: bool) -> None:
+    """Marks a folder as the cell's, or raises if it was begun as another or by other code."""
+    code = own_code(cell.task, training(cell.command(folder))[0].options)
+    identity = {"train": list(cell.train), "evaluate": list(cell.evaluate), "code": code}
+    claim_file(folder / _CELL, identity, "cell", allow_other_code=allow_other_code)
+
+
+def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -> None:
+    """Trains, scores and records a cell, from wherever its folder stands."""
+    remove_stale(folder)
+    fresh = not (folder / "train.json").exists()
+    started = time.monotonic()
+    settings, train = training(cell.command(folder, allow_other_code=allow_other_code))
+    policy = train(settings, progress=False)
+    trained = time.monotonic()
+    evaluate(
+        load_policy(policy),  # by content: where it lies must not be part of the scores
+        cell.task,
+        out=folder / SCORES,
+        experiment=cell.experiment,
+        allow_other_code=allow_other_code,
+        **cell.evaluation(),
+    )
+    seconds = [trained - started, time.monotonic() - trained] if fresh else None
+    write_json(folder / FINISHED, {"files": _hashes(folder), "seconds": seconds})
+    (folder / FAILED).unlink(missing_ok=True)
+
+
+def _run_elsewhere(cell: SweepCell, _shared: None) -> dict[str, bytes] | str:
+    """Returns the files of a cell that was run in a folder of this machine, or its error."""
+    with scratch_folder() as folder:
+        try:
+            run_cell(cell, folder)
+        except Exception as error:  # the other cells go on
+            return _describe(error)
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and path.name != ".lock"
+        }
+
+
+def _unpack(files: Mapping[str, bytes], folder: Path) -> None:
+    """Writes the files of a cell that was run elsewhere; the record that makes them count last."""
+    for name in sorted(files, key=lambda name: name == FINISHED):
+        write_bytes(folder / name, files[name])
+    (folder / FAILED).unlink(missing_ok=True)
+
+
+def _describe(error: Exception) -> str:
+    """Returns an error as the record of a failed cell has it."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _is_finished(folder: Path) -> bool:
+    """Returns whether a folder holds what its record says: its files are compared by content."""
+    held = _record(folder)
+    return held is not None and bool(held.get("files")) and held.get("files") == _hashes(folder)
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    """Returns the record of a finished cell; None if there is none, or a torn one."""
+    try:
+        return read_json_object(folder / FINISHED)
+    except (FileNotFoundError, FileFormatError):
+        return None
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): file_hash(path)
+        for pattern in _KEPT
+        for path in sorted(folder.glob(pattern))
+    }
