@@ -33,7 +33,7 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
     Args:
         path: the file to make; its folder is made too.
-        durable: whether the bytes must be on the disk before the name is.
+        durable: whether bytes and name must be on the disk when this returns, the bytes first.
 
     Raises:
         StorageError: if the disk is full, a quota is spent, or a folder has the name; nothing is
@@ -51,6 +51,8 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
             if durable:
                 _sync(partial)
             os.replace(partial, path)
+            if durable:
+                _sync(path.parent)  # a name is an entry of its folder
         finally:
             partial.unlink(missing_ok=True)
 

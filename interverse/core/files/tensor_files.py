@@ -36,17 +36,17 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
         raise FileFormatError(explain(f"{source.name} holds no tensors: {error}")) from error
 
 
-def write_safetensors(path: Path, tensors: Mapping[str, Any]) -> Path:
-    """Writes tensors by name, whole or not at all; returns the path."""
-    with atomic(path) as partial:
+def write_safetensors(path: Path, tensors: Mapping[str, Any], *, durable: bool = False) -> Path:
+    """Writes tensors by name, whole or not at all; returns the path.
+
+    Args:
+        path: the file.
+        tensors: by name.
+        durable: as for `atomic`.
+    """
+    with atomic(path, durable=durable) as partial:
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, partial)
     return path
-
-
-try:
-    import torch
-except ImportError as error:
-    raise missing_extra("torch", "torch") from error
 
 
 def read_torch(source: str | os.PathLike[str] | bytes, what: str = "") -> Mapping[str, Any]:
