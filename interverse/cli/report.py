@@ -16,9 +16,10 @@ from interverse.cli.evaluate import check_once
 from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
+from interverse.protocols.verify import policy_of_run
 from interverse.reports.page import PARTS
 from interverse.reports.page import report as write_page
-from interverse.reports.runs import read_folder
+from interverse.reports.runs import is_of_policy, read_folder
 from interverse.results import Results
 from interverse.results.units import Unit
 from interverse.rollouts.shipped import SHIPPED, shipped_path
@@ -40,8 +41,8 @@ class Report:
     episodes: bool = True
     """Play the best, the median and the worst episode again and show them."""
     policy: tuple[str, ...] = ()
-    """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package: no
-    file that results name is opened."""
+    """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package; by
+    default those that the results name, where they are unchanged."""
     trust: bool = False
     """Import the code of a world of one's own (MODULE:ID) that the results name, to play them."""
     json: bool = False
@@ -55,8 +56,11 @@ def report(config: Report) -> Path:
     parts = [read_folder(folder) for folder in config.folders]
     policies: dict[str, Path] = {}
     for folder, part in zip(config.folders, parts, strict=True):
-        if (folder / EVALUATION_FILE).exists():  # a training's folder holds its own policy
-            policies |= dict.fromkeys(part.experiments, folder / "policy")
+        # A training's folder holds its own policy; an evaluation may lie in a run's, moved with it.
+        is_run = (folder / EVALUATION_FILE).exists()
+        own = folder / "policy" if is_run else policy_of_run(folder)
+        if own is not None and (is_run or is_of_policy(part, own)):
+            policies |= dict.fromkeys(part.experiments, own)
     policies |= _named_policies(config.policy)
     target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False

@@ -24,9 +24,8 @@ class Verify:
     folder: Annotated[Path, tyro.conf.Positional]
     """A folder that `interverse evaluate --out` wrote."""
     policy: str | None = None
-    """The policy that was scored, its run, or its name; not needed where the results hold its name
-    (random, scripted, those of the package) or lie in its run: no file that results name is
-    opened."""
+    """The policy that was scored, its run, or its name; by default the one that the results name or
+    lie beside, where it is unchanged."""
     episodes: int = 20
     """How many episodes to play again, drawn from all."""
     all: bool = False

@@ -15,13 +15,13 @@ import sysconfig
 import types
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from interverse.core.code import files_hash
-from interverse.rollouts.policy_card import NAMES, PolicyLike, policy_path
+from interverse.rollouts.policy_card import CARD, NAMES, PolicyLike, policy_path
 from interverse.rollouts.shipped import SHIPPED, trained_policy
 
 _DEEPEST = 32
@@ -46,18 +46,19 @@ def fingerprint(policy: PolicyLike) -> str | None:
         return None
 
 
-def policy_of_name(run: Mapping[str, Any]) -> str | Path | None:
-    """Returns the policy of a run's record that is known by a name; no file it names is opened.
+def recorded_policy(run: Mapping[str, Any]) -> str | Path | None:
+    """Returns the policy that a run's record names, if it is there and is the one that was scored.
 
-    One of the package is known by the last part of its path, and by its content.
+    That is a name, a policy of the package, or a folder with a policy's card: JSON and safetensors,
+    and nothing of it is loaded before its content has the recorded hash.
     """
     source = run.get("source")
     if source in NAMES:
         return str(source)
-    name = PurePath(str(source)).name
-    if name not in SHIPPED or fingerprint(trained_policy(name)) != run.get("policy"):
-        return None
-    return trained_policy(name)
+    path = Path(str(source))
+    places = [trained_policy(path.name)] if path.name in SHIPPED else []
+    places += [path] if source and (path / CARD).is_file() else []
+    return next((place for place in places if fingerprint(place) == run.get("policy")), None)
 
 
 def function_hash(function: Callable[..., Any]) -> str | None:

@@ -22,7 +22,7 @@ from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.protocols import record
 from interverse.protocols.evaluate import RESULT_FILE
-from interverse.protocols.fingerprint import fingerprint, policy_of_name
+from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.unit import ROWS, Unit, play
@@ -161,7 +161,7 @@ def _where(address: tuple[Any, ...]) -> str:
     return ", ".join(f"{key} {part}" for key, part in zip(_ADDRESS, address, strict=True))
 
 
-def _of_run(root: Path) -> Path | None:
+def policy_of_run(root: Path) -> Path | None:
     """Returns the policy of the training run that the results lie in: safetensors and JSON."""
     found = policy_path(root.parent)
     return found if found is not None and (found / CARD).is_file() else None
@@ -169,7 +169,7 @@ def _of_run(root: Path) -> Path | None:
 
 def _policy(root: Path, results: Results, given: PolicyLike | None) -> PolicyLike:
     run = (results.provenance.get("runs") or [{}])[0]
-    policy = given if given is not None else policy_of_name(run) or _of_run(root)
+    policy = given if given is not None else recorded_policy(run) or policy_of_run(root)
     if policy is None:
         raise InvalidValueError(
             explain(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.core.errors import InterverseError
-from interverse.protocols.fingerprint import fingerprint, policy_of_name
+from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit, Watched, watch
 from interverse.results import Highlight, Results, highlights
@@ -49,7 +49,7 @@ def film(
         results: of any number of experiments.
         folder: where the files go.
         metric: the score that says which episode is best.
-        policies: experiment -> policy, for those that are not known by a name.
+        policies: experiment -> policy, for those that the results do not name.
     """
     missing: dict[str, None] = {}
     shots: dict[str, dict[str, Path]] = {"videos": {}, "sheets": {}}
@@ -75,14 +75,18 @@ def _cast(
     """Yields each highlight with the policy that played it, or why there is none."""
     for item in highlights(results, metric):
         run = _run(results, item)
-        policy = policies.get(item.experiment, None if run is None else policy_of_name(run))
+        policy = policies.get(item.experiment, None if run is None else recorded_policy(run))
         where = f"{item.experiment} on {item.task}"
         if run is None:
             yield item, None, f"{where}: the results do not say how they were made."
         elif policy is None:
-            # Results may name any file: none is opened unless the reader names it, too.
+            # Results may name any file: only a policy's folder with the recorded hash is opened.
             told = f"--policy {item.experiment}=PATH or episodes={{...}}"
-            yield item, None, f"{where}: the policy is not known by a name; pass {told}."
+            yield (
+                item,
+                None,
+                f"{where}: its policy is not where it was, or has changed; pass {told}.",
+            )
         elif _is_other(policy, run):
             yield item, None, f"{where}: {policy} is another policy than the one scored."
         else:

@@ -20,7 +20,6 @@ from rich.console import Console
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
-from interverse.rollouts.archives import load_archive
 from interverse.rollouts.policy_card import NAMES, policy_path
 from interverse.rollouts.policy_card import PolicyLike as PolicyLike
 from interverse.rollouts.shipped import SHIPPED
@@ -313,8 +312,10 @@ def _compare_rates(policy: Any, world: World) -> None:
 def load_policy(path: Path) -> Any:
     """Returns the policy of a folder that training wrote, or of a zip of Stable-Baselines."""
     if path.is_file():
+        from interverse.rollouts.archives import load_archive  # loads Torch, as the others below
+
         return load_archive(path)
-    from interverse.rollouts.exported import ExportedPolicy  # loads Torch
+    from interverse.rollouts.exported import ExportedPolicy
     from interverse.rollouts.pixels import FORMAT, PixelPolicy, policy_format
     from interverse.rollouts.planned import PLANNED_FORMAT, PlannedPolicy
 

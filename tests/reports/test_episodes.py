@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import describe, protocol_from
 from interverse.reports.episodes import film
 from interverse.results import Results, highlights
+from interverse.rollouts.shipped import trained_policy
 
 SLIDER = "tutorial/slider-v1"
 
@@ -60,7 +62,7 @@ def test_a_policy_of_the_package_is_found_again(tmp_path, capsys):
     runs = [run | {"policy": "0" * 32} for run in results.provenance["runs"]]
     other = replace(results, provenance={**results.provenance, "runs": runs})
     filmed = film(other, tmp_path / "other", metric="return", policies={})
-    assert "the policy is not known by a name" in filmed.missing[0]
+    assert "its policy is not where it was" in filmed.missing[0]
     named = ["report", str(scored), "--policy", "reaching_1=reaching_1"]
     assert main(named) in (0, None)
     page = (scored / "report" / "index.html").read_text()
@@ -68,3 +70,32 @@ def test_a_policy_of_the_package_is_found_again(tmp_path, capsys):
     capsys.readouterr()
     assert main(["report", str(scored), "--policy", "reaching_1=reaching_7"]) == 2
     assert "or as NAME one of pick_and_place_2" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_policy_of_an_evaluated_run_is_found_again_while_it_is_unchanged(tmp_path, capsys):
+    run, apart = tmp_path / "run", tmp_path / "scores"
+    shutil.copytree(trained_policy("reaching_1"), run / "policy")
+    asked = [
+        "evaluate",
+        str(run),
+        "--protocols",
+        "P0",
+        "--episodes",
+        "2",
+        "--option",
+        "max_steps=4",
+    ]
+    for out in (apart, run / "scores"):
+        assert main([*asked, "--out", str(out)]) == 0
+        assert main(["report", str(out)]) == 0
+        assert "Not shown" not in (out / "report" / "index.html").read_text()
+    assert main(["verify", str(apart)]) == 0
+    moved = run.rename(tmp_path / "moved")
+    assert main(["report", str(moved / "scores")]) == 0
+    assert "Not shown" not in (moved / "scores" / "report" / "index.html").read_text()
+    assert main(["report", str(apart)]) == 0
+    assert "its policy is not where it was" in (apart / "report" / "index.html").read_text()
+    other = moved.rename(run) / "policy"
+    shutil.copytree(trained_policy("pushing_1"), other, dirs_exist_ok=True)
+    assert main(["report", str(apart)]) == 0
+    assert "its policy is not where it was" in (apart / "report" / "index.html").read_text()

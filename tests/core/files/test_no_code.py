@@ -136,4 +136,4 @@ def test_a_report_opens_no_policy_that_results_name(tmp_path, monkeypatch):
     monkeypatch.setattr(policy, "load_policy", lambda path: pytest.fail(f"opened {path}"))
     assert main(["report", str(tmp_path / "e")]) == 0
     page = (tmp_path / "e" / "report" / "index.html").read_text()
-    assert "the policy is not known by a name; pass --policy" in page
+    assert "its policy is not where it was, or has changed; pass --policy" in page
