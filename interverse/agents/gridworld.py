@@ -14,6 +14,7 @@ from interverse.agents.planner import Chooser, PlanningWorld
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.envs import make_vec
+from interverse.models.source import DataWorld
 
 NOTHING = -1
 """The action of a world that is left alone; its reward is that of the state it is in."""
@@ -34,6 +35,7 @@ class GridPlanning:
         self.id, self.seed, self.options = id, seed, options
         self.best_reward = 0.0 if id.startswith("blocks/") else 1.0
         self.step_count = 0
+        self.world = DataWorld(id, options)
 
     def reset(self, episodes: int, *, target_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Returns first and target images of new episodes."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from interverse.core.errors import InvalidValueError, explain
 from interverse.models.recurrent import Memory
 from interverse.models.reward import RewardPredictor, encode_images
+from interverse.models.source import DataWorld
 from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
 
@@ -25,7 +26,7 @@ _PAIRS = 65536  # (episode, action) pairs predicted together
 
 
 class PlanningWorld(Protocol):
-    """A batch of goal-reaching episodes."""
+    """A batch of goal-reaching episodes. It may tell its `world`, a `DataWorld`."""
 
     num_actions: int
     best_reward: float
@@ -46,7 +47,7 @@ class PlanningWorld(Protocol):
 
 @runtime_checkable
 class ImagePolicy(Protocol):
-    """A policy that sees images alone."""
+    """A policy that sees images alone. It may have a `check_world` that refuses foreign worlds."""
 
     closed_loop: bool
     """Whether it looks at the true image at every step."""
@@ -100,6 +101,10 @@ class ModelPolicy:
         self.model, self.reward = model.eval(), reward.eval()
         self.closed_loop = closed_loop
         self._device = next(model.parameters()).device
+
+    def check_world(self, world: DataWorld | None) -> None:
+        """Raises for episodes of another world than the model's."""
+        self.model.check_world("episodes", world)
 
     def begin(self, images: np.ndarray, targets: np.ndarray) -> None:
         """Takes the first and target images of a batch of episodes."""
@@ -165,6 +170,9 @@ def plan(
         raise InvalidValueError(
             explain(f"horizon and episodes must be at least 1, got {horizon} and {episodes}")
         )
+    check_world = getattr(policy, "check_world", None)
+    if check_world is not None:
+        check_world(getattr(world, "world", None))
     images, targets = world.reset(episodes, target_steps=horizon)
     if isinstance(policy, ImagePolicy):
         policy.begin(images, targets)

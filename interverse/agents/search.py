@@ -21,6 +21,7 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.models.recurrent import Memory
 from interverse.models.reward import RewardPredictor
+from interverse.models.source import DataWorld
 from interverse.models.world_model import WorldModel
 
 Floats = NDArray[np.float64]
@@ -219,6 +220,11 @@ class SearchPolicy:
         self.mind, self.how, self.horizon = mind, how, horizon
         self.closed_loop, self._seed = closed_loop, seed
 
+    def check_world(self, world: DataWorld | None) -> None:
+        """Raises for episodes of another world than a learned model's."""
+        if isinstance(self.mind, ModelImagination):
+            self.mind.check_world(world)
+
     def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
         """Takes the first and target images of a batch of episodes."""
         self.mind.begin(images, targets)
@@ -248,6 +254,10 @@ class ModelImagination:
         self.model, self.reward = model.eval(), reward.eval()
         self.num_actions = model.config.actions
         self._device = next(model.parameters()).device
+
+    def check_world(self, world: DataWorld | None) -> None:
+        """Raises for episodes of another world than the model's."""
+        self.model.check_world("episodes", world)
 
     def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
         """Encodes the first and target images."""

@@ -121,6 +121,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _differences(record: Mapping[str, Any], run: Mapping[str, Any]) -> str:
-    old, new = record["run"], json.loads(json.dumps(dict(run)))
+    """Returns each value that differs, by its path, with what it was and is."""
+    old, new = (_leaves(one) for one in (record["run"], json.loads(json.dumps(dict(run)))))
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    return ", ".join(f"{name} was {old.get(name)}" for name in names)
+    return ", ".join(f"{name} was {old.get(name)}, is {new.get(name)}" for name in names)
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {path: value}
+    parts = (_leaves(v, f"{path}/{k}" if path else k) for k, v in value.items())
+    return {name: leaf for part in parts for name, leaf in part.items()}

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, final, get_args
 
 from torch import nn
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.rng import check_seed
 from interverse.core.type_checks import blames_fields
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed
 from interverse.models.learner import Learner
 from interverse.models.steps import Precision
+
+_MOST = 10**9  # epochs, samples
 
 
 @blames_fields
@@ -63,17 +66,20 @@ class Fit:
     """Writes curves under `out`."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "episodes_per_batch", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise InvalidValueError(
-                    explain(f"{name} must be at least 1, got {getattr(self, name)}")
-                )
-        if self.pretrain_epochs is not None and self.pretrain_epochs < 1:
-            raise InvalidValueError(
-                explain(f"pretrain_epochs must be at least 1, got {self.pretrain_epochs}")
-            )
+        for name in ("epochs", "pretrain_epochs", "batch_size", "episodes_per_batch"):
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, _MOST)
+        check_whole(self.checkpoint_every, "checkpoint_every", _MOST)
         if not self.learning_rate > 0:
             raise InvalidValueError(explain(f"learning_rate must be > 0, got {self.learning_rate}"))
+        for seed in (*self.seeds, 0 if self.order_seed is None else self.order_seed):
+            check_seed(seed)
+        for name, words in (
+            ("precision", get_args(Precision)),
+            ("at_once", ("auto", "always", "never")),
+            ("validation_order", ("file", "shuffled")),
+        ):
+            check_name(name, getattr(self, name), words)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise InvalidValueError(explain(f"seeds must be distinct, at least one: {self.seeds}"))
         if self.tensorboard and self.out is None:

@@ -20,7 +20,7 @@ from interverse.models.fit import Fit, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.mlp import MLP
 from interverse.models.run import Run
-from interverse.models.source import TransitionSource, num_frames
+from interverse.models.source import TransitionSource, check_same_world, num_frames, world_of
 from interverse.models.world_model import WorldModel
 
 _IMAGES = 1024
@@ -71,6 +71,11 @@ def fit_probe(
         seed: of the probe's weights.
     """
     model.eval()
+    for name, (source, labels) in (("training", train), ("validation", valid)):
+        told, of = world_of(source), getattr(labels, "world", None)  # of `dataset_labels`
+        model.check_world(f"the probe's {name} data", told)
+        check_same_world("labels", of, "frames", told, fix="Pass the labels of the source's data")
+        model.check_world("labels", of)
     vision = model.config.vision
     objects = int(train[1].shape[-1])
     with torch.random.fork_rng(devices=[]):

@@ -23,8 +23,9 @@ from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import generator
+from interverse.core.type_checks import blames_types
 from interverse.models.losses import image_loss
-from interverse.models.source import TransitionSource
+from interverse.models.source import TransitionSource, pictures_of
 from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
 
@@ -133,6 +134,7 @@ def _check_states(true: Tensor, predicted: Tensor) -> None:
         raise InvalidValueError(explain("some states are infinite or not numbers"))
 
 
+@blames_types
 @torch.no_grad()
 def evaluate_ranking(
     model: WorldModel, source: TransitionSource, *, horizons: Sequence[int] = HORIZONS
@@ -151,6 +153,7 @@ def evaluate_ranking(
         return {k: _score(model, source, starts, predicted[k - 1], horizon=k) for k in horizons}
 
 
+@blames_types
 @torch.no_grad()
 def rank_unchanged(
     source: TransitionSource, *, horizons: Sequence[int] = HORIZONS
@@ -220,18 +223,6 @@ def _encode(model: WorldModel, source: TransitionSource, starts: Tensor, step: i
 def _actions(source: TransitionSource, starts: Tensor, count: int) -> Tensor:
     numbers = starts[:, None] * source.num_steps + torch.arange(count, device=source.device)
     return source.actions(numbers.flatten()).unflatten(0, numbers.shape)
-
-
-def pictures_of(source: TransitionSource, numbers: Tensor) -> Tensor:
-    """Returns (N,) hashes of frames: comparing whole frames would cost more than the ranking."""
-    hashes, weights = [], None
-    for part in numbers.split(_IMAGES):
-        levels = source.frames(part).flatten(1).mul(255).round().to(torch.int32)
-        if weights is None:
-            drawn = generator(seed=0, name="ranking/pictures").integers(2**31, size=levels.shape[1])
-            weights = torch.as_tensor(drawn.astype("int32"), device=levels.device)
-        hashes.append((levels * weights).sum(1))  # products wrap, exactly; their sum is 64-bit
-    return torch.cat(hashes)
 
 
 def _reconstruction(

@@ -15,7 +15,7 @@ from interverse.models.feeds import Feed
 from interverse.models.fit import Fit, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.run import Run
-from interverse.models.source import TransitionSource, to_float
+from interverse.models.source import TransitionSource, to_float, world_of
 from interverse.models.world_model import WorldModel
 
 _IMAGES = 1024
@@ -78,6 +78,8 @@ def fit_reward(
     Every frame is encoded once. The published setting is `Fit(epochs=50)`.
     """
     model.eval()
+    for data in (train, valid):
+        model.check_world("rewards", world_of(data.source))
     vision = model.config.vision
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -7,7 +7,9 @@ only inside a batch.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -15,6 +17,52 @@ import torch
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import plain
+from interverse.core.rng import generator
+from interverse.worlds import WORLDS
+from interverse.worlds.world import parse_options
+
+_IMAGES = 512  # frames that are looked at together
+# Options that change no mechanism: how long episodes are, which edits are allowed, where it runs.
+_BESIDE = frozenset({"device", "max_steps", "space", "target_steps", "threads"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DataWorld:
+    """The world that data come from: an id and options, as `make` takes them."""
+
+    id: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def mechanisms(self) -> tuple[str, Mapping[str, Any]]:
+        """Returns the id and the options in force that decide what an action does.
+
+        Not among them: where in the world data are collected (new colours of blocks, say).
+        """
+        name, found, beside = self.id.rpartition(":")[2], plain(self.options), _BESIDE
+        if name in WORLDS:
+            entry = WORLDS[name]
+            world = entry.load()
+            parsed = parse_options(world.options_type, {**entry.options, **self.options})
+            found = plain(asdict(parsed))
+            beside = _BESIDE | {*world.training_place}
+        return name, {key: value for key, value in found.items() if key not in beside}
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name}={value!r}" for name, value in sorted(self.options.items()))
+        return f"{self.id} with {told}" if told else self.id
+
+
+def check_same_world(
+    what: str, given: DataWorld | None, other: str, known: DataWorld | None, *, fix: str
+) -> None:
+    """Raises if two things come from different worlds; what has no world recorded is taken."""
+    if given is None or known is None or given.mechanisms() == known.mechanisms():
+        return
+    raise InvalidValueError(
+        explain(f"{what} of {given}, {other} of {known}", allowed="one world for both", fix=fix)
+    )
 
 
 class ModelBatch(NamedTuple):
@@ -37,7 +85,10 @@ class Places(NamedTuple):
 
 
 class TransitionSource(Protocol):
-    """What `fit` trains on."""
+    """What `fit` trains on.
+
+    A source may also tell its `world`, a `DataWorld`: data of two worlds are then not mixed up.
+    """
 
     num_episodes: int
     num_steps: int
@@ -73,6 +124,39 @@ def places(source: TransitionSource, indices: Tensor) -> Places:
     return Places(frame, source.actions(indices), frame + 1)
 
 
+def world_of(source: TransitionSource) -> DataWorld | None:
+    """Returns the world that a source's data come from; None where it does not tell."""
+    return getattr(source, "world", None)
+
+
+def source_record(source: TransitionSource) -> dict[str, Any]:
+    """Returns what tells a source from any other, as JSON values: world, sizes, a hash of all."""
+    world, count = world_of(source), num_transitions(source)
+    digest = hashlib.blake2b(digest_size=16)
+    actions = source.actions(torch.arange(count, device=source.device))
+    for part in (actions, pictures_of(source, torch.arange(num_frames(source)))):
+        digest.update(part.cpu().numpy().tobytes())
+    return {
+        "world": None if world is None else world.id,
+        "options": {} if world is None else plain(world.options),
+        "episodes": source.num_episodes,
+        "steps": source.num_steps,
+        "content": digest.hexdigest(),
+    }
+
+
+def pictures_of(source: TransitionSource, numbers: Tensor) -> Tensor:
+    """Returns (N,) hashes of frames: comparing whole frames would cost more than the ranking."""
+    hashes, weights = [], None
+    for part in numbers.to(source.device).split(_IMAGES):
+        levels = source.frames(part).flatten(1).mul(255).round().to(torch.int32)
+        if weights is None:
+            drawn = generator(seed=0, name="ranking/pictures").integers(2**31, size=levels.shape[1])
+            weights = torch.as_tensor(drawn.astype("int32"), device=levels.device)
+        hashes.append((levels * weights).sum(1))  # products wrap, exactly; their sum is 64-bit
+    return torch.cat(hashes)
+
+
 def batch(source: TransitionSource, indices: Tensor) -> ModelBatch:
     """Returns transitions as images."""
     where = places(source, indices)
@@ -87,11 +171,17 @@ class ArraySource:
         images: (episodes, steps + 1, H, W, 3) uint8.
         actions: (episodes, steps) whole numbers.
         device: where to keep them; a GPU holds a full training set (0.76 GB) with ease.
+        world: that they come from, if known.
     """
 
     def __init__(
-        self, images: np.ndarray | Tensor, actions: np.ndarray | Tensor, device: str = "cpu"
+        self,
+        images: np.ndarray | Tensor,
+        actions: np.ndarray | Tensor,
+        device: str = "cpu",
+        world: DataWorld | None = None,
     ) -> None:
+        self.world = world
         images, actions = torch.as_tensor(images), torch.as_tensor(actions)
         _check(images, actions)
         self.num_episodes, self.num_steps = actions.shape
@@ -121,6 +211,7 @@ class RenderedSource:
         actions: (episodes, steps) whole numbers.
         render: draws the rows of such arrays as uint8 (B, H, W, 3), on their device.
         device: where to keep the states.
+        world: that they come from, if known.
     """
 
     def __init__(
@@ -129,7 +220,9 @@ class RenderedSource:
         actions: np.ndarray | Tensor,
         render: Callable[[Mapping[str, Tensor]], Any],
         device: str = "cpu",
+        world: DataWorld | None = None,
     ) -> None:
+        self.world = world
         actions = torch.as_tensor(actions)
         self.num_episodes, self.num_steps = actions.shape
         for name, values in states.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -15,13 +15,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
+from interverse.core.files.json_text import plain
 from interverse.models import checkpoint
 from interverse.models.draws import Needs
 from interverse.models.feeds import Feed, FeedSettings, feed
 from interverse.models.fit import Epoch, Fit, Listener, ModelStage
 from interverse.models.learner import Learner, member
 from interverse.models.run import ProgressFolder, Run
-from interverse.models.source import TransitionSource, num_transitions
+from interverse.models.source import (
+    DataWorld,
+    TransitionSource,
+    check_same_world,
+    num_transitions,
+    source_record,
+    world_of,
+)
 from interverse.models.stages import STAGES, TRAINED, Objective
 from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
@@ -83,12 +91,14 @@ class Fitted:
         weights: the best weights of each stage by validation loss. For nll, "transition" is the
             plain model and "finetune" the fine-tuned one.
         history: one row per epoch: stage, epoch, train, valid.
+        world: that the training data came from, where they told.
     """
 
     config: WorldModelConfig
     seed: int
     weights: Mapping[str, Mapping[str, Tensor]]
     history: tuple[Mapping[str, Any], ...]
+    world: DataWorld | None = None
 
     def model(self, stage: str | None = None, *, device: str = "cpu") -> WorldModel:
         """Returns the model of a stage (the last one by default), ready for evaluation."""
@@ -96,6 +106,7 @@ class Fitted:
         check_name("stage", stage, self.weights)
         model = WorldModel(self.config)
         model.load_state_dict(dict(self.weights[stage]))
+        model.trained_in = self.world
         return model.to(device).eval()
 
     def save(self, folder: Path) -> None:
@@ -107,6 +118,7 @@ class Fitted:
             "seed": self.seed,
             "stages": list(self.weights),
             "history": [dict(row) for row in self.history],
+            "world": None if self.world is None else plain(asdict(self.world)),
         }
         checkpoint.write_json(Path(folder) / "model.json", record)
 
@@ -114,6 +126,7 @@ class Fitted:
     def load(cls, folder: Path) -> Fitted:
         """Returns what `save` wrote."""
         record = checkpoint.read_json(Path(folder) / "model.json")
+        world = record.get("world")
         return cls(
             config=WorldModelConfig.from_dict(record["config"]),
             seed=record["seed"],
@@ -122,6 +135,7 @@ class Fitted:
                 for stage in record["stages"]
             },
             history=tuple(record["history"]),
+            world=None if world is None else DataWorld(**world),
         )
 
 
@@ -135,6 +149,8 @@ def fit_world_model(
 ) -> tuple[Fitted, ...]:
     """Returns one trained model per seed.
 
+    A folder `how.out` that holds progress is gone on with: the same model, settings and data.
+
     Args:
         config: the model and its loss, which decides the stages.
         how: epochs, seeds, device, and where to write.
@@ -143,13 +159,21 @@ def fit_world_model(
         listeners: called after every epoch.
     """
     _check_device(how, train, valid)
+    check_same_world(
+        "validation data", world_of(valid), "training data", world_of(train), fix="Pass one world's"
+    )
     for source in (train, valid):
         config.check_actions(
             source.actions(torch.arange(num_transitions(source)).to(source.device))
         )
+    data = (
+        {}
+        if how.out is None
+        else {"train": source_record(train), "validation": source_record(valid)}
+    )
     results: list[Fitted] = []
     for seeds in _groups(config, how):
-        results += _fit_together(config, how, seeds, (train, valid), listeners)
+        results += _fit_together(config, how, seeds, (train, valid), data, listeners)
     if how.out is not None:
         for result in results:
             result.save(Path(how.out) / f"seed-{result.seed}")
@@ -161,6 +185,7 @@ def _fit_together(
     how: Fit,
     seeds: tuple[int, ...],
     sources: tuple[TransitionSource, TransitionSource],
+    data: Mapping[str, Any],
     listeners: Sequence[Listener],
 ) -> Iterator[Fitted]:
     """Yields the results of seeds trained at once."""
@@ -168,7 +193,7 @@ def _fit_together(
     names = [name for name in STAGES[config.loss] if how.finetune or name != "finetune"]
     stages = [_stage(name, config, how, sources) for name in names]
     name = "training-" + "-".join(str(seed) for seed in seeds)
-    record = {"model": config.to_dict(), "fit": how.decides(), "seeds": list(seeds)}
+    record = {"model": config.to_dict(), "fit": how.decides(), "seeds": list(seeds), **data}
     with ExitStack() as open_listeners:
         run = Run(
             Learner(models, torch.device(how.device)),
@@ -187,6 +212,7 @@ def _fit_together(
             seed=seed,
             weights={stage: member(state, index) for stage, state in best.items()},
             history=tuple(_row_of(row, index) for row in run.history),
+            world=world_of(sources[0]),
         )
 
 

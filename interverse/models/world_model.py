@@ -19,6 +19,7 @@ from interverse.models.gnn import ActionInput
 from interverse.models.losses import Reduce
 from interverse.models.patches import Seen
 from interverse.models.recurrent import Memory
+from interverse.models.source import DataWorld, check_same_world
 from interverse.models.table import ModelEntry, entry
 
 Loss = Literal["nll", "contrastive", "jepa"]
@@ -220,6 +221,9 @@ class WorldModel(nn.Module):
 
     encoder: PictureEncoder
     decoder: nn.Module | None
+    trained_in: DataWorld | None = None
+    """The world of its training data; rewards, probes and plans of another one are refused. None
+    where that is not known, or where another world is meant: `model.trained_in = None`."""
 
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
@@ -234,6 +238,11 @@ class WorldModel(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return cls(config)
+
+    def check_world(self, what: str, world: DataWorld | None) -> None:
+        """Raises for what is of another world than the model's training data."""
+        fix = "Train a model there; to carry this one over on purpose, set model.trained_in = None"
+        check_same_world(what, world, "a model", self.trained_in, fix=fix)
 
     def encode(self, images: Seen) -> Tensor:
         """Returns the states (B, slots, slot_width) of images (B, 3, 50, 50); a VAE's means."""

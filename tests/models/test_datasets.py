@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 import torch
 
+from interverse.agents.gridworld import GridPlanning
+from interverse.agents.planner import ModelPolicy, plan
+from interverse.agents.search import ModelImagination, PlanCEM, SearchPolicy
+from interverse.core.errors import InvalidValueError
 from interverse.data import Collect, collect, open_dataset
-from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
-from interverse.models.source import batch
+from interverse.models import Fit, fit_probe, fit_reward, fit_world_model
+from interverse.models.datasets import (
+    dataset_labels,
+    dataset_rewards,
+    dataset_source,
+    dataset_world,
+)
+from interverse.models.source import batch, check_same_world
 
 
 @pytest.fixture(scope="module", params=["blocks/observed-3-v1", "chemistry/chain-v1"])
@@ -43,3 +53,58 @@ def test_equal_labels_mean_equal_pictures(data):
         same = (labels[episode, 1:] == labels[episode, :-1]).all(1)
         still = (images[episode, 1:] == images[episode, :-1]).reshape(5, -1).all(1)
         assert np.array_equal(same, still)
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory):
+    def make(id="chemistry/chain-v1", seed=0, **options):
+        path = tmp_path_factory.mktemp("sets") / "set.h5"
+        how = Collect(id=id, episodes=4, steps=4, seed=seed, options=options, out=path)
+        return open_dataset(collect(how))
+
+    return make
+
+
+def test_another_world_than_the_training_datas_is_refused(collected, tiny):
+    """Each of these gave a number before: other mechanisms have the same shapes."""
+    data, other = collected(objects=3), collected(objects=3, cpt_seed=1)
+    source, foreign = dataset_source(data), dataset_source(other, drawn=True)
+    how = Fit(epochs=1, batch_size=8)
+    told = r"chemistry/chain-v1 with cpt_seed=1, objects=3, .* of chemistry/chain-v1 with objects=3"
+    with pytest.raises(InvalidValueError, match=f"validation data of {told}"):
+        fit_world_model(tiny(), how, source, foreign)
+    (fitted,) = fit_world_model(tiny(), how, source, source)
+    model, rewards = fitted.model(), dataset_rewards(data, source)
+    (labels, values), (wrong, _) = dataset_labels(data), dataset_labels(other)
+    with pytest.raises(InvalidValueError, match=f"rewards of {told}"):
+        dataset_rewards(other, source)
+    with pytest.raises(InvalidValueError, match=f"rewards of {told}"):
+        fit_reward(model, how, rewards, dataset_rewards(other, foreign))
+    with pytest.raises(InvalidValueError, match=f"the probe's training data of {told}"):
+        fit_probe(model, how, (foreign, wrong), (foreign, wrong), values=values)
+    with pytest.raises(InvalidValueError, match=f"labels of {told}"):
+        fit_probe(model, how, (source, labels), (source, wrong[:, :]), values=values)
+    reward = fit_reward(model, how, rewards, rewards)
+    elsewhere = GridPlanning("chemistry/chain-v1", objects=3, cpt_seed=1)
+    for policy in (
+        ModelPolicy(model, reward),
+        SearchPolicy(ModelImagination(model, reward), PlanCEM(), horizon=1),
+    ):
+        with pytest.raises(InvalidValueError, match=f"episodes of {told}"):
+            plan(policy, elsewhere, horizon=1, episodes=2)
+        plan(policy, GridPlanning("chemistry/chain-v1", objects=3), horizon=1, episodes=2)
+    model.trained_in = None  # carried over on purpose
+    plan(ModelPolicy(model, reward), elsewhere, horizon=1, episodes=2)
+
+
+def test_other_looks_lengths_and_ways_to_say_it_are_the_same_world(collected):
+    def of(id="blocks/observed-3-v1", **options):
+        return dataset_world(collected(id, **options))
+
+    train = of()
+    for same in (of(mode="ZeroShot"), of(max_steps=40), of(objects=3, seed=5), of(palette_seed=2)):
+        check_same_world("a", same, "b", train, fix="")
+    for other in (of("blocks/unobserved-3-v1"), of(objects=4)):
+        with pytest.raises(InvalidValueError, match="a of blocks"):
+            check_same_world("a", other, "b", train, fix="")
+    check_same_world("a", None, "b", train, fix="")

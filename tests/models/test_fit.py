@@ -19,7 +19,7 @@ from interverse.models.feeds import Feed
 from interverse.models.fit import Epoch, Fit, ModelStage
 from interverse.models.learner import Learner
 from interverse.models.run import Run
-from interverse.models.source import ArraySource
+from interverse.models.source import ArraySource, DataWorld
 from interverse.models.stages import STAGES
 from interverse.models.world_fit import Fitted, fit_world_model
 
@@ -206,7 +206,7 @@ def test_a_corrupt_checkpoint_and_another_run_are_refused(squares, tmp_path, tin
     train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
     how = Fit(epochs=1, batch_size=8, out=tmp_path)
     fit_world_model(tiny(), how, train, valid)
-    with pytest.raises(InvalidValueError, match=r"another run: fit was .*'epochs': 1"):
+    with pytest.raises(InvalidValueError, match=r"another run: fit/epochs was 1, is 2"):
         fit_world_model(tiny(), Fit(epochs=2, batch_size=8, out=tmp_path), train, valid)
     (tensors,) = (tmp_path / "training-0").glob("progress-*.safetensors")
     tensors.write_bytes(b"not a file of tensors")
@@ -302,6 +302,32 @@ def test_the_first_stage_can_have_epochs_of_its_own(train, valid, tiny):
     } | {"batch_size": 512, "finetune": True}
 
 
+@pytest.mark.parametrize("which", ["train", "validation"])
+def test_a_folder_of_other_data_is_refused(which, squares, tmp_path, tiny):
+    """It would give back the model of the old data."""
+    one, two, other = (ArraySource(*squares(4, 5, seed=seed)[:2]) for seed in (0, 1, 2))
+    how = Fit(epochs=1, batch_size=8, out=tmp_path)
+    fit_world_model(tiny(), how, one, two)
+    sources = (other, two) if which == "train" else (one, other)
+    with pytest.raises(InvalidValueError, match=f"another run: {which}/content was .*, is "):
+        fit_world_model(tiny(), how, *sources)
+    again = (ArraySource(*squares(4, 5, seed=seed)[:2]) for seed in (0, 1))
+    fit_world_model(tiny(), how, *again)
+
+
+def test_a_folder_of_another_world_is_refused(squares, tmp_path, tiny):
+    data = squares(4, 5, seed=0)[:2]
+    one, other = (
+        ArraySource(*data, world=DataWorld("chemistry/chain-v1", {"cpt_seed": seed}))
+        for seed in (0, 1)
+    )
+    how = Fit(epochs=1, batch_size=8, out=tmp_path)
+    fit_world_model(tiny(), how, one, one)
+    with pytest.raises(InvalidValueError, match="train/options/cpt_seed was 0, is 1, validation/"):
+        fit_world_model(tiny(), how, other, other)
+    assert Fitted.load(tmp_path / "seed-0").model().trained_in == one.world
+
+
 def test_bar_and_curves_are_written(squares, tmp_path, tiny, capsys):
     train, valid = (ArraySource(*squares(3, 4, seed=s)[:2]) for s in (0, 1))
     how = Fit(epochs=1, batch_size=8, out=tmp_path, progress=True, tensorboard=True)
@@ -313,13 +339,16 @@ def test_bar_and_curves_are_written(squares, tmp_path, tiny, capsys):
 @pytest.mark.parametrize(
     ("choices", "text"),
     [
-        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"epochs": 0}, "epochs is 0. Allowed: a whole number from 1"),
         ({"learning_rate": 0.0}, "learning_rate must be > 0"),
         ({"seeds": ()}, "seeds must be distinct"),
         ({"seeds": (1, 1)}, "seeds must be distinct"),
         ({"tensorboard": True}, "tensorboard=True needs a folder"),
         ({"seeds": 3}, "seeds is 3. Allowed: a list whose every value is a whole number"),
         ({"epochs": "many"}, "epochs is 'many'. Allowed: a whole number"),
+        ({"seeds": (0.5,)}, "seed must be a whole number, got 0.5"),
+        ({"precision": "fp16"}, "unknown precision 'fp16'"),
+        ({"at_once": "often"}, "unknown at_once 'often'"),
         ({"epoch": 1}, "unknown argument 'epoch'. Did you mean 'epochs'"),
     ],
 )
