@@ -45,9 +45,8 @@ class CollectCommand(CollectConfig):
     out: Path
     """The folder to write; for random play of blocks or chemistry, the file."""
     seed: int = 0
-    """Of the data set: house number n, and episode n of random play in one file, has the address
-    (seed, n). Episode n in a folder has the seed SEED + n: seeds of two folders must lie at least
-    EPISODES apart, or they share most of their episodes (0 and 1 all but one)."""
+    """Of the data set: house or episode number n has the address (SEED, n), so that data sets of two
+    seeds share none."""
     episodes: int = 1000
     """How many episodes."""
     steps: int = 100

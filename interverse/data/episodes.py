@@ -1,14 +1,16 @@
 """Data sets of episodes, for every world and policy, with counterfactual twins.
 
-Episode e of a data set with seed s is `rollout(env, policy, seed=s + e)`, so the files depend on
-the configuration alone: not on workers, restarts, or on how many episodes share a file. A twin is
-the same episode (seed, noise, actions) in a world with another `do`; it lies beside its fact.
+Episode e of a data set with seed s is `rollout(env, policy, seed=s, episode=e)`, so the files
+depend on the configuration alone: not on workers, restarts, or on how many episodes share a file.
+A twin is the same episode (seed, noise, actions) in a world with another `do`; it lies beside its
+fact.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -18,7 +20,6 @@ from typing import Any, final
 import h5py
 import numpy as np
 
-from interverse.actors.curriculum import FOREVER
 from interverse.actors.words import curriculum_from_words
 from interverse.actors.wrappers import attach_curriculum
 from interverse.core.errors import (
@@ -48,7 +49,8 @@ from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of
 
 _HEADER = "collect.json"
-_FORMAT = "interverse-episodes-1"
+_FORMAT = "interverse-episodes-2"
+_BY_SEED = "interverse-episodes-1"  # there episode e has the address (seed + e, 0)
 _SPACES = ("A", "B")
 _REFUSED: Refused = "skip"
 
@@ -66,7 +68,7 @@ class CollectEpisodes:
         episodes: how many.
         policy: what acts; see `interverse.rollouts.policy.as_policy`.
         steps: actions per episode at most; None plays to the end.
-        seed: of the first episode; later ones count on.
+        seed: episode e has the address (seed, e), so that two seeds share no episode.
         twins: interventions whose counterfactual is stored beside every episode. A value "A" or
             "B" is drawn anew for every episode from that space of the variable. Where a twin's
             world refuses something that was done later in the fact, the twin goes on without it
@@ -164,6 +166,8 @@ class TwinFolder:
         try:
             header = read_json_object(self.facts.folder / _HEADER)
             self.twins: list[dict[str, Any]] = list(header["twins"])
+            if header["format"] == _BY_SEED:
+                warnings.warn(_old_seeds(self.facts.folder, header), stacklevel=2)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 explain(
@@ -221,6 +225,16 @@ class TwinFolder:
             return Episode.read(group)
 
 
+def _old_seeds(folder: Path, header: Mapping[str, Any]) -> str:
+    """Returns what an old folder is: its episodes may lie in folders of other seeds, too."""
+    first, last = header["seed"], header["seed"] + header["episodes"] - 1
+    return explain(
+        f"{folder} is from an earlier version: its episodes have the seeds {first} to {last}, so it"
+        " shares some with folders whose seeds are among these",
+        fix="Collect it again to have episodes that no other seed has",
+    )
+
+
 def _first_left_out(fact: h5py.Group, twin: h5py.Group) -> list[str]:
     """Returns the first reason for which a twin's world refused what was done in the fact."""
     if "refusal" in twin.attrs:
@@ -235,7 +249,7 @@ def _check_twins(config: CollectEpisodes) -> dict[str, str]:
     _put_under(env, config.actors)
     env.reset(seed=config.seed)
     for twin in config.twins:
-        values = {name: _value(env, name, value, 0) for name, value in twin.items()}
+        values = {name: _value(env, name, value, config.seed, 0) for name, value in twin.items()}
         check_values(values, env.variables, np.arange(1), 1)
     engine = engine_of(env.world)
     env.close()
@@ -247,6 +261,8 @@ def _write_header(config: CollectEpisodes, engine: Mapping[str, str]) -> None:
     header |= own_code(config.id, config.options)
     if path.exists():
         held = read_json_object(path)
+        if held.get("format") == _BY_SEED:
+            raise InvalidValueError(_old_seeds(config.out, held))
         differing = sorted(name for name in header if held.get(name) != header[name])
         if differing:
             raise InvalidValueError(
@@ -273,29 +289,24 @@ def _play(unit: range, config: CollectEpisodes) -> bytes:
     sink = io.BytesIO()
     with h5py.File(sink, "w") as file:
         for episode in unit:
-            seed = config.seed + episode
-            _put_under(env, config.actors, episode)
-            fact = rollout(env, config.policy, seed=seed, max_steps=config.steps)
+            _put_under(env, config.actors)
+            fact = rollout(
+                env, config.policy, seed=config.seed, episode=episode, max_steps=config.steps
+            )
             fact.write(file.create_group(str(episode)))
             for number, twin in enumerate(config.twins):
                 group = file.create_group(_twin_name(episode, number))
-                values = {name: _value(env, name, v, seed) for name, v in twin.items()}
+                values = {name: _value(env, name, v, config.seed, episode) for name, v in twin.items()}
                 _write_twin(group, fact, values)
     env.close()
     return sink.getvalue()
 
 
-def _put_under(env: WorldEnv, actors: tuple[str, ...], episode: int | None = None) -> None:
-    """Puts an environment under the stages of an episode; without a number, under every stage."""
-    whole = curriculum_from_words(actors)
-    stages = [
-        replace(stage, first=0, last=FOREVER, period=1)  # a seeded reset counts from 0 again
-        for stage in whole.stages
-        if episode is None or stage.active(np.array([episode]), np.array([stage.step]))[0]
-    ]
+def _put_under(env: WorldEnv, actors: tuple[str, ...]) -> None:
+    """Puts an environment under a curriculum that remembers no episode."""
     env.driver.hook = None
-    if stages:
-        attach_curriculum(env, replace(whole, stages=tuple(stages)))
+    if actors:
+        attach_curriculum(env, curriculum_from_words(actors))
 
 
 def _write_twin(group: h5py.Group, fact: Episode, values: Mapping[str, Any]) -> None:
@@ -306,8 +317,8 @@ def _write_twin(group: h5py.Group, fact: Episode, values: Mapping[str, Any]) -> 
         group.attrs["variables"] = sorted(values)
 
 
-def _value(env: WorldEnv, name: str, value: Any, seed: int) -> Any:
-    """Returns a twin's value; a space's name stands for a draw from it, addressed by the seed."""
+def _value(env: WorldEnv, name: str, value: Any, seed: int, episode: int) -> Any:
+    """Returns a twin's value; a space's name stands for a draw from it by the episode's address."""
     if not (isinstance(value, str) and value in _SPACES):
         return value
     check_name("variable", name, env.variables)
@@ -317,4 +328,4 @@ def _value(env: WorldEnv, name: str, value: Any, seed: int) -> Any:
         raise InvalidValueError(
             explain(f"twin draws {name} from space {value}, which it has not", fix="Give a value")
         )
-    return space.sample(generator(seed=seed, name=f"twin/{name}"))
+    return space.sample(generator(seed=seed, name=f"twin/{name}", episode=episode))

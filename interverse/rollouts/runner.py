@@ -28,6 +28,7 @@ def rollout(
     policy: PolicyLike,
     *,
     seed: int = 0,
+    episode: int = 0,
     do: Mapping[str, Any] | None = None,
     max_steps: int | None = None,
 ) -> Episode:
@@ -39,6 +40,7 @@ def rollout(
         policy: what acts; see `interverse.rollouts.policy.as_policy`. It sees observations with a
             leading axis of one.
         seed: the seed to reset with.
+        episode: its number under that seed; `evaluate` plays the same episode at that address.
         do: an intervention to start under.
         max_steps: stop after so many actions even if the episode goes on.
 
@@ -56,9 +58,11 @@ def rollout(
     try:
         check_world(policy, inner.world)
         actor = as_policy(policy, inner.world)
-        actor.reset(np.ones(1, dtype=bool), np.array([seed]))
-        options = None if do is None else {"do": do}
-        observation, _ = playing.reset(seed=seed, options=options)
+        # A policy's own noise has one number for both; `evaluate` puts them together alike.
+        actor.reset(np.ones(1, dtype=bool), np.array([seed]) + (episode << 32))
+        options = {} if do is None else {"do": do}
+        options |= {"episode": episode} if episode else {}
+        observation, _ = playing.reset(seed=seed, options=options or None)
         with Recorder(inner, inner.observe()) as recorder:
             ended = False
             while not ended and recorder.steps != max_steps:
