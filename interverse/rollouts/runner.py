@@ -60,7 +60,7 @@ def rollout(
         actor = as_policy(policy, inner.world)
         # A policy's own noise has one number for both; `evaluate` puts them together alike.
         actor.reset(np.ones(1, dtype=bool), np.array([seed]) + (episode << 32))
-        options = {} if do is None else {"do": do}
+        options: dict[str, Any] = {} if do is None else {"do": do}
         options |= {"episode": episode} if episode else {}
         observation, _ = playing.reset(seed=seed, options=options or None)
         with Recorder(inner, inner.observe()) as recorder:
