@@ -14,11 +14,12 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
-from interverse.cli.evaluate import parse_pair, without_pairs
+from interverse.cli.evaluate import parse_pair, parse_pairs
 from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
+from interverse.data.splits import published
 
 # Flags by kind of data set; a flag of another kind is refused, since it would be ignored.
 _KINDS: dict[str, tuple[str, ...]] = {
@@ -33,7 +34,7 @@ _ONLY_EPISODES = ("policy", "twin", "actor", "to")  # given, they ask for episod
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectCommand(CollectConfig):
+class CollectCommand:
     """Collects a data set; started again, it goes on where it stopped.
 
     Episodes go to a folder. Without --policy, --twin, --actor or --to, blocks and chemistry give
@@ -44,9 +45,10 @@ class CollectCommand(CollectConfig):
     """A world's id, such as trifinger/pushing-v1 or blocks/observed-3-v1."""
     out: Path
     """The folder to write; for random play of blocks or chemistry, the file."""
-    seed: int = 0
-    """Of the data set: house or episode number n has the address (SEED, n), so that data sets of two
-    seeds share none."""
+    seed: int | None = None
+    """House or episode number n has the address (SEED, n), so two seeds share none. By default 0 for
+    houses and 2**60 for episodes, where no test is: `evaluate` plays seed 0 by default, and the
+    published splits of blocks and chemistry are seeds 1 to 8."""
     episodes: int = 1000
     """How many episodes."""
     steps: int = 100
@@ -57,6 +59,8 @@ class CollectCommand(CollectConfig):
     """Replace what holds another data set."""
     workers: int = 1
     """How many units of about 60,000 frames, or houses, are made at a time; it changes no byte."""
+    cluster: str | None = None
+    """A Ray cluster to work on: local, auto or HOST:PORT; without, this machine's processes."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
     pairs: int | None = None
@@ -108,8 +112,11 @@ def collect(config: CollectCommand) -> Path:
 
 def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     """Returns the flags of a kind of data set, or raises for one of another kind."""
-    given = without_pairs(config)
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    given["options"] = parse_pairs(given.pop("option"))
     del given["json"]
+    if config.seed is None:
+        del given["seed"]
     others = {name for names in _KINDS.values() for name in names} - set(_KINDS[kind])
     for item in fields(config):
         if item.name in others and given.pop(item.name) != item.default:
@@ -120,14 +127,16 @@ def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
 
 
 def _grid(given: dict[str, Any]) -> dict[str, Any]:
-    path = run(CollectConfig(**given | {"progress": True}))
+    config = CollectConfig(**given | {"progress": True})
+    if split := published(config.id, config.seed, config.options):
+        _say(f"Seed {config.seed} plays the published split {split!r} of {config.id}.")
+    path = run(config)
     return {"path": path, "episodes": given["episodes"]}
 
 
 def _episodes(given: dict[str, Any]) -> dict[str, Any]:
     from interverse.data.episodes import CollectEpisodes, collect_episodes
 
-    del given["progress"]
     twins = _twins(given.pop("twin"))
     layouts, actors = given.pop("to"), given.pop("actor")
     for layout in layouts:  # before an hour of play, not after it

@@ -28,7 +28,8 @@ _ROUNDS = 10
 _LARGEST_SEED = 2**63 - 1
 # First seed of what a purpose plays. An episode is addressed by (seed, episode), so two purposes
 # share none: a policy that was trained meets each test for the first time. People name seeds in the
-# first region, for `reset`, `evaluate` and `rollout`, and the published splits lie there.
+# first region, for `reset`, `evaluate` and `rollout`, and the published splits lie there. Data are
+# collected from the second on, unless a seed is named.
 SEED_REGIONS = {"named": 0, "collecting": 1 << 60, "demonstrations": 1 << 61, "training": 1 << 62}
 SEEDS_OF_A_RUN = 1 << 20  # worlds, or starts, that each seed has to itself beyond the first region
 _MOST_RUNS = 1 << 40

@@ -32,7 +32,7 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import make_folder
 from interverse.core.files.json_text import plain, read_json_object
-from interverse.core.rng import check_seed, generator
+from interverse.core.rng import SEED_REGIONS, check_seed, generator
 from interverse.data.schema import MOST_EPISODES
 from interverse.data.store import locked, write_bytes
 from interverse.envs import WorldEnv, make
@@ -68,7 +68,8 @@ class CollectEpisodes:
         episodes: how many.
         policy: what acts; see `interverse.rollouts.policy.as_policy`.
         steps: actions per episode at most; None plays to the end.
-        seed: episode e has the address (seed, e), so that two seeds share no episode.
+        seed: episode e has the address (seed, e), so that two seeds share no episode; those of
+            seed 0 are the ones that `evaluate` plays by default.
         twins: interventions whose counterfactual is stored beside every episode. A value "A" or
             "B" is drawn anew for every episode from that space of the variable. Where a twin's
             world refuses something that was done later in the fact, the twin goes on without it
@@ -85,7 +86,7 @@ class CollectEpisodes:
     episodes: int = 100
     policy: PolicyLike = "random"
     steps: int | None = None
-    seed: int = 0
+    seed: int = SEED_REGIONS["collecting"]
     twins: tuple[Twin, ...] = ()
     actors: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -296,7 +297,9 @@ def _play(unit: range, config: CollectEpisodes) -> bytes:
             fact.write(file.create_group(str(episode)))
             for number, twin in enumerate(config.twins):
                 group = file.create_group(_twin_name(episode, number))
-                values = {name: _value(env, name, v, config.seed, episode) for name, v in twin.items()}
+                values = {
+                    name: _value(env, name, v, config.seed, episode) for name, v in twin.items()
+                }
                 _write_twin(group, fact, values)
     env.close()
     return sink.getvalue()

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse.core.errors import InvalidValueError, check_whole, explain
-from interverse.core.rng import Noise, check_seed
+from interverse.core.rng import SEED_REGIONS, Noise, check_seed
 from interverse.data.schema import (
     MOST_EPISODES,
     Drawn,
@@ -65,8 +65,9 @@ class Collect:
     """How many episodes."""
     steps: int = 100
     """Actions per episode."""
-    seed: int = 0
-    """Episode e starts as `reset(seed=seed, options={"episode": e})` does."""
+    seed: int = SEED_REGIONS["collecting"]
+    """Episode e starts as `reset(seed=seed, options={"episode": e})` does. The published splits,
+    tests among them, are seeds 1 to 8."""
     images: bool = False
     """Store pixels too. Without, they are drawn when asked for, which is faster than reading them
     and gives the same bytes; set it for programs that read the file by themselves."""

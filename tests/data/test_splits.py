@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.data import SPLITS, load_dataset, splits
+from interverse.core.rng import SEED_REGIONS
+from interverse.data import (
+    SPLITS,
+    Collect,
+    CollectEpisodes,
+    collect,
+    load_dataset,
+    open_dataset,
+    splits,
+)
 
 # world, split -> episodes, steps, seed, mode
 PUBLISHED = {
@@ -142,3 +152,16 @@ def test_a_data_set_is_shown_in_one_line(tmp_path):
 def test_an_id_that_is_no_text_is_named(name):
     with pytest.raises(InvalidValueError, match=r"id is .* Allowed: a text"):
         load_dataset(name)
+
+
+def test_data_of_ones_own_are_no_published_split_unless_said(tmp_path, capsys):
+    """Seed 3 of blocks is the published test set: 10,000 episodes to test on, not to train on."""
+    own = collect(Collect(id="blocks/observed-3-v1", out=tmp_path / "own.h5", episodes=4, steps=5))
+    assert open_dataset(own).header.seed == SEED_REGIONS["collecting"]
+    assert CollectEpisodes(id="tutorial/slider-v1", out=tmp_path).seed == SEED_REGIONS["collecting"]
+    words = ["collect", "blocks/observed-3-v1", "--episodes", "4", "--steps", "5", "--seed"]
+    for seed, mode, told in (("3", "Train", "test"), ("7", "ZeroShot", "zero-shot"), ("9", "", "")):
+        more = ["--option", f"mode={mode}"] if mode else []
+        assert main([*words, seed, "--out", str(tmp_path / f"{seed}.h5"), *more]) == 0
+        said = f"Seed {seed} plays the published split '{told}' of blocks/observed-3-v1."
+        assert (said in capsys.readouterr().err) == bool(told)
