@@ -46,9 +46,9 @@ class CollectCommand:
     out: Path
     """The folder to write; for random play of blocks or chemistry, the file."""
     seed: int | None = None
-    """House or episode number n has the address (SEED, n), so two seeds share none. By default 0 for
-    houses and 2**60 for episodes, where no test is: `evaluate` plays seed 0 by default, and the
-    published splits of blocks and chemistry are seeds 1 to 8."""
+    """House or episode number n has the address (SEED, n), so two seeds share none. By default 0
+    for houses and 2**60 for episodes, where no test is: `evaluate` plays seed 0 by default, and
+    the published splits of blocks and chemistry are seeds 1 to 8."""
     episodes: int = 1000
     """How many episodes."""
     steps: int = 100
