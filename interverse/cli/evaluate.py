@@ -173,12 +173,6 @@ def flag_names(config: Any) -> list[str]:
     return [item.name for item in fields(config)]
 
 
-def without_pairs(config: Any) -> dict[str, Any]:
-    """Returns a config's fields with its `option` words parsed into `options`."""
-    given = {item.name: getattr(config, item.name) for item in fields(config)}
-    return given | {"options": {**given["options"], **parse_pairs(given.pop("option"))}}
-
-
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
