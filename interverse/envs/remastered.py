@@ -15,7 +15,7 @@ random state. The originals drew from ranges that overlap and from num_levels + 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -23,8 +23,11 @@ import gymnasium as gym
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
 from interverse.core.rng import check_seed, generator
-from interverse.envs.make import make, make_vec
+from interverse.envs.make import make as make_world
+from interverse.envs.make import make_vec
+from interverse.envs.single import WorldEnv
 from interverse.worlds import WORLDS
+from interverse.worlds.control.looks import SWITCHES
 
 Benchmark = Literal[
     "classic",
@@ -35,6 +38,9 @@ Benchmark = Literal[
 ]
 Split = Literal["train", "valid", "test"]
 DEFAULT_LOOK = 0
+DEFAULT_EDGE = 84  # pixels
+DMCR_VARY = SWITCHES
+"""The seven factors of a look, which `vary` selects from."""
 
 LOOKS: Mapping[str, range] = MappingProxyType(
     {
@@ -87,24 +93,146 @@ def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **option
     for split in ("train", "test"):
         chosen = {**split_options(name, split, task, **levels), **options}
         made.append(
-            make(task, **chosen) if num_envs is None else make_vec(task, num_envs, **chosen)
+            make_world(task, **chosen) if num_envs is None else make_vec(task, num_envs, **chosen)
         )
     return EnvPair(*made)
 
 
-def classic(id: str, *, visual_seed: int = DEFAULT_LOOK, **options: Any) -> EnvPair:
-    """Returns two environments of one look, which start from different states."""
-    return benchmark("classic", id, visual_seed=visual_seed, **options)
+def classic(
+    domain: str,
+    task: str | None = None,
+    visual_seed: int = DEFAULT_LOOK,
+    frame_stack: int = 3,
+    height: int | None = None,
+    width: int | None = None,
+    frame_skip: int = 1,
+    channels_last: bool = False,
+    vary: Sequence[str] | str = DMCR_VARY,
+    **options: Any,
+) -> EnvPair:
+    """Returns two environments of one look, which start from different states.
+
+    Args:
+        domain: a domain such as "walker", or all of the task as an id or "walker/walk".
+        task: a task such as "walk".
+        visual_seed: the look; 0 is the suite's.
+        frame_stack: pictures in an observation.
+        height: rows of a picture, 84 by default.
+        width: columns of a picture, 84 by default.
+        frame_skip: control steps for which an action is repeated.
+        channels_last: whether pictures are (rows, columns, channels).
+        vary: the factors that a visual seed decides.
+        **options: as for `benchmark`.
+    """
+    shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
+    return benchmark("classic", _joined(domain, task), visual_seed=visual_seed, **shape)
 
 
-def visual_generalization(id: str, num_levels: int, **options: Any) -> EnvPair:
-    """Returns an environment of exactly num_levels looks, and one of looks it never shows."""
-    return benchmark("visual_generalization", id, num_levels=num_levels, **options)
+def visual_generalization(
+    domain: str,
+    task: str | int | None = None,
+    num_levels: int | None = None,
+    frame_stack: int = 3,
+    height: int | None = None,
+    width: int | None = None,
+    frame_skip: int = 1,
+    channels_last: bool = False,
+    vary: Sequence[str] | str = DMCR_VARY,
+    **options: Any,
+) -> EnvPair:
+    """Returns an environment of exactly num_levels looks, and one of looks it never shows.
+
+    Arguments are those of `classic`, with num_levels in place of visual_seed. With the task in
+    the first of them, as in ("walker/walk", 100), the second may be num_levels.
+    """
+    task, num_levels = _levels(task, num_levels)
+    shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
+    id = _joined(domain, task)
+    return benchmark("visual_generalization", id, num_levels=num_levels, **shape)
 
 
-def visual_sim2real(id: str, num_levels: int, **options: Any) -> EnvPair:
-    """Returns an environment of exactly num_levels looks, and one of the default look."""
-    return benchmark("visual_sim2real", id, num_levels=num_levels, **options)
+def visual_sim2real(
+    domain: str,
+    task: str | int | None = None,
+    num_levels: int | None = None,
+    frame_stack: int = 3,
+    height: int | None = None,
+    width: int | None = None,
+    frame_skip: int = 1,
+    channels_last: bool = False,
+    vary: Sequence[str] | str = DMCR_VARY,
+    **options: Any,
+) -> EnvPair:
+    """Returns an environment of exactly num_levels looks, and one of the default look.
+
+    Arguments are those of `visual_generalization`.
+    """
+    task, num_levels = _levels(task, num_levels)
+    shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
+    return benchmark("visual_sim2real", _joined(domain, task), num_levels=num_levels, **shape)
+
+
+def make(
+    domain_name: str,
+    task_name: str | None = None,
+    visual_seed: int | tuple[int, int] = DEFAULT_LOOK,
+    dynamics_seed: int | tuple[int, int] | None = None,
+    frame_stack: int = 3,
+    height: int | None = None,
+    width: int | None = None,
+    camera_id: int = 0,
+    frame_skip: int = 1,
+    channels_last: bool = False,
+    vary: Sequence[str] | str = DMCR_VARY,
+    **options: Any,
+) -> WorldEnv:
+    """Returns one environment of one look and, where dynamics_seed is given, of one start.
+
+    The original draws a seed that is left out, once. Here the look is then the default one, and
+    each episode starts elsewhere. Other arguments are those of `classic`.
+    """
+    if camera_id != 0:
+        raise InvalidValueError(
+            explain(f"camera_id is {camera_id!r}", allowed="0", fix="Set the camera with do")
+        )
+    shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
+    id = task_id(_joined(domain_name, task_name))
+    return make_world(id, visual_seed=visual_seed, dynamics_seed=dynamics_seed, **shape)
+
+
+def _joined(domain: str, task: str | None) -> str:
+    return domain if task is None else f"{domain}/{task}"
+
+
+def _levels(task: str | int | None, num_levels: int | None) -> tuple[str | None, int | None]:
+    """Returns task and num_levels of ("walker/walk", 100) as of ("walker", "walk", 100)."""
+    if isinstance(task, str) or task is None:
+        return task, num_levels
+    if num_levels is not None:
+        raise InvalidValueError(explain(f"task is {task!r}", allowed='a name such as "walk"'))
+    return None, task
+
+
+def _pictures(
+    frame_stack: int,
+    height: int | None,
+    width: int | None,
+    frame_skip: int,
+    channels_last: bool,
+    vary: Sequence[str] | str,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Returns options of the world for the original's arguments."""
+    given: dict[str, Any] = {"frame_stack": frame_stack, "frame_skip": frame_skip, "vary": vary}
+    if height is not None or width is not None:
+        given["image_size"] = (height or DEFAULT_EDGE, width or DEFAULT_EDGE)
+    if channels_last:
+        given["channels_first"] = False
+    if twice := sorted(given.keys() & options.keys()):
+        raise InvalidValueError(
+            explain(f"{twice[0]} is given twice", fix="Leave out height, width and channels_last")
+        )
+    return given | options
 
 
 def dynamics_generalization(id: str, num_levels: int | None = None, **options: Any) -> EnvPair:

@@ -11,6 +11,7 @@ looks, `few_shot_train` is its training score.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,11 @@ REMASTERED = (
     _tested("few_shot_valid", _VALID_LOOKS, note="looks to choose a model by"),
     _tested("few_shot_test", note="the same looks as under all"),
 )
+# The protocol "all" under a name that no selection means something else by: the word "all" asks
+# for every protocol of the table.
+ZERO_SHOT = replace(
+    _tested("zero_shot", note="every factor, 100 looks x 3 starts: the paper's test"), by_name=True
+)
 
 
 def _shifted(name: str, note: str, grid: Any = None, **more: Any) -> Protocol:
@@ -97,7 +103,7 @@ DISTRACTIONS = (
         for level in ("easy", "medium", "hard")
     ),
 )
-CONTROL = (*REMASTERED, *PICTURES, *DISTRACTIONS)
+CONTROL = (*REMASTERED, ZERO_SHOT, *PICTURES, *DISTRACTIONS)
 """Every protocol of a control task; "all" means DMC Remastered's."""
 
 
