@@ -27,7 +27,6 @@ from interverse.envs.make import make as make_world
 from interverse.envs.make import make_vec
 from interverse.envs.single import WorldEnv
 from interverse.worlds import WORLDS
-from interverse.worlds.control.looks import SWITCHES
 
 Benchmark = Literal[
     "classic",
@@ -39,7 +38,7 @@ Benchmark = Literal[
 Split = Literal["train", "valid", "test"]
 DEFAULT_LOOK = 0
 DEFAULT_EDGE = 84  # pixels
-DMCR_VARY = SWITCHES
+DMCR_VARY = ("bg", "floor", "body", "target", "reflectance", "camera", "light")
 """The seven factors of a look, which `vary` selects from."""
 
 LOOKS: Mapping[str, range] = MappingProxyType(

@@ -11,6 +11,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.envs import remastered as dmcr
 from interverse.envs.make import make
 from interverse.protocols.remastered import ZERO_SHOT
+from interverse.worlds.control.looks import SWITCHES
 
 _FAST = {"quality": "fast", "max_steps": 2}
 
@@ -60,13 +61,12 @@ def test_one_factor_varies(factor):
         other, _ = env.reset(seed=0, options={"visual_seed": 7, "dynamics_seed": 1})
         assert (default != other).any()
         assert env.values["camera/position"].tolist() == pytest.approx([0.0, -2.0, 0.7])
-    assert dmcr.DMCR_VARY == ("bg", "floor", "body", "target", "reflectance", "camera", "light")
+    assert dmcr.DMCR_VARY == SWITCHES
 
 
 def test_sizes_stack_and_skip():
-    train, test = dmcr.visual_generalization(
-        "hopper", "stand", num_levels=100, frame_stack=2, frame_skip=4, height=100, width=60, **_FAST
-    )
+    shape = {"frame_stack": 2, "frame_skip": 4, "height": 100, "width": 60}
+    train, test = dmcr.visual_generalization("hopper", "stand", num_levels=100, **shape, **_FAST)
     for env in (train, test):
         _is_ours(env, "control/hopper_stand-v1", (6, 100, 60))
         assert env.world.options.frame_skip == 4
