@@ -7,21 +7,22 @@ Ray are two pools behind one loop; both send results back, so only the caller wr
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import pickle
 import signal
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
-from functools import cache
+from contextlib import closing, contextmanager, suppress
 from itertools import chain, islice
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar, final
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, TypeVar, cast, final
 
 import cloudpickle
 
@@ -32,6 +33,8 @@ UnitT = TypeVar("UnitT")
 SharedT = TypeVar("SharedT")
 ResultT = TypeVar("ResultT")
 TRIES = 3  # of a unit whose workers die: a machine may fail, a unit that kills must not go on
+PATIENCE = 10.0  # seconds for a process to end by itself
+_PROTOCOL = pickle.HIGHEST_PROTOCOL
 _LOG = logging.getLogger(__name__)
 
 
@@ -136,60 +139,83 @@ def _given_up(error: LostError) -> InterverseError:
 class Processes:
     """Spawned processes of this machine; they end with this one, however it ends.
 
-    Each is a pool of its own, so that a process that dies takes no other's unit along.
+    Each has a pipe of its own, of which it alone holds the other end: what one that dies leaves
+    half written takes no other's unit along, and nobody waits for the rest. A ticket is the pipe.
     """
 
     def __init__(self, function: Callable[..., Any], shared: Any, workers: int) -> None:
         self.at_once = workers
         self._work = sendable((function, shared), "this work")
-        self._context = get_context("spawn")  # a forked child would share GL contexts and threads
-        self._held, self._leash = self._context.Pipe(duplex=False)
-        self._idle: list[ProcessPoolExecutor] = []
-        self._running: dict[Future[Any], ProcessPoolExecutor] = {}
+        self._processes: dict[Connection, SpawnProcess] = {}
+        self._idle: list[Connection] = []
+        atexit.register(self.close)  # before multiprocessing waits for all its processes
 
-    def start(self, unit: Any) -> Future[Any]:
+    def start(self, unit: Any) -> Connection:
         """Starts a unit in an idle process, or in a new one."""
         work = sendable(unit, "a unit of work")
-        process = self._idle.pop() if self._idle else self._new()
-        with _hidden_main():
+        while self._idle:
+            ticket = self._idle.pop()
             try:
-                ticket = process.submit(_call, work)
-            except BrokenProcessPool:  # it died while it was idle
-                process = self._new()
-                ticket = process.submit(_call, work)
-        self._running[ticket] = process
+                ticket.send_bytes(work)
+                return ticket
+            except OSError:  # it died while it was idle
+                self._end([ticket])
+        ticket = self._new()
+        with suppress(OSError):  # if it died at once, `result` will say so
+            ticket.send_bytes(work)
         return ticket
 
-    def _new(self) -> ProcessPoolExecutor:
-        sent = (self._held, self._work)
-        return ProcessPoolExecutor(1, self._context, initializer=_begin, initargs=sent)
+    def _new(self) -> Connection:
+        context = get_context("spawn")  # a forked child would share GL contexts and threads
+        ticket, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._work))
+        self._processes[ticket] = process
+        with _hidden_main(), _without_interrupts(), theirs:
+            process.start()
+        return ticket
 
-    def wait(self, tickets: Collection[Future[Any]]) -> Future[Any]:
+    def wait(self, tickets: Collection[Connection]) -> Connection:
         """Returns a ticket whose unit has ended."""
-        return next(iter(wait(tickets, return_when=FIRST_COMPLETED).done))
+        ends = {self._processes[ticket].sentinel: ticket for ticket in tickets}
+        found = wait([*tickets, *ends])[0]
+        return found if isinstance(found, Connection) else ends[cast(int, found)]
 
-    def result(self, ticket: Future[Any]) -> Any:
+    def result(self, ticket: Connection) -> Any:
         """Returns what the unit gave; `LostError` if its process died."""
-        process = self._running.pop(ticket)
         try:
-            value = ticket.result()
-        except BrokenProcessPool as error:
-            process.shutdown()
+            if not ticket.poll():  # the process is dead, and one that it started holds the pipe
+                raise EOFError
+            answer = ticket.recv_bytes()
+        except (EOFError, OSError) as error:
+            self._end([ticket])
             raise LostError("a process died") from error
-        except BaseException:
-            self._idle.append(process)
-            raise
-        self._idle.append(process)
+        self._idle.append(ticket)
+        raised, value = pickle.loads(answer)
+        if raised:
+            raise value
         return value
 
     def close(self) -> None:
         """Ends the processes; those at work are not waited for."""
-        if self._running:
-            self._leash.close()
-        for process in (*self._idle, *self._running.values()):
-            process.shutdown(wait=True, cancel_futures=True)
-        self._leash.close()
-        self._held.close()
+        atexit.unregister(self.close)
+        self._end(list(self._processes))
+
+    def _end(self, tickets: list[Connection]) -> None:
+        """Ends processes: the idle ones by themselves, the others at once."""
+        ending = {ticket: self._processes.pop(ticket) for ticket in tickets}
+        begun = {ticket: process for ticket, process in ending.items() if process.pid is not None}
+        for ticket, process in begun.items():
+            ticket.close()
+            if ticket not in self._idle:
+                process.kill()
+        self._idle = [ticket for ticket in self._idle if ticket not in ending]
+        end = time.monotonic() + PATIENCE
+        for process in begun.values():
+            process.join(max(0.0, end - time.monotonic()))
+            if process.is_alive():
+                _LOG.warning("process %s did not end in %g s and is killed", process.pid, PATIENCE)
+                process.kill()
+                process.join(PATIENCE)
 
 
 def sendable(given: Any, what: str) -> bytes:
@@ -224,28 +250,66 @@ def _hidden_main() -> Iterator[None]:
         main |= held
 
 
-_SENT: list[bytes] = []  # in a worker's process alone: the function, and what its units share
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keeps Ctrl-C from processes that start here, for good, and from this one until they have.
 
-
-def _begin(leash: Connection, work: bytes) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to handle
-    threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
-    _SENT[:] = [work]
-
-
-def _end_with(leash: Connection) -> None:
-    """Ends this process when the other end is closed, or gone with the process that held it."""
+    A terminal sends it to all: it is the first process's to handle, and one that is still starting
+    would print a traceback.
+    """
+    resource_tracker.ensure_running()  # it would let the signals through again
+    came: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT)
+    if main and callable(handler):  # another thread may take the signal in spite of the mask
+        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        leash.recv()
-    except (EOFError, OSError):
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if main and callable(handler):
+            signal.signal(signal.SIGINT, handler)
+            if came:
+                signal.raise_signal(signal.SIGINT)
+
+
+def _serve(units: Connection, work: bytes) -> None:
+    """Does units, in a process of its own, until nobody sends any more."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    sent: Any = None  # the function, and what its units share; a mistake in it is a unit's
+    while True:
+        try:
+            unit = units.recv_bytes()
+        except (EOFError, OSError):
+            return
+        try:
+            sent = sent or cloudpickle.loads(work)
+            function, shared = sent
+            answer = pickle.dumps((False, function(cloudpickle.loads(unit), shared)), _PROTOCOL)
+        except BaseException as error:
+            answer = _raised(error)
+        try:
+            units.send_bytes(answer)
+        except OSError:
+            return
+
+
+def _raised(error: BaseException) -> bytes:
+    """Returns an error with its traceback as a note; its text alone if it cannot be sent."""
+    error.add_note("".join(traceback.format_exception(error)))
+    try:
+        answer = pickle.dumps((True, error), _PROTOCOL)
+        pickle.loads(answer)
+    except Exception:
+        told = "".join(traceback.format_exception_only(error)).strip()
+        answer = pickle.dumps((True, InterverseError(told)), _PROTOCOL)
+    return answer
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it is gone, in the middle of a unit too."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
         os._exit(1)
-
-
-@cache
-def _work() -> tuple[Callable[..., Any], Any]:
-    return cloudpickle.loads(_SENT[0])
-
-
-def _call(unit: bytes) -> Any:
-    function, shared = _work()
-    return function(cloudpickle.loads(unit), shared)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,11 @@ from interverse.rollouts.policy_files import PolicyFiles, unpacked_policy
 
 def times(unit: int, shared: int) -> int:
     return unit * shared
+
+
+def heavy(unit: int, shared: int) -> bytes:
+    """Returns so many bytes."""
+    return bytes(shared)
 
 
 def whereabouts(unit: int, shared: Any) -> int:
@@ -43,6 +49,12 @@ def die(unit: int, shared: Any) -> int:
     if unit == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return unit
+
+
+def leave_slowly(unit: int, shared: Any) -> int:
+    """Returns a process that waits for a thread of its own before it ends."""
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    return os.getpid()
 
 
 def dawdle(unit: int, shared: Path) -> int:

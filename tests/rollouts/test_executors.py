@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 from itertools import count
 
+import numpy as np
 import pytest
 
 from interverse.core.errors import InterventionError, InterverseError, InvalidValueError
+from interverse.rollouts import executors
 from interverse.rollouts.executors import run_units
 from tests.rollouts import labour
 
@@ -36,6 +39,33 @@ def test_units_are_taken_as_workers_get_free():
     assert len(taken) <= 4 + 4
     assert os.getpid() not in pids
     labour.wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+
+
+@pytest.mark.parametrize("closings", [6, pytest.param(100, marks=pytest.mark.slow)])
+def test_closing_never_waits_for_a_result_that_is_half_written(closings):
+    """At any moment: while workers start, and while each writes 20 MB, 2 MB or 200 kB."""
+    rng = np.random.default_rng(0)
+    for number in range(closings):
+        size = [20_000_000, 2_000_000, 200_000][number % 3]
+        units = run_units(labour.heavy, count(), size, workers=2)
+        for _ in range(rng.integers(1, 4)):
+            next(units)
+        time.sleep(rng.uniform(0, 0.02))
+        closing_thread = threading.Thread(target=units.close, daemon=True)
+        closing_thread.start()
+        closing_thread.join(executors.PATIENCE + 50)
+        assert not closing_thread.is_alive(), f"closing {number} hangs"
+
+
+def test_a_process_that_does_not_end_is_killed_and_that_is_said(monkeypatch, caplog):
+    monkeypatch.setattr(executors, "PATIENCE", 0.2)
+    pool = executors.Processes(labour.leave_slowly, None, 1)
+    ticket = pool.start(1)
+    assert pool.wait([ticket]) is ticket
+    pid = pool.result(ticket)
+    pool.close()
+    assert f"process {pid} did not end in 0.2 s and is killed" in caplog.text
+    assert not os.path.exists(f"/proc/{pid}")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -114,3 +144,23 @@ def test_no_process_outlives_the_first(how, tmp_path, repository):
         if labour.group_alive(run.pid):
             os.killpg(run.pid, signal.SIGKILL)
     assert said.count("KeyboardInterrupt") == (1 if how == signal.SIGINT else 0)
+
+
+def test_ctrl_c_while_workers_start_prints_one_traceback(tmp_path, repository):
+    """A terminal sends it to every process; one that is still importing must not answer."""
+    script = tmp_path / "run.py"
+    script.write_text(_LONG)
+    for wait in np.linspace(0.0, 0.5, 6):
+        run = subprocess.Popen(
+            [sys.executable, str(script), str(tmp_path)],
+            env={**os.environ, "PYTHONPATH": str(repository)},
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        labour.wait_for(lambda run=run: "spawn_main" in str(labour.descendants(run.pid)))
+        time.sleep(wait)
+        os.killpg(run.pid, signal.SIGINT)
+        said = run.communicate(timeout=60)[1]
+        assert said.count("Traceback") == 1, said
+        labour.wait_for(lambda run=run: not labour.group_alive(run.pid))
