@@ -79,10 +79,15 @@ class PairModelConfig:
     """Batch norm after every layer of the head but the classifier; the code has it for slots."""
     independence: float = 0.0
     """ICM's weight: the action embedding must not tell the object class to a critic."""
+    state_independence: float = 0.0
+    """The same for the features of each picture, with a critic of their own; off in the paper."""
     sparsity: float = 0.0
     """SMS's weight: blocks of features that the action does not concern must not change."""
     sparsity_form: Literal["mse", "norm"] = "mse"
     """mse: mean square over all features (the code). norm: sum of block norms (the paper)."""
+    translation: float = 0.0
+    """Training pictures are cut to a part of their area, drawn from 1 - translation to 1, each at a
+    place of its own, and brought back to size."""
 
     def __post_init__(self) -> None:
         check_name("pairing", self.pairing, get_args(Pairing))
@@ -94,9 +99,15 @@ class PairModelConfig:
                     fix="Leave it out, or take pairing 'mask' (oracle-mask, lite0-mask)",
                 )
             )
-        if self.independence < 0 or self.sparsity < 0:
+        for name in ("independence", "state_independence", "sparsity"):
+            check_number(getattr(self, name), name)
+        check_number(self.translation, "translation", most=1.0, below=True)
+        if self.translation and self.frozen:
             raise InvalidValueError(
-                explain(f"independence {self.independence}, sparsity {self.sparsity} must be >= 0")
+                explain(
+                    f"translation is {self.translation}, but a frozen encoder sees a picture once",
+                    fix="Leave it out, or take a model that trains its encoder, such as vanilla",
+                )
             )
         if self.pairing == "mask" and not self.encoder.name.startswith(("resnet", "lite", "rooms")):
             raise InvalidValueError(
@@ -111,8 +122,9 @@ class PairModelConfig:
             )
 
     def record(self) -> dict[str, Any]:
-        """Returns the fields as JSON values."""
-        return asdict(self)
+        """Returns the fields as JSON values; those that are off by default stand there when on."""
+        optional = ("state_independence", "translation")
+        return {k: v for k, v in asdict(self).items() if v or k not in optional}
 
 
 @final

@@ -121,7 +121,7 @@ def fit_pairs(
         for epoch in range(len(history), fit.epochs):
             order = generator(seed=seed, name="pairs/order", episode=epoch)
             rows = sets["train"][torch.as_tensor(order.permutation(len(sets["train"])))]
-            row = {"epoch": epoch + 1, **work.epoch(rows)}
+            row = {"epoch": epoch + 1, **work.epoch(rows, epoch)}
             row |= {name: round(work.accuracy(sets[name]), 6) for name in SETS[1:]}
             history.append(row)
             if fit.out is not None and (

@@ -54,6 +54,7 @@ class _Batch(NamedTuple):
 def stacks(config: PairModelConfig) -> bool:
     """Returns whether heads of a model can be stacked: nothing but layers on kept features."""
     kept = config.frozen and config.frozen_norm == "fixed" and not config.head_norm
+    kept = kept and not config.state_independence
     return kept and config.encoder.name != "slots"
 
 

@@ -34,6 +34,8 @@ _LIMITS = {  # of whole numbers
     "epochs": 1_000_000,
     "batch_size": 1_000_000,
     "slot_steps": 10**9,
+    "train_size": 10_000_000,
+    "dim": 65_536,
 }
 _CROPS: dict[str, Crop] = {"rooms/single-v1": "single", "rooms/multi-v1": "multi"}
 
@@ -64,6 +66,8 @@ class TrainPairs:
     actions."""
     split: Literal["mended", "reference"] = "mended"
     """Splits with the reference's defects mended, or exactly as its code draws them."""
+    train_size: int = 5000
+    """The most pairs to train on."""
     test_houses: float = 0.0
     """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
     size: int | None = None
@@ -78,6 +82,17 @@ class TrainPairs:
     """ICM's weight, if not the recipe's."""
     sparsity: float | None = None
     """SMS's weight, if not the recipe's."""
+    critic_state: float | None = None
+    """Weight of a second critic, on the features of each picture; 0 in every recipe."""
+    translation: float | None = None
+    """Training pictures are cut at random places, by up to this share of their area; for models
+    that train their encoder."""
+    linear: bool = False
+    """Whether the action embedding is one layer on the change of features."""
+    dim: int | None = None
+    """Width of features and action embedding, 64 in every recipe."""
+    encoder: Literal["resnet18", "resnet50"] | None = None
+    """Another ResNet than the recipe's."""
     min_mask: float | None = None
     """oracle-mask: weight of what is not the object, if not the recipe's."""
     weights: str | None = None
@@ -100,7 +115,7 @@ class TrainPairs:
             if getattr(self, name) is not None:
                 check_whole(getattr(self, name), name, most)
         check_number(self.test_houses, "test_houses", most=1.0, below=True)
-        for name in ("learning_rate", "independence", "sparsity"):
+        for name in ("learning_rate", "independence", "critic_state", "sparsity"):
             value = getattr(self, name)
             if value is not None:
                 check_number(value, name, most=_MOST_WEIGHT)
@@ -108,12 +123,26 @@ class TrainPairs:
     def configs(self) -> tuple[PairModelConfig, PairFit]:
         """Returns the model and how it trains."""
         found = recipe(self.model, self.source)
-        changes = {
-            name: getattr(self, name)
-            for name in ("independence", "sparsity", "min_mask")
-            if getattr(self, name) is not None
+        asked = {
+            "independence": self.independence,
+            "state_independence": self.critic_state,
+            "sparsity": self.sparsity,
+            "min_mask": self.min_mask,
+            "translation": self.translation,
+            "width": self.dim,
+            "action": "linear" if self.linear else None,
         }
+        changes: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
         encoder = replace(found.model.encoder, weights=self.weights)
+        if self.encoder is not None:
+            if not encoder.name.startswith("resnet"):
+                raise InvalidValueError(
+                    explain(
+                        f"encoder is {self.encoder}, but {self.model} has {encoder.name}",
+                        fix="Take a model with a ResNet, such as vanilla or resnet-frozen",
+                    )
+                )
+            encoder = replace(encoder, name=self.encoder)
         encoder = _at_size(encoder, _SIZE if self.size is None else self.size)
         how = {
             name: getattr(self, name)
@@ -146,7 +175,11 @@ def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairR
 def split_of(config: TrainPairs, pairs: PairTensors) -> Split:
     """Returns the sets of a config; validation takes a quarter at most of what a shift leaves."""
     splits = SplitConfig(
-        shift=config.shift, variant=config.split, valid=0, test_houses=config.test_houses
+        shift=config.shift,
+        variant=config.split,
+        train=config.train_size,
+        valid=0,
+        test_houses=config.test_houses,
     )
     told = str(config.data or config.out)
     left = len(split_pairs(pairs.labels, splits, config.seed, told).train)

@@ -19,7 +19,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.core.rng import generator
+from interverse.core.rng import Noise, generator
 from interverse.models.checkpoint import read_tensors, write_tensors
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, matched
@@ -100,6 +100,10 @@ class PairWork:
             self.encoder = PairEncoder(config)
             self.head = PairHead(config, inputs=self.encoder.width, actions=len(data.verbs))
             self.critic = critic(config.width, len(data.nouns)).to(self.device)
+        self.state_critic: nn.Module | None = None
+        if config.state_independence > 0:
+            with seeded("pairs/state_critic", seed):
+                self.state_critic = critic(config.width, len(data.nouns)).to(self.device)
         self.begun_with = self.encoder.content()  # a path may hold other weights another day
         self.encoder.to(self.device)
         self.head.to(self.device)
@@ -114,6 +118,9 @@ class PairWork:
             trained += list(self.encoder.parameters())
         self.optimizer = self._adam(trained)
         self.critic_optimizer = self._adam(list(self.critic.parameters()))
+        self.state_critic_optimizer = None
+        if self.state_critic is not None:
+            self.state_critic_optimizer = self._adam(list(self.state_critic.parameters()))
 
     @property
     def keeps(self) -> bool:
@@ -139,14 +146,19 @@ class PairWork:
         with torch.no_grad():
             return torch.cat([self._encoded(some) for some in parts])
 
-    def epoch(self, rows: Tensor) -> dict[str, float]:
-        """Trains on rows in their order; returns means over them, accuracy as it was met."""
+    def epoch(self, rows: Tensor, number: int = 0) -> dict[str, float]:
+        """Trains on rows in their order; returns means over them, accuracy as it was met.
+
+        Args:
+            rows: of the pairs.
+            number: of the epoch, from 0; where pictures are cut follows from it.
+        """
         began = time.perf_counter()
         self.head.train()
         self.encoder.train(not self.config.frozen or self.config.frozen_norm == "drift")
         totals = torch.zeros(4, device=self.device)
         for some in batches(rows, self.fit.batch_size):
-            totals += self._update(some) * len(some)
+            totals += self._update(some, number) * len(some)
         loss, right, told, changed = (totals / len(rows)).tolist()
         if not math.isfinite(loss):
             raise InvalidValueError(
@@ -162,15 +174,21 @@ class PairWork:
             out["change"] = changed
         return {name: round(value, 6) for name, value in out.items()}
 
-    def _update(self, rows: Tensor) -> Tensor:
+    def _update(self, rows: Tensor, number: int) -> Tensor:
         """Returns loss, accuracy, the critic's loss and the change penalty of one update."""
         verb, noun = self.data.verb[rows], self.data.noun[rows]
-        out = self.head(self.tokens(rows))
+        out = self.head(self.tokens(rows, number))
         loss = functional.cross_entropy(out.logits, verb)
         told = changed = torch.zeros((), device=self.device)
         if self.config.independence > 0:
-            told = self._train_critic(out.action.detach(), noun)
-            loss = loss - self.config.independence * self._critic_loss(out.action, noun)
+            told = _train(self.critic, self.critic_optimizer, out.action.detach(), noun)
+            loss = loss - self.config.independence * _evaded(self.critic, out.action, noun)
+        if self.state_critic is not None and self.state_critic_optimizer is not None:
+            states = out.features.mean(2).flatten(0, 1)  # of both pictures, one after the other
+            nouns = noun.repeat_interleave(2)
+            _train(self.state_critic, self.state_critic_optimizer, states.detach(), nouns)
+            evaded = _evaded(self.state_critic, states, nouns)
+            loss = loss - self.config.state_independence * evaded
         if self.config.sparsity > 0:
             group = self.groups[verb]
             changed = change_penalty(out.features, group, self.blocks, self.config.sparsity_form)
@@ -181,33 +199,22 @@ class PairWork:
         right = (out.logits.argmax(1) == verb).float().mean()
         return torch.stack([loss.detach(), right, told, changed.detach()])
 
-    def _train_critic(self, action: Tensor, noun: Tensor) -> Tensor:
-        """Improves the critic on the embeddings as they are; returns its loss."""
-        loss = functional.cross_entropy(self.critic(action), noun)
-        self.critic_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.critic_optimizer.step()
-        return loss.detach()
-
-    def _critic_loss(self, action: Tensor, noun: Tensor) -> Tensor:
-        """Returns the critic's loss with slopes for the embedding alone."""
-        fixed = {name: value.detach() for name, value in self.critic.named_parameters()}
-        return functional.cross_entropy(functional_call(self.critic, fixed, action), noun)
-
-    def tokens(self, rows: Tensor) -> Tensor:
-        """Returns the tokens of pairs, kept or computed now."""
+    def tokens(self, rows: Tensor, epoch: int | None = None) -> Tensor:
+        """Returns the tokens of pairs, kept or computed now; in training, of cut pictures."""
         if self.kept is not None:
             return self.kept[rows]
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.config.frozen):
-            return self._encoded(rows)
+            return self._encoded(rows, epoch)
 
-    def _encoded(self, rows: Tensor) -> Tensor:
-        masks = None
+    def _encoded(self, rows: Tensor, epoch: int | None = None) -> Tensor:
+        images, masks = self.data.images[rows], None
         if self.config.pairing == "mask" and self.data.masks is not None:
             masks = self.data.masks[rows]
+        if self.config.translation and epoch is not None:
+            images, masks = cut(images, masks, rows, self.config.translation, self.seed, epoch)
         with autocast(self.device.type, self.fit.precision):
             noise = self.encoder.noise(rows, self.seed)
-            tokens = self.encoder(self.data.images[rows], masks, noise)
+            tokens = self.encoder(images, masks, noise)
         return matched(tokens) if self.config.match == "similarity" else tokens
 
     @torch.no_grad()
@@ -230,6 +237,8 @@ class PairWork:
 
     def _parts(self) -> dict[str, nn.Module]:
         parts: dict[str, nn.Module] = {"head": self.head, "critic": self.critic}
+        if self.state_critic is not None:
+            parts["state_critic"] = self.state_critic
         return parts if self.keeps else parts | {"encoder": self.encoder}
 
     def weights(self) -> dict[str, Tensor]:
@@ -258,7 +267,54 @@ class PairWork:
             restore_adam(optimizer, tensors, kind)
 
     def _optimizers(self) -> dict[str, torch.optim.Adam]:
-        return {"adam": self.optimizer, "critic_adam": self.critic_optimizer}
+        out = {"adam": self.optimizer, "critic_adam": self.critic_optimizer}
+        if self.state_critic_optimizer is not None:
+            out["state_critic_adam"] = self.state_critic_optimizer
+        return out
+
+
+def _train(
+    critic: nn.Module, optimizer: torch.optim.Adam, embedding: Tensor, noun: Tensor
+) -> Tensor:
+    """Improves a critic on embeddings as they are; returns its loss."""
+    loss = functional.cross_entropy(critic(embedding), noun)
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def _evaded(critic: nn.Module, embedding: Tensor, noun: Tensor) -> Tensor:
+    """Returns a critic's loss with slopes for the embedding alone."""
+    fixed = {name: value.detach() for name, value in critic.named_parameters()}
+    return functional.cross_entropy(functional_call(critic, fixed, embedding), noun)
+
+
+def cut(
+    images: Tensor, masks: Tensor | None, rows: Tensor, most: float, seed: int, epoch: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns pictures (B, 2, 3, S, S), each cut at a place of its own, and their masks likewise.
+
+    A cut keeps from 1 - most to all of the area, with edges at most 4 to 3 of each other.
+    """
+    noise = Noise(torch.full_like(rows, seed), rows, torch.full_like(rows, epoch))
+    drawn = noise.uniform("pairs/cut", (2, 4)).float()
+    area = 1 - most * drawn[..., 0]
+    stretch = torch.exp(math.log(4 / 3) * (drawn[..., 1] - 0.5))  # square root of the ratio
+    # (B, 2, 2): width and height as shares of the picture's edge, then the middle of the cut
+    share = (area[..., None].sqrt() * torch.stack([stretch, 1 / stretch], -1)).clamp(max=1)
+    middle = (2 * drawn[..., 2:] - 1) * (1 - share)
+    turn = torch.cat([torch.diag_embed(share), middle[..., None]], -1).flatten(0, 1)
+    size = (len(turn), 1, *images.shape[-2:])
+    grid = functional.affine_grid(turn, list(size), align_corners=False)
+    flat = images.flatten(0, 1).float()
+    out = functional.grid_sample(flat, grid, align_corners=False, padding_mode="border")
+    if masks is not None:
+        shown = functional.grid_sample(
+            masks.flatten(0, 1)[:, None].float(), grid, mode="nearest", align_corners=False
+        )
+        masks = (shown[:, 0] > 0).unflatten(0, (-1, 2))
+    return out.round().to(torch.uint8).unflatten(0, (-1, 2)), masks
 
 
 def batches(rows: Tensor, size: int) -> list[Tensor]:

@@ -23,7 +23,7 @@ from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConf
 from interverse.models.pairs.fit import fit_pairs
 from interverse.models.pairs.readout import citris_r2
 from interverse.models.pairs.selection import RULES, select
-from interverse.models.pairs.work import PairWork
+from interverse.models.pairs.work import PairWork, cut
 
 TINY = EncoderConfig(scale="tiny")
 VANILLA = PairModelConfig(encoder=TINY)
@@ -64,7 +64,7 @@ def test_one_update_is_the_adversarial_one(pairs):
     calls = []
     work.encoder.register_forward_hook(lambda *_: calls.append(1))
     work.optimizer.step = lambda: None  # keeps gradients and weights for the check below
-    work._update(rows)
+    work._update(rows, 0)
     assert len(calls) == 1  # critic and model share one forward pass
     for name, value in work.critic.state_dict().items():
         assert not torch.equal(value, before[name]), name
@@ -77,6 +77,58 @@ def test_one_update_is_the_adversarial_one(pairs):
     loss = loss - 0.5 * torch.nn.functional.cross_entropy(work.critic(out.action), noun)
     expected = torch.autograd.grad(loss, weight)[0]
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
+
+
+def test_a_second_critic_judges_the_features_of_each_picture(pairs):
+    work = PairWork(replace(VANILLA, state_independence=0.5), pairs, FAST, 3)
+    plain = PairWork(VANILLA, pairs, FAST, 3)
+    rows = torch.arange(32)
+    for name, value in plain.head.state_dict().items():
+        assert torch.equal(work.head.state_dict()[name], value), "its weights are drawn apart"
+    before = {name: value.clone() for name, value in work.state_critic.state_dict().items()}
+    work.optimizer.step = lambda: None
+    work._update(rows, 0)
+    assert any(not torch.equal(v, before[n]) for n, v in work.state_critic.state_dict().items())
+    weight = work.head.projection[0].weight
+    found = weight.grad.clone()
+    out = work.head(work.tokens(rows))
+    states, nouns = out.features.mean(2).flatten(0, 1), pairs.noun[rows].repeat_interleave(2)
+    loss = torch.nn.functional.cross_entropy(out.logits, pairs.verb[rows])
+    loss = loss - 0.5 * torch.nn.functional.cross_entropy(work.state_critic(states), nouns)
+    expected = torch.autograd.grad(loss, weight)[0]
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
+    again = PairWork(replace(VANILLA, state_independence=0.5), pairs, FAST, 4)
+    again.restore(work.state())
+    for name, value in work.state_critic.state_dict().items():
+        assert torch.equal(again.state_critic.state_dict()[name], value)
+
+
+def test_training_pictures_are_cut_and_tests_are_not(pairs):
+    rows = torch.arange(64)
+    ramp = torch.arange(32.0) * 8
+    images = torch.stack([ramp.expand(32, 32), ramp[:, None].expand(32, 32), ramp.expand(32, 32)])
+    images = images.to(torch.uint8).expand(64, 2, 3, 32, 32)
+    masks = torch.ones(64, 2, 32, 32, dtype=torch.bool)
+    shown, held = cut(images, masks, rows, 0.5, 0, 0)
+    assert shown.shape == images.shape
+    assert held.all()
+    span = shown.float().amax((-1, -2)) - shown.float().amin((-1, -2))  # widths and heights, x 8
+    area = (span[..., 0] / 248) * (span[..., 1] / 248)
+    assert 0.45 < area.min() < 0.6
+    assert 0.9 < area.max() <= 1.0
+    assert not torch.equal(shown[:, 0], shown[:, 1]), "each picture at a place of its own"
+    assert torch.equal(cut(images, None, rows, 0.5, 0, 0)[0], shown)
+    assert not torch.equal(cut(images, None, rows, 0.5, 0, 1)[0], shown), "another epoch"
+
+    work = PairWork(replace(VANILLA, translation=0.5), pairs, FAST, 3)
+    plain = PairWork(VANILLA, pairs, FAST, 3)
+    with torch.no_grad():
+        for one in (work, plain):
+            one.encoder.eval()
+        assert torch.equal(work.tokens(rows), plain.tokens(rows))
+        assert not torch.equal(work.tokens(rows, 0), plain.tokens(rows, 0))
+    with pytest.raises(InvalidValueError, match="sees a picture once"):
+        PairModelConfig(encoder=TINY, frozen=True, translation=0.5)
 
 
 def test_change_goes_to_its_own_block(trained):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from interverse.core.errors import InvalidValueError
@@ -9,7 +12,7 @@ from interverse.data.pairs import CollectPairs, collect_pairs
 from interverse.models.pairs.config import PairModelConfig
 from interverse.models.pairs.tensors import save
 from interverse.models.pairs.toy import toy_pairs
-from interverse.models.pairs.train import TrainPairs, load_pairs
+from interverse.models.pairs.train import TrainPairs, load_pairs, split_of
 
 
 def test_pictures_of_another_size_or_task_than_asked_for_are_refused(tmp_path):
@@ -40,3 +43,32 @@ def test_a_weight_outside_of_the_mask_needs_a_mask(tmp_path):
     with pytest.raises(InvalidValueError, match="looks at no mask"):
         asked.configs()
     assert PairModelConfig(pairing="mask", min_mask=0.3).min_mask == 0.3
+
+
+def test_the_original_scripts_flags_reach_model_and_split(tmp_path):
+    asked = TrainPairs(
+        task="rooms/single-v1",
+        model="vanilla",
+        encoder="resnet50",
+        dim=32,
+        linear=True,
+        critic_state=0.1,
+        translation=0.2,
+        train_size=40,
+        out=tmp_path,
+        data=Path("toy"),
+        pairs=300,
+    )
+    model, _ = asked.configs()
+    found = model.encoder.name, model.width, model.action
+    assert found == ("resnet50", 32, "linear")
+    assert (model.state_independence, model.translation) == (0.1, 0.2)
+    assert len(split_of(asked, load_pairs(asked)).train) <= 40
+    assert replace(asked, linear=False).configs()[0].action == "mlp"
+    with pytest.raises(InvalidValueError, match="Take a model with a ResNet"):
+        replace(asked, model="lite0", translation=None).configs()
+
+
+def test_records_of_models_without_these_flags_stay_as_they_were(tmp_path):
+    held = TrainPairs(task="rooms/single-v1", model="icm", out=tmp_path).configs()[0].record()
+    assert not {"state_independence", "translation"} & held.keys()
