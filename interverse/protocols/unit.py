@@ -9,7 +9,7 @@ ones are stepped and drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 from urllib.parse import quote
 
@@ -20,6 +20,7 @@ from interverse.envs import make_vec
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.scorer import EpisodeScorer
+from interverse.protocols.twin import Course, check_twin
 from interverse.rollouts.executors import gpus_of
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy
@@ -42,6 +43,8 @@ class Unit:
     number: int
     episodes: int
     metrics: tuple[Metric, ...] = ()
+    again: float = 0.0
+    """Which share of its last episode is played again, among other neighbours; 0 for none."""
 
     @property
     def name(self) -> str:
@@ -55,9 +58,27 @@ class Unit:
 
 
 def run_unit(unit: Unit, policy: PolicyLike) -> list[dict[str, Any]]:
-    """Returns one results row per wanted episode."""
+    """Returns one results row per wanted episode.
+
+    Raises:
+        InvalidValueError: `again` is asked for, and the episode goes another way.
+    """
+    numbers = np.arange(unit.episodes) + unit.number * ROWS
     with unpacked_policy(policy) as actor:
-        return play(unit, actor, np.arange(unit.episodes) + unit.number * ROWS)
+        if not unit.again:
+            return play(unit, actor, numbers)
+        first, again = Course(unit.again), Course(unit.again)
+        rows = play(unit, actor, numbers, course=first)
+        # The twin's neighbours in the policy's batch show the twin itself; where the episode was
+        # the only one, and they did so already, the next one.
+        twin = numbers[-1:] if len(numbers) > 1 else numbers[0] // ROWS * ROWS + np.array(
+            [(numbers[0] + 1) % ROWS, numbers[0] % ROWS]
+        )  # fmt: skip
+        play(replace(unit, metrics=()), actor, twin, course=again, only_course=True)
+    exact = str(unit.options.get("device", "cpu")).partition(":")[0] not in ("cuda", "warp")
+    if unit.options.get("quality") != "high":  # whose pictures never repeat to the bit
+        check_twin(first, again, int(numbers[-1]), exact=exact)
+    return rows
 
 
 def play(
@@ -65,6 +86,9 @@ def play(
     policy: PolicyLike,
     numbers: NDArray[np.int64],
     look: Callable[[World, int], None] | None = None,
+    *,
+    course: Course | None = None,
+    only_course: bool = False,
 ) -> list[dict[str, Any]]:
     """Returns the results rows of the episodes with these numbers, played side by side.
 
@@ -73,6 +97,8 @@ def play(
         policy: what acts.
         numbers: of the episodes, all of one block of fifty.
         look: called with the world and the step before each action and after the last.
+        course: takes in the way of the last row.
+        only_course: stop where the course has all its steps.
     """
     count = len(numbers)
     settings = {"threads": 1, **unit.options, **unit.protocol.options}
@@ -90,6 +116,9 @@ def play(
         scorer = EpisodeScorer(driver, unit.metrics, given)
         everyone = np.arange(count)
         for step in range(world.max_steps):
+            follows = course is not None and course.wants(world.max_steps)
+            if only_course and not follows:
+                break
             if step in unit.protocol.at:
                 scorer.intervened(unit.protocol.apply(driver, everyone[~scorer.done]), step)
                 observation = world.observe()
@@ -97,8 +126,12 @@ def play(
                 look(world, step)
             action = actor(observation)
             scorer.before(observation, action)
+            if course is not None and follows:
+                course.meets(count - 1, observation, action)
             observation, *result = venv.step(action)
             scorer.after(*result)
+            if course is not None and follows:
+                course.gets(count - 1, *result[:3])
             if scorer.done.all():
                 break
         scorer.before(observation, None)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import ActionError, explain
 from interverse.envs.values import to_numpy
-from interverse.rollouts.policy import Policy
+from interverse.rollouts.policy import GoalPolicy, Policy
 
 
 @final
@@ -36,6 +36,8 @@ class FixedBatchPolicy:
         self._numbers = numbers[0] // rows * rows + np.arange(rows)  # of every row
         self._shown = np.zeros(rows, dtype=np.int64)
         self._shown[self._seats] = np.arange(len(numbers))
+        if isinstance(policy, GoalPolicy):
+            policy.shown = self._shown
 
     def start(self, seed: int) -> None:
         """Starts the episodes of a seed, in rows without a world too: those must not matter."""

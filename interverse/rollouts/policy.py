@@ -140,7 +140,7 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
         given = load_policy(path)
         _compare_rates(given, world)
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
-        return CallablePolicy(_with_goals(given, world))
+        return GoalPolicy(given, world)
     if isinstance(given, str):
         return _named_policy(given, world)
     if callable(getattr(given, "predict", None)):
@@ -167,18 +167,27 @@ def _wants_goals(given: PolicyLike) -> bool:
     return set(_GOALS) <= set(getattr(getattr(given, "card", None), "inputs", ()))
 
 
-def _with_goals(given: PolicyLike, world: World) -> Callable[[Any], Any]:
-    """Returns the policy on flat observations: the goals are asked of the world it acts in."""
-    function = _predictor(given) if callable(getattr(given, "predict", None)) else given
+@final
+class GoalPolicy:
+    """A policy that was trained on dicts with goals, on flat observations: it asks the world.
 
-    def act(observations: Any) -> Any:
-        told = world.score().info
-        rows = np.arange(_leading(observations))
-        rows[world.num_worlds :] = 0  # rows without a world show the first one's
-        seen = {"observation": observations} | {n: to_numpy(told[n])[rows] for n in _GOALS}
-        return function(seen)
+    Attributes:
+        shown: (row of the observations,) the world that it shows; by default one row each.
+    """
 
-    return act
+    def __init__(self, given: PolicyLike, world: World) -> None:
+        self._policy = _predictor(given) if callable(getattr(given, "predict", None)) else given
+        self._world = world
+        self.shown = np.arange(world.num_worlds)
+
+    def __call__(self, observations: Any) -> Any:
+        """Returns one action per row."""
+        told = self._world.score().info
+        goals = {name: to_numpy(told[name])[self.shown] for name in _GOALS}
+        return self._policy({"observation": observations} | goals)
+
+    def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
+        """Has nothing to forget."""
 
 
 def _predictor(model: Any) -> Callable[[Any], Any]:

@@ -43,7 +43,6 @@ class ModulePolicy:
     def __init__(self, module: Any) -> None:
         self._module = module
         self._reset = getattr(module, "reset", None)
-        self._checked = callable(self._reset)  # one with a reset may remember what it saw
         self._seed = self._calls = 0
 
     def reset(self, mask: NDArray[np.bool_], seeds: NDArray[np.int64]) -> None:
@@ -56,9 +55,6 @@ class ModulePolicy:
     def __call__(self, observations: Any) -> NDArray[Any]:
         """Returns one action per world."""
         seen = self._tensors(observations)
-        if not self._checked:
-            self._check(seen)
-            self._checked = True
         actions = self._act(seen)
         self._calls += 1
         return actions
@@ -107,33 +103,6 @@ class ModulePolicy:
                 torch.cuda.manual_seed_all(seed)
             yield
 
-    def _check(self, seen: Any) -> None:
-        """Raises for a module whose actions depend on more than the row it acts for."""
-        kept = {name: held.clone() for name, held in self._module.named_buffers()}
-        first, again = self._act(seen), self._act(seen)
-        changed = [n for n, held in self._module.named_buffers() if not _equal(held, kept.get(n))]
-        if changed:
-            for name, held in self._module.named_buffers():
-                held.copy_(kept.get(name, held))
-            self._refuse(f"changes its buffers {', '.join(changed)} when it acts, in eval mode too")
-        if not _close(first, again):
-            self._refuse("gives other actions when it sees the same again: it remembers or draws")
-        try:
-            alone = self._act(_only_first(seen))
-        except InvalidValueError:  # it does not take zeros
-            return
-        if not _close(first[:1], alone[:1]):
-            self._refuse("gives a world other actions when it sees other worlds beside it")
-
-    def _refuse(self, what: str) -> None:
-        raise InvalidValueError(
-            explain(
-                f"the Torch module {what}",
-                allowed="actions that follow from a row of the observations and torch's generator",
-                fix="Give one that remembers a method reset(mask, seeds), where its episodes start",
-            )
-        )
-
 
 @contextmanager
 def eval_mode(module: Any) -> Iterator[None]:
@@ -150,23 +119,6 @@ def eval_mode(module: Any) -> Iterator[None]:
         module.train(whole)
         for part, training in modes:
             part.training = training
-
-
-def _only_first(seen: Any) -> Any:
-    """Returns the observations with zeros for every row but the first."""
-    if isinstance(seen, Mapping):
-        return {name: _only_first(part) for name, part in seen.items()}
-    return torch.cat([seen[:1], torch.zeros_like(seen[1:])])
-
-
-def _equal(held: Any, kept: Any) -> bool:
-    same = kept is not None and held.shape == kept.shape
-    return same and bool(((held == kept) | ((held != held) & (kept != kept))).all())
-
-
-def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    same = one.shape == other.shape
-    return same and np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True)
 
 
 def _words(seen: Any) -> str:

@@ -307,7 +307,7 @@ def test_an_evaluation_in_part_steps_no_other_world(monkeypatch):
         unit_module, "make_vec", lambda *a, **k: counts.append(k["num_envs"]) or made(*a, **k)
     )
     iv.evaluate("random", task=SLIDER, protocols="P0", episodes=53, max_steps=2)
-    assert counts == [ROWS, 3]
+    assert counts == [ROWS, 1, 3], "and the twin of one episode"
 
 
 def test_the_command_line_writes_what_the_api_does(tmp_path):

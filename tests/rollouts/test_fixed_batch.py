@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from interverse.protocols.protocol import Protocol
+from interverse.protocols.unit import Unit, play
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 
 torch = pytest.importorskip("torch")
@@ -37,3 +41,29 @@ def test_the_number_of_threads_changes_no_bit():
     finally:
         torch.set_num_threads(before)
     assert len(set(answers)) == 1
+
+
+def test_a_policy_that_asks_for_goals_is_told_those_of_its_own_row():
+    """Some episodes of a unit alone, in rows of their own, as `interverse verify` plays them."""
+
+    class Heads:
+        """Goes where its goal is; a policy with a card of goals, as hindsight replay trains."""
+
+        card = SimpleNamespace(inputs=["observation", "achieved_goal", "desired_goal"])
+
+        def __call__(self, seen):
+            ask = np.asarray(seen["desired_goal"]).reshape(len(seen["desired_goal"]), -1)
+            return np.tanh(ask[:, :9]).astype(np.float32)
+
+    task, numbers = "trifinger/reaching-v1", np.array([1, 3])
+    unit = Unit(
+        task=task,
+        options={"max_steps": 2},
+        protocol=Protocol(name="drawn", everything="A"),
+        seed=0,
+        number=0,
+        episodes=4,
+    )
+    whole = play(unit, Heads(), np.arange(4))
+    assert len({row["trace"] for row in whole}) == 4
+    assert play(unit, Heads(), numbers) == [whole[1], whole[3]]
