@@ -35,6 +35,7 @@ _SINKS_B = {_BLOCK: {2: (_LEAKED, 0.30)}, _GOAL: {2: (_LEAKED, 0.25)}}
 _SINKING = "as the original in benchmark order: after P3 goals may lie near the floor"
 _UNMOVED = {_BLOCK: {0: (0.0, 0.0), 1: (0.0, 0.0), 2: (0.0325, 0.0325)}}
 _LOOSE = {"legacy_unchecked": True}
+_DRAWN = {"draw_scenes": True}  # a scene for each episode, where its causes are drawn
 _UNCHECKED = "as the original runs: blocks may start in each other"
 
 
@@ -137,18 +138,22 @@ TOWERS = (
 
 STACKED = (
     *_SHARED,
-    Protocol(name="P4", variables={"stack/min_size": "A"}),
-    Protocol(name="P5", variables={"stack/max_width": "A"}),
-    Protocol(name="P6", variables={"stack/levels": "A", "stack/max_width": "A"}),
-    Protocol(name="P7", variables={"stack/levels": "A", "blocks/mass": "A"}),
-    Protocol(name="P8", variables={"stack/levels": "A", "blocks/mass": "B", _FLOOR: "B"}),
+    Protocol(name="P4", variables={"stack/min_size": "A"}, options=_DRAWN),
+    Protocol(name="P5", variables={"stack/max_width": "A"}, options=_DRAWN),
+    Protocol(name="P6", variables={"stack/levels": "A", "stack/max_width": "A"}, options=_DRAWN),
+    Protocol(name="P7", variables={"stack/levels": "A", "blocks/mass": "A"}, options=_DRAWN),
+    Protocol(
+        name="P8", variables={"stack/levels": "A", "blocks/mass": "B", _FLOOR: "B"}, options=_DRAWN
+    ),
 )
 
 GENERAL = (
     *_SHARED,
-    Protocol(name="P4", variables={"general/size": "A"}),
-    Protocol(name="P5", variables={"general/count": "A"}),
-    Protocol(name="P6", variables={"general/size": "B"}),
-    Protocol(name="P7", variables={"general/count": "A", "blocks/mass": "A"}),
-    Protocol(name="P8", variables={"general/size": "B", "blocks/mass": "B", _FLOOR: "B"}),
+    Protocol(name="P4", variables={"general/size": "A"}, options=_DRAWN),
+    Protocol(name="P5", variables={"general/count": "A"}, options=_DRAWN),
+    Protocol(name="P6", variables={"general/size": "B"}, options=_DRAWN),
+    Protocol(name="P7", variables={"general/count": "A", "blocks/mass": "A"}, options=_DRAWN),
+    Protocol(
+        name="P8", variables={"general/size": "B", "blocks/mass": "B", _FLOOR: "B"}, options=_DRAWN
+    ),
 )

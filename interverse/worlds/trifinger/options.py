@@ -74,7 +74,11 @@ class TriFingerOptions(WorldOptions):
     mirrored_images: bool = False
     """Whether pictures are mirrored left to right, as the original's are."""
     max_blocks: int | None = None
-    """Room for this many blocks in tasks that build their scene; None: the default scene's."""
+    """Room for this many blocks in tasks that build their scene. None: the default scene's, or with
+    `space` A or B, as many as that space can ask for."""
+    draw_scenes: bool = False
+    """Whether a built scene is drawn anew in each episode. Otherwise it follows from the seed and
+    the variables that it is built from, and stays what it is."""
     drag: Drag = "exact"
     """`exact` applies the original's drag each substep; `joint_damping` is a fast stand-in."""
     contact: ContactMode | None = None
@@ -170,15 +174,20 @@ def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> Are
     """Returns the task's scene with the options' room, drag, looks and motors."""
     scene = task.scene()
     room: dict[str, Any] = {}
-    if options.max_blocks is not None:
-        if not task.varies:
-            raise InvalidValueError(
-                explain(
-                    f"max_blocks is {options.max_blocks}, but the blocks of {task.name} are fixed",
-                    allowed="None",
-                )
+    most = options.max_blocks
+    if most is not None and not task.varies:
+        raise InvalidValueError(
+            explain(
+                f"max_blocks is {most}, but the blocks of {task.name} are fixed", allowed="None"
             )
-        room = task.room(scene, options.max_blocks)
+        )
+    if most is None and task.varies and options.space != "A_B":
+        own = [v for v in task.variables(scene) if v.name in task.generators]
+        regions = {v.name: region for v in own if (region := v.region(options.space)) is not None}
+        asked = task.most_blocks(regions)
+        most = asked if asked > scene.block_count else None
+    if most is not None:
+        room = task.room(scene, most)
     if options.look == "realistic":  # grey to begin with; colours can still be set
         room["link_colors"] = (((0.2, 0.2, 0.2),) * 4,) * 3
     scene = replace(scene, **room)

@@ -143,6 +143,15 @@ def noise_of(address: Array) -> Noise:
     return Noise(address[:, 0], address[:, 1], address[:, 2])
 
 
+def scene_noise(task: Task, address: Array) -> Noise:
+    """Returns the noise that scenes are built with, given addresses (n, 3).
+
+    It is that of the seed alone, so that a scene stays what it is from episode to episode.
+    """
+    seeds, episodes, steps = address[:, 0], address[:, 1], address[:, 2]
+    return Noise(seeds, episodes if task.draws_scenes else 0 * episodes, 0 * steps)
+
+
 ARENA = ((-0.15, -0.15, 0.0), (0.15, 0.15, 0.3))  # the box that goals must be in, m
 GOAL_SHARE = 0.5  # of a goal's volume that must be in the arena
 GOAL_FLOOR = -0.01  # the lowest point a goal may have, m
@@ -166,25 +175,30 @@ def worse(after: Depths, before: Depths) -> dict[int, str]:
 
 
 def goal_place(
-    position: Array, orientation: Array, size: Array, *, tall: bool = False
+    position: Array, orientation: Array, size: Array, *, built: bool = False
 ) -> tuple[Array, Array]:
     """Returns the share of each goal in the arena and its lowest point, two arrays (N, G).
 
-    The share compares the part of its bounding box in the arena with its own volume. With `tall`
-    the arena has no upper end: what a task builds may be as high as its variables say.
+    The share compares the part of its bounding box in the arena with its own volume. What a task
+    has `built` is one thing, its goals its pieces: all have the share of the whole. It may be as
+    high as its variables say, so that for it the arena has no upper end.
     """
     xp = namespace(position)
     box = bounds(position, orientation, size)
     low, high = box[..., 0, :], box[..., 1, :]
-    top = np.inf if tall else ARENA[1][2]
+    top = np.inf if built else ARENA[1][2]
     least, most = like(ARENA[0], position), like((*ARENA[1][:2], top), position)
     edges = (xp.minimum(high, most) - xp.maximum(low, least)).clip(0.0, None)
     inside = edges[..., 0] * edges[..., 1] * edges[..., 2]
-    return inside / (size[..., 0] * size[..., 1] * size[..., 2]), low[..., 2]
+    volume = size[..., 0] * size[..., 1] * size[..., 2]
+    if built:  # goals that are not there have no size
+        whole = xp.sum(volume, axis=1, keepdims=True)
+        return inside.sum(axis=1)[:, None] / whole + xp.zeros_like(inside), low[..., 2]
+    return inside / volume, low[..., 2]
 
 
 def goal_reasons(
-    names: tuple[str, ...], goals: tuple[Array, Array, Array], moved: Array, *, tall: bool = False
+    names: tuple[str, ...], goals: tuple[Array, Array, Array], moved: Array, *, built: bool = False
 ) -> dict[int, str]:
     """Returns, by row, why a goal that moved may not be where it is.
 
@@ -192,9 +206,9 @@ def goal_reasons(
         names: of the goals.
         goals: positions (N, G, 3), orientations (N, G, 4) and sizes (N, G, 3).
         moved: (N, G), which ones to look at.
-        tall: whether they may reach above the arena.
+        built: whether they are pieces of one thing; those that are not there have size zero then.
     """
-    share, lowest = goal_place(*goals, tall=tall)
+    share, lowest = goal_place(*goals, built=built)
     outside, sunk = moved & (share < GOAL_SHARE), moved & (lowest < GOAL_FLOOR)
     bad = np.flatnonzero(to_numpy((outside | sunk).any(axis=1))).tolist()
     if not bad:
@@ -204,8 +218,9 @@ def goal_reasons(
     for row in bad:
         if outside[row].any():
             k = int(np.argmax(outside[row]))
+            what = "the goals together" if built else names[k]
             reasons[row] = (
-                f"{names[k]} would be {share[row, k]:.0%} inside the arena. "
+                f"{what} would be {share[row, k]:.0%} inside the arena. "
                 f"Allowed: {GOAL_SHARE:.0%} or more of x, y in [-0.15, 0.15] m, z in [0, 0.3] m."
             )
         else:
@@ -304,9 +319,10 @@ class Editor:
         if _GOALS & set(changed):
             names = tuple(f"goal_{i}" for i in range(self._scene.goal_count))
             moved = rows["goal/used"] & _any_differs(rows, before, sorted(_GOALS))
-            pose = rows["goal/position"], rows["goal/orientation"], rows["goal/size"]
             built = bool(set(self._task.generators) & set(changed) - {"blocks/mass"})
-            reasons |= goal_reasons(names, pose, moved, tall=built)
+            edges = rows["goal/size"] * (rows["goal/used"][..., None] if built else 1.0)
+            pose = rows["goal/position"], rows["goal/orientation"], edges
+            reasons |= goal_reasons(names, pose, moved, built=built)
         if _BODIES & set(changed):
             after = self._depths(rows)
             deep = np.flatnonzero(to_numpy((after.depth > after.limit).any(axis=1)))
@@ -333,9 +349,9 @@ def settle(task: Task, rows: Rows, given: Collection[str]) -> Mapping[int, str]:
     Whole scenes are built on the host, piece by piece; all else stays on the rows' device.
     """
     if not set(given) & set(task.generators):
-        return task.settle(rows, given, noise_of(rows[ADDRESS]).at(0))
+        return task.settle(rows, given, scene_noise(task, rows[ADDRESS]))
     host = {key: to_numpy(values) for key, values in rows.items()}
-    refused = task.settle(host, given, noise_of(host[ADDRESS]).at(0))
+    refused = task.settle(host, given, scene_noise(task, host[ADDRESS]))
     for key, values in rows.items():
         if not isinstance(values, np.ndarray):
             values[...] = like(host[key], values)

@@ -44,7 +44,7 @@ from interverse.worlds.trifinger.store import (
     REWARD,
     START_RATES,
     Editor,
-    noise_of,
+    scene_noise,
     settle,
     slots_of,
     starting_rows,
@@ -87,6 +87,7 @@ class TriFinger(World):
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.num_worlds = num_worlds
         self.task: Task = load_task(options.task)()
+        self.task.draws_scenes = options.draw_scenes
         self.scene_variables = self.task.generators if self.task.varies else ()
         mode, normalized = options.action_mode, options.normalize_actions
         self._control = RobotControl(mode=mode, normalized=normalized)
@@ -423,7 +424,7 @@ class TriFinger(World):
         rows = {key: to_numpy(store.rows[key][where]) for key in keys}
         counts = [rows[f"{kind}/used"].sum(axis=1) for kind in ("block", "goal")]
         if given := {n: to_numpy(v) for n, v in values.items() if n in causes}:
-            counts = list(self.task.pieces(rows | given, noise_of(rows[ADDRESS]).at(0)))
+            counts = list(self.task.pieces(rows | given, scene_noise(self.task, rows[ADDRESS])))
         return {
             f"{kind}_{i}": count <= i
             for kind, count in zip(("block", "goal"), counts, strict=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, from_rotation_vector
 from interverse.core.rng import Noise
-from interverse.scm import Box, Integers, Variable, table
+from interverse.scm import Box, Integers, Space, Variable, table
 from interverse.scm.store import Rows, Store
 from interverse.worlds.trifinger.objects import block_variables
 from interverse.worlds.trifinger.options import TriFingerOptions
@@ -191,13 +191,17 @@ class General(Task):
                 place = turn = np.zeros((count, 4))  # it will be refused: spare the drop
             else:
                 place, turn = self._heap(count, size, noise, row)
-            starts, yaws = scatter(
-                noise.generator("general/start", row), np.full((count, 3), size), robot
-            )
+            tag = self.scene_tag((count, size), _DEFAULT)
+            rng = noise.generator(f"general/start{tag}", row)
+            starts, yaws = scatter(rng, np.full((count, 3), size), robot)
             reason = fill(rows, row, _shape(place[:, :3], size, starts, yaws), turn)
             if reason is not None:
                 refused[row] = reason
         return refused
+
+    def most_blocks(self, spaces: Mapping[str, Space]) -> int:
+        """Returns the greatest number of cubes."""
+        return int(spaces[_COUNT].high)
 
     def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns the number of cubes, twice."""
@@ -208,7 +212,8 @@ class General(Task):
             return _default_heap()
         if self._heaps is None:
             self._heaps = Heaps(_MOST)
-        return self._heaps.rest(count, size, noise.generator("general/heap", row))
+        tag = self.scene_tag((count, size), _DEFAULT)
+        return self._heaps.rest(count, size, noise.generator(f"general/heap{tag}", row))
 
 
 @functools.cache  # a second of simulation; nobody may change what comes back

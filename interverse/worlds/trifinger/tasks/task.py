@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,7 @@ class Task(ABC):
 
     def __init__(self) -> None:
         self.capsules: Capsules = NO_CAPSULES  # of the links; the world sets it
+        self.draws_scenes = False  # whether each episode builds another scene; the world sets it
 
     @abstractmethod
     def scene(self) -> ArenaScene:
@@ -165,6 +166,10 @@ class Task(ABC):
         """Returns the scene's fields that make room for so many blocks."""
         return {"max_blocks": max_blocks, "max_goals": max_blocks}
 
+    def most_blocks(self, spaces: Mapping[str, Space]) -> int:
+        """Returns how many blocks generators of these spaces can ask for, where that is many."""
+        return 0
+
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Changes rows so that what follows from the given variables holds.
 
@@ -172,6 +177,14 @@ class Task(ABC):
             By row, why the values cannot be.
         """
         return {}
+
+    def scene_tag(self, values: tuple[Any, ...], default: Sequence[float]) -> str:
+        """Returns the end of the noise names of a scene: equal values give an equal scene.
+
+        Other values draw another one, so that episodes of one seed still differ where their
+        variables do. Without it where each episode draws a scene of its own.
+        """
+        return "" if self.draws_scenes or values == tuple(default) else f" {values}"
 
     def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns how many blocks and goals scenes of these generators have, (n,) each.

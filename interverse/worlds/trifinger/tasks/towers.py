@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.rng import Noise
-from interverse.scm import Box, Integers, UnitQuaternion, Variable
+from interverse.scm import Box, Integers, Space, UnitQuaternion, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.objects import (
@@ -26,7 +26,6 @@ from interverse.worlds.trifinger.objects import (
     to_cartesian,
     to_cylindrical,
 )
-from interverse.worlds.trifinger.penetration import Capsules
 from interverse.worlds.trifinger.robot import HEIGHT, RAISED, REST
 from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene, Block, Goal
 from interverse.worlds.trifinger.tasks.building import (
@@ -49,6 +48,7 @@ from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 _COUNTS, _DIMS, _CENTER = "tower/counts", "tower/dims", "tower/center"
 _TOWER = (_COUNTS, _DIMS, _CENTER)
 _CORNER, _GAP = 0.12, 0.005  # m
+_BELOW_FINGERS = 0.23  # what stands under raised fingers may be so high, m
 _IN_WALL = 0.17  # half edge of the square that fits into the wall, m
 _PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"
 _BLOCK_HEIGHT = 0.065
@@ -121,6 +121,10 @@ class Towers(Task):
         count = np.prod(rows[_COUNTS], axis=1)
         return count, count
 
+    def most_blocks(self, spaces: Mapping[str, Space]) -> int:
+        """Returns how many blocks the greatest counts make."""
+        return int(np.prod(spaces[_COUNTS].high))
+
 
 def _shape(counts: Array, dims: Array, center: Array) -> Construction:
     x, y, z = (int(c) for c in counts)
@@ -132,7 +136,8 @@ def _row(count: int, size: Array) -> Array:
     """Returns starts along the diagonal; a full row is followed by one a block higher.
 
     The original goes up by half a block, so that blocks of two rows stand in each other, and puts
-    wide blocks into the wall; these move inwards.
+    wide blocks into the wall; these move inwards. Where rows would reach up to the fingers the
+    blocks stand in layers that fill the arena.
     """
     half, step = size[:2] / 2, size[:2] + _GAP
     inside = np.hypot(*(_CORNER + half)) <= WALL_RADIUS
@@ -142,7 +147,13 @@ def _row(count: int, size: Array) -> Array:
         fit -= 1
     k = np.arange(count)
     flat = first + (k % fit)[:, None] * step
-    return np.concatenate([flat, ((k // fit + 0.5) * size[2])[:, None]], axis=1)
+    layer = k // fit
+    if size[2] * (layer[-1] + 1) > _BELOW_FINGERS:
+        across = np.maximum(1, np.floor((2 * _IN_WALL + _GAP) / step)).astype(int)
+        layer, k = np.divmod(k, across.prod())
+        places = np.stack([k % across[0], k // across[0]], axis=1)
+        flat = (places - (across - 1) / 2) * step
+    return np.concatenate([flat, ((layer + 0.5) * size[2])[:, None]], axis=1)
 
 
 @final
@@ -268,28 +279,23 @@ def _default_stack(levels: int, width: float, *, ends_only: bool) -> Constructio
     return level_rows(levels, 0.035, width, ends_only)
 
 
-def _rebuild(
-    rows: Rows, noise: Noise, capsules: Capsules, default: Sequence[float], *, ends_only: bool
-) -> Mapping[int, str]:
+def _rebuild(task: Task, rows: Rows, noise: Noise, *, ends_only: bool) -> Mapping[int, str]:
     """Builds every row's stack from its variables; returns rows that have no room.
 
-    With the default values it is the default stack, otherwise a random one whose draws have this
-    episode's address: the same values give the same stack, whatever was before.
+    With the default values it is the default stack, otherwise a random one: the same values give
+    the same stack, whatever was before.
     """
     refused = {}
     for row in range(len(rows[_LEVELS])):
-        values = tuple(rows[cause][row].item() for cause in _STACK)
-        rng = noise.generator("stack", row)
-        shape = _stack(rng, values, default, ends_only=ends_only)
-        if values == tuple(default):
+        shape, rng = _stack(task, rows, noise, row, ends_only=ends_only)
+        if rng is None:
             rows["block/color"][row] = (1.0, 0.0, 0.0)
         else:
             rows["block/color"][row] = rng.random(rows["block/color"][row].shape)
             if len(shape.sizes) <= rows["block/used"].shape[1]:
                 # clear of the fingers at rest: where they are now is no cause of the stack
-                starts, yaws = scatter(
-                    rng, shape.sizes, (capsules, np.array(REST), np.array(HEIGHT))
-                )
+                robot = task.capsules, np.array(REST), np.array(HEIGHT)
+                starts, yaws = scatter(rng, shape.sizes, robot)
                 shape = replace(shape, starts=starts, yaws=yaws)
         reason = fill(rows, row, shape)
         if reason is not None:
@@ -298,29 +304,26 @@ def _rebuild(
 
 
 def _stack_pieces(
-    rows: Rows, noise: Noise, default: Sequence[float], *, ends_only: bool
+    task: Task, rows: Rows, noise: Noise, *, ends_only: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns how many blocks and goals the stacks of some rows have, (n,) each."""
-    shapes = []
-    for row in range(len(rows[_LEVELS])):
-        values = tuple(rows[cause][row].item() for cause in _STACK)
-        shapes.append(_stack(noise.generator("stack", row), values, default, ends_only=ends_only))
+    count = len(rows[_LEVELS])
+    shapes = [_stack(task, rows, noise, row, ends_only=ends_only)[0] for row in range(count)]
     blocks = np.array([len(shape.sizes) for shape in shapes])
     return blocks, np.array([int(shape.wanted.sum()) for shape in shapes])
 
 
 def _stack(
-    rng: np.random.Generator,
-    values: tuple[Any, ...],
-    default: Sequence[float],
-    *,
-    ends_only: bool,
-) -> Construction:
-    """Returns the stack of some values: the default one, or a random one."""
+    task: Task, rows: Rows, noise: Noise, row: int, *, ends_only: bool
+) -> tuple[Construction, np.random.Generator | None]:
+    """Returns the stack of one row and what drew it; nothing draws the default one."""
+    values = tuple(rows[cause][row].item() for cause in _STACK)
+    default = _CREATIVE if ends_only else _DEFAULT
     levels, edge, width = values
-    if values == tuple(default):
-        return _default_stack(levels, width, ends_only=ends_only)
-    return random_stack(rng, levels, edge, width, ends_only)
+    if values == default:
+        return _default_stack(levels, width, ends_only=ends_only), None
+    rng = noise.generator(f"stack{task.scene_tag(values, default)}", row)
+    return random_stack(rng, levels, edge, width, ends_only), rng
 
 
 _DEFAULT = (5, 0.035, 0.25)  # levels, least size, greatest width
@@ -352,11 +355,11 @@ class StackedBlocks(Task):
         follow(rows, given)
         if not changed_generators(given, _STACK):
             return {}
-        return _rebuild(rows, noise, self.capsules, _DEFAULT, ends_only=False)
+        return _rebuild(self, rows, noise, ends_only=False)
 
     def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns how many blocks and goals the stacks have."""
-        return _stack_pieces(rows, noise, _DEFAULT, ends_only=False)
+        return _stack_pieces(self, rows, noise, ends_only=False)
 
 
 _CREATIVE = (8, 0.035, 0.12)  # levels, least size, greatest width
@@ -400,11 +403,11 @@ class CreativeStackedBlocks(Task):
             place_obstacles(rows, noise)
         if not changed_generators(given, _STACK):
             return {}
-        return _rebuild(rows, noise, self.capsules, _CREATIVE, ends_only=True)
+        return _rebuild(self, rows, noise, ends_only=True)
 
     def pieces(self, rows: Rows, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns how many blocks the stacks have, and how many of them are goals."""
-        return _stack_pieces(rows, noise, _CREATIVE, ends_only=True)
+        return _stack_pieces(self, rows, noise, ends_only=True)
 
     def solution(self, rows: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns nothing: between the given levels there are many ways."""
