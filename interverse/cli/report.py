@@ -39,7 +39,11 @@ class Report:
     """What intervals of scores are over: episode or seed; by default seeds where an experiment has
     several trainings, episodes of one policy."""
     episodes: bool = True
-    """Play the best, the median and the worst episode again and show them."""
+    """Play episodes again and show them: of several policies the one they differ in most, of one
+    its best, its median and its worst."""
+    costs: bool | None = None
+    """Play the policies with one group of variables moved at a time, some 20 s each; by default
+    where episodes are played. Without it the page says nothing of causes."""
     policy: tuple[str, ...] = ()
     """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package; by
     default those that the results name, where they are unchanged."""
@@ -70,6 +74,7 @@ def report(config: Report) -> Path:
             target,
             metric=config.metric,
             episodes=shown,
+            costs=config.costs,
             unit=config.unit,
             trust=config.trust,
         )

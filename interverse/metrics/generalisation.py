@@ -1,8 +1,7 @@
-"""Loss of score outside training: generalisation error, A-to-B gaps, variable effects."""
+"""Scores outside training: generalisation error, and the difference between spaces A and B."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
@@ -14,9 +13,6 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.metrics.bootstrap import ROUNDING, Interval, varies
 from interverse.metrics.statistics import FloatArray, mean_known
 from interverse.metrics.student import t_reach
-
-_RANGE = (0.05, 0.95)  # an effect is measured across the middle nine tenths of a variable's values
-_NUMBERS_AT_ONCE = 2**21
 
 
 def generalisation_error(train: ArrayLike, test: ArrayLike) -> float:
@@ -100,12 +96,16 @@ def generalisation_error_of_runs(
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """The score lost from one variable's training space A to its test space B."""
+    """The scores where a variable lay in A and where it lay in B.
+
+    Other variables may have moved with it, so a difference says nothing of causes:
+    `interverse.attribute` moves one variable at a time.
+    """
 
     variable: str
     mean_a: float
     mean_b: float
-    loss: Interval  # mean_a - mean_b: above zero, leaving A hurts
+    loss: Interval  # mean_a - mean_b
     episodes_a: int
     episodes_b: int
 
@@ -119,7 +119,7 @@ def gaps(
     resamples: int = 2000,
     alike: ArrayLike | None = None,
 ) -> list[Gap]:
-    """Returns each variable's gap from A to B, the largest loss first.
+    """Returns the difference of scores between A and B by variable, in the order given.
 
     Args:
         scores: (episode,), NaN for an episode without a score.
@@ -154,138 +154,7 @@ def gaps(
                 episodes_b=len(b),
             )
         )
-    return sorted(rows, key=lambda gap: -np.nan_to_num(gap.loss.estimate, nan=-np.inf))
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """What one variable does to the score, all other variables held."""
-
-    variable: str
-    change: Interval  # of the score, from a low (5th percentile) to a high (95th) value
-    from_value: float
-    to_value: float
-    worst: float  # share of bootstrap draws in which no other variable moves the score more
-
-
-def effects(
-    scores: ArrayLike,
-    values: Mapping[str, ArrayLike],
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    alike: ArrayLike | None = None,
-) -> list[Effect]:
-    """Returns each variable's effect by linear regression of score on all values, largest first.
-
-    A vector variable counts as one entry per component, named `variable[i]`. Components that never
-    vary are left out. Two that always move together share the effect. Episodes in which a variable
-    was not set (NaN) get a level of their own, so a variable's effect is read only among episodes
-    that set it. The line is straight: a variable that hurts at both ends shows in the response
-    curve, not here.
-
-    Args:
-        scores: (episode,), NaN for an episode without a score.
-        values: per variable (episode,) or (episode, component), the values it had; NaN: not set.
-        rng: where the bootstrap draws come from (episodes are drawn whole).
-        confidence: of the intervals.
-        resamples: bootstrap draws.
-        alike: (episode,), equal for episodes that are one and the same; all differ by default.
-
-    >>> mass = np.linspace(0.0, 1.0, 50)
-    >>> found = effects(1 - 0.5 * mass, {"mass": mass}, rng=np.random.default_rng(0))
-    >>> found[0].variable, round(float(found[0].change.estimate), 3)
-    ('mass', -0.45)
-    """
-    target, names, matrix = _components(scores, values)
-    if not names:
-        return []
-    low, high = np.nanquantile(matrix, _RANGE, axis=0)
-    scale = np.nanstd(matrix, axis=0)
-    given = _flat(scores)
-    size = np.unique(_labels(alike, len(given))[~np.isnan(given)]).size
-    design = _design((matrix - np.nanmean(matrix, axis=0)) / scale)
-    estimate, drawn = _slopes(design, target, rng, resamples, size)
-    span = (high - low) / scale * varies(target[:, None])  # equal scores: no more than rounding
-    estimate, drawn = estimate[1 : len(names) + 1] * span, drawn[:, 1 : len(names) + 1] * span
-    worst = np.mean(np.abs(drawn) >= np.abs(drawn).max(axis=1, keepdims=True), axis=0)
-    rows = [
-        Effect(
-            variable=name,
-            change=_around(float(estimate[i]), drawn[:, i], confidence),
-            from_value=float(low[i]),
-            to_value=float(high[i]),
-            worst=float(worst[i]),
-        )
-        for i, name in enumerate(names)
-    ]
-    return sorted(rows, key=lambda effect: -abs(float(effect.change.estimate)))
-
-
-def _components(
-    scores: ArrayLike, values: Mapping[str, ArrayLike]
-) -> tuple[FloatArray, list[str], FloatArray]:
-    """Returns scores, names and values (episode, component) of scored episodes; no constants."""
-    target = _flat(scores)
-    names, columns = [], []
-    for variable, given in values.items():
-        parts = np.asarray(given, dtype=np.float64)
-        parts = parts[:, None] if parts.ndim == 1 else parts.reshape(len(parts), -1)
-        _column(parts[:, :1].ravel(), len(target), f"values[{variable!r}]")
-        single = parts.shape[1] == 1
-        names += [variable if single else f"{variable}[{i}]" for i in range(parts.shape[1])]
-        columns.append(parts)
-    known = ~np.isnan(target)
-    matrix = np.concatenate(columns, axis=1)[known] if columns else np.zeros((known.sum(), 0))
-    filled = np.where(np.isnan(matrix), -np.inf, matrix)
-    varies = [np.unique(column[np.isfinite(column)]).size > 1 for column in filled.T]
-    return target[known], list(itertools.compress(names, varies)), matrix[:, varies]
-
-
-def _design(standard: FloatArray) -> FloatArray:
-    """Returns columns: 1, the values (0 where not set), and once each who was set when."""
-    unset = np.isnan(standard)
-    levels = np.unique(unset[:, unset.any(axis=0)], axis=1).astype(np.float64)
-    return np.column_stack([np.ones(len(standard)), np.where(unset, 0.0, standard), levels])
-
-
-def _slopes(
-    design: FloatArray,
-    target: FloatArray,
-    rng: np.random.Generator,
-    resamples: int,
-    independent: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Returns least-squares slopes and (resample, slope) bootstrap draws of them.
-
-    A draw takes each episode some number of times. What that does to the slopes is computed to
-    first order, with residuals corrected for leverage (HC3): one solve in place of thousands, and
-    right for scores whose spread changes with the value.
-    """
-    episodes, size = design.shape
-    if episodes < size + 2:
-        raise InvalidValueError(
-            explain(
-                f"{episodes} episodes cannot tell {size - 1} variables apart",
-                allowed=f"at least {size + 2} scored episodes",
-                fix="Evaluate more episodes or name fewer variables",
-            )
-        )
-    # The pseudo-inverse splits an effect between variables that always move together.
-    inverse = np.linalg.pinv(design.T @ design, rcond=1e-10, hermitian=True)
-    slopes = inverse @ (design.T @ target)
-    leverage = np.clip(np.sum((design @ inverse) * design, axis=1), 0.0, 0.99)
-    pull = design * ((target - design @ slopes) / (1 - leverage))[:, None] @ inverse
-    drawn = np.empty((resamples, size))
-    chunk = max(1, _NUMBERS_AT_ONCE // episodes)
-    for start in range(0, resamples, chunk):
-        some = slice(start, min(start + chunk, resamples))
-        shares = np.full(episodes, 1 / episodes)
-        counts = rng.multinomial(independent, shares, drawn[some].shape[0])
-        drawn[some] = slopes + (counts * (episodes / independent) - 1.0) @ pull
-    return slopes, drawn
+    return rows
 
 
 def _mean_draws(

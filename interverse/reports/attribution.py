@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Condition = tuple[str, ...]  # the factors intervened on; empty for the episode as it is
 _FORMAT = "interverse-attribution-1"
+_MOST_NAMED = 3  # quantities in a factor's label
 INTERVAL_METHOD = (
     "95% interval over paired episodes: Student's t of the differences, rough where they are few "
     "and skewed; none where all are equal"
@@ -100,6 +102,34 @@ class Attribution:
         costs = {name: self.cost(name).value for name in self.factors}
         return sorted(costs, key=lambda name: -np.nan_to_num(costs[name], nan=-np.inf))
 
+    def label(self, name: str) -> str:
+        """Returns a factor's name for readers: what it moves, where the name is a group of ours.
+
+        A name that the caller chose, and a variable's own, stay as they are.
+        """
+        variables = list(self.factors[name])
+        part, colon, _ = name.partition(":")
+        parts = {re.sub(r"_\d+$", "", v.partition("/")[0]) for v in variables}
+        if parts != {part} or (not colon and len(variables) == 1):
+            return name
+        moved = dict.fromkeys(v.rpartition("/")[2].replace("_", " ") for v in variables)
+        some = ", ".join(list(moved)[:_MOST_NAMED])
+        more = f" and {len(moved) - _MOST_NAMED} more" if len(moved) > _MOST_NAMED else ""
+        return f"{part.replace('_', ' ')}: {some}{more}"
+
+    def free(self) -> list[str]:
+        """Returns the factors that change the score of no episode."""
+        known = {n: c[~np.isnan(c)] for n in self.factors if len(c := self.costs(n))}
+        return [name for name, costs in known.items() if len(costs) and not costs.any()]
+
+    def free_words(self) -> str:
+        """Returns the line about factors that change the score of no episode; empty for none."""
+        free = [self.label(name) for name in self.free()]
+        if not free or self.shows_no_loss:
+            return ""
+        count = len(self.scores[()])
+        return f"Nothing changes in any of {count} episodes under: {'; '.join(free)}."
+
     def cost(self, *names: str) -> Estimate:
         """Returns the mean cost with its paired 95% t-interval over episodes."""
         return self._t_interval(self.costs(*names))
@@ -154,7 +184,7 @@ class Attribution:
         if not cost.value > 0:
             return "No factor costs anything on average."
         most = " most" if len(names) > 1 else ""
-        told = f"{names[0]} costs{most}: {_words(cost)}{_percent(cost.value, base)}"
+        told = f"{self.label(names[0])} costs{most}: {_words(cost)}{_percent(cost.value, base)}"
         if np.isnan(cost.low):
             alone = np.sum(~np.isnan(self.costs(names[0]))) < 2
             why = "One episode has" if alone else "As much in every episode: it has"
@@ -177,7 +207,7 @@ class Attribution:
             lead = self.lead(first, name)
             ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
             ends = "has no interval" if np.isnan(lead.low) else ends
-            told += f"; {name} may cost as much: the difference {ends}"
+            told += f"; {self.label(name)} may cost as much: the difference {ends}"
         if self._contests < 2:
             return told
         return f"{told} ({family})" if told else f", more than each other factor {family}"
@@ -217,7 +247,8 @@ class Attribution:
             both = self._t_interval(self.interaction(*names))
         known = int(np.sum(~np.isnan(costs)))
         key = tuple(name for name in self.factors if name in names)
-        return " + ".join(names), known, _mean_of_known(self.scores[key]), cost, share, both
+        label, mean = " + ".join(map(self.label, names)), _mean_of_known(self.scores[key])
+        return label, known, mean, cost, share, both
 
     def page(self) -> str:
         """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
@@ -230,7 +261,8 @@ class Attribution:
             f"episode{'s' * (count > 1)}{self._alike()}. {replayed}{self.verdict()}"
         )
         drawn = [
-            f"- {name}: " + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
+            f"- {self.label(name)}: "
+            + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
             for name, held in self.factors.items()
         ]
         contact = self.engine.get("contact")
@@ -255,15 +287,11 @@ class Attribution:
         """Returns lines about the factors that cost little: surely so, or in no episode seen."""
         if self.shows_no_loss:
             return []
-        small = [name for name in self.factors if self.cost(name).high <= 0.01 * abs(base)]
+        free = self.free()
+        names = [name for name in self.factors if name not in free]
+        small = [self.label(n) for n in names if self.cost(n).high <= 0.01 * abs(base)]
         told = [f"No more than one percent is lost to: {', '.join(small)}."] if small else []
-        unmoved = [
-            name
-            for name in self.factors
-            if self.cost(name).value == 0 and np.isnan(self.cost(name).low)
-        ]
-        if unmoved:
-            told.append(f"Not one of these episodes scored otherwise under: {', '.join(unmoved)}.")
+        told += [self.free_words()] if free else []
         return told or ["Of no factor is it certain that it costs less than one percent."]
 
     def plot(self) -> Figure:

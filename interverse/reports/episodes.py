@@ -1,4 +1,4 @@
-"""Contact sheets and short videos of the best, the median and the worst episode.
+"""Films of episodes for a report, and its policies with one group of variables moved at a time.
 
 An episode is played again from its address: task, options, protocol, seed and number are in the
 results, and the policy by its name, or given by the caller.
@@ -7,29 +7,46 @@ results, and the policy by its name, or given by the caller.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
 
 from interverse.core.errors import InterverseError
+from interverse.envs import make
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit, Watched, watch
+from interverse.reports.attribute import attribute
 from interverse.results import Highlight, Results, highlights
 from interverse.rollouts.policy_card import PolicyLike
 from interverse.worlds.own_code import check_trusted
 
-_PICTURES, _COLUMNS = 6, 3  # of a contact sheet
+if TYPE_CHECKING:
+    from interverse.reports.attribution import Attribution
+
 _FPS = 15.0
 _SAME = 5e-3  # a score that comes out so close is the one in the table, as printed
+_EPISODES, _MOST_EXPLAINED = 20, 3  # some 20 s a policy of TriFinger on one core
+_PLAY_ERRORS = (InterverseError, ImportError, OSError, RuntimeError, ValueError)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Film:
-    """Pictures for the page (caption -> file), and a line for each episode without."""
+    """Videos for the page (caption -> file), and a line for each episode without."""
 
     media: Mapping[str, Path]
+    missing: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What variables cost (policy and task -> attribution), and a line for each policy without."""
+
+    attributions: Mapping[str, Attribution]
     missing: tuple[str, ...]
 
 
@@ -40,10 +57,11 @@ def film(
     metric: str,
     policies: Mapping[str, PolicyLike],
 ) -> Film:
-    """Writes sheets and videos of the highlights into a folder; returns what came of it.
+    """Writes videos of episodes worth seeing into a folder; returns what came of it.
 
-    What cannot be shown (a policy that the results do not hold, a machine that cannot draw) is
-    named in a line and stops nothing.
+    Policies of one task are shown on the same episode, the one in which their scores differ most;
+    a policy alone in its best, median and worst episode. What cannot be shown (a policy that the
+    results do not hold, a machine that cannot draw) is named in a line and stops nothing.
 
     Args:
         results: of any number of experiments.
@@ -52,50 +70,127 @@ def film(
         policies: experiment -> policy, for those that the results do not name.
     """
     missing: dict[str, None] = {}
-    shots: dict[str, dict[str, Path]] = {"videos": {}, "sheets": {}}
-    for item, policy, why in _cast(results, metric, policies):
+    videos: dict[str, Path] = {}
+    for item in _worth_seeing(results, metric):
+        policy, why = _player(results, item.experiment, item.task, policies)
         if why:
             missing[why] = None
             continue
         try:
             watched = _again(results, item, policy)
-            name = f"{len(shots['videos']):02d}-{item.label}"
             where = f" {item.task}" if len(results.tasks) > 1 else ""
             caption = _caption(item, watched, metric) + where
-            shots["videos"][caption] = _video(watched, folder / name)
-            shots["sheets"][f"Contact sheet: {caption}"] = _sheet(watched, folder / name)
-        except (InterverseError, ImportError, OSError, RuntimeError, ValueError) as error:
+            videos[caption] = _video(watched, folder / f"{len(videos):02d}")
+        except _PLAY_ERRORS as error:
             missing[f"{item.experiment} on {item.task}: {_line(error)}"] = None
-    return Film(shots["videos"] | shots["sheets"], tuple(missing))
+    return Film(videos, tuple(missing))
 
 
-def _cast(
-    results: Results, metric: str, policies: Mapping[str, PolicyLike]
-) -> Iterator[tuple[Highlight, PolicyLike, str]]:
-    """Yields each highlight with the policy that played it, or why there is none."""
-    for item in highlights(results, metric):
-        run = _run(results, item)
-        policy = policies.get(item.experiment, None if run is None else recorded_policy(run))
-        where = f"{item.experiment} on {item.task}"
-        if run is None:
-            yield item, None, f"{where}: the results do not say how they were made."
-        elif policy is None:
-            # Results may name any file: only a policy's folder with the recorded hash is opened.
-            told = f"--policy {item.experiment}=PATH or episodes={{...}}"
-            yield (
-                item,
-                None,
-                f"{where}: its policy is not where it was, or has changed; pass {told}.",
-            )
-        elif _is_other(policy, run):
-            yield item, None, f"{where}: {policy} is another policy than the one scored."
+def _worth_seeing(results: Results, metric: str) -> Iterator[Highlight]:
+    """Yields the episodes to film, each once."""
+    last = results.final()
+    every = highlights(results, metric)
+    for task in last.tasks:
+        part = last.select(task=task)
+        scores = part.scores(metric)
+        known: dict[tuple[str, int, int], dict[str, float]] = {}
+        names = ("experiment", "protocol", "seed", "episode")
+        for *row, score in zip(*map(part.column, names), scores, strict=True):
+            experiment, protocol, seed, episode = row
+            if not np.isnan(score):
+                address = (str(protocol), int(seed), int(episode))
+                known.setdefault(address, {})[str(experiment)] = float(score)
+        # A later episode wins no tie: the choice is the same every time.
+        shared = {a: s for a, s in known.items() if len(s) == len(part.experiments) > 1}
+        if shared:
+            spread = {a: max(s.values()) - min(s.values()) for a, s in shared.items()}
+            address = max(spread, key=lambda a: spread[a])
+            for experiment, score in shared[address].items():
+                yield Highlight(
+                    label="same episode",
+                    experiment=experiment,
+                    task=task,
+                    protocol=address[0],
+                    seed=address[1],
+                    episode=address[2],
+                    score=score,
+                )
+            continue
+        seen: set[Highlight] = set()
+        for item in every:
+            if item.task == task and (alone := replace(item, label="")) not in seen:
+                seen.add(alone)
+                yield item
+
+
+def explain_costs(
+    results: Results, *, metric: str, policies: Mapping[str, PolicyLike]
+) -> Explained:
+    """Returns what each group of variables costs the policies of the results, moved alone.
+
+    Policies that see pictures are left to `interverse explain`: they would take many minutes.
+    """
+    found: dict[str, Attribution] = {}
+    missing: list[str] = []
+    last = results.final()
+    pairs = {(e, t) for e, t in zip(last.column("experiment"), last.column("task"), strict=True)}
+    for experiment, task in sorted((str(e), str(t)) for e, t in pairs):
+        policy, why = _player(results, experiment, task, policies)
+        where = f"{experiment} on {task}" if len(last.tasks) > 1 else experiment
+        command = f"interverse explain {experiment} --task {task}"
+        if why:
+            missing.append(why)
+        elif len(found) == _MOST_EXPLAINED:
+            missing.append(f"{where}: not played, for time's sake; {command} does.")
         else:
-            yield item, policy, ""
+            options = (_run(results, experiment, task) or {}).get("options", {})
+            try:
+                check_trusted("the table of results", task, options)
+                if _sees_pictures(task, options):
+                    missing.append(f"{where}: sees pictures and takes minutes; {command} plays it.")
+                    continue
+                settings: Any = {"episodes": _EPISODES, "pairs": 0, "metric": metric, **options}
+                one = attribute(policy, task, seed=int(last.column("seed")[0]), **settings)
+            except _PLAY_ERRORS as error:
+                missing.append(f"{where}: {_line(error)}")
+                continue
+            if one.shows_no_loss:
+                missing.append(f"{where}: {one.verdict()}")
+            else:
+                found[where] = one
+    return Explained(found, tuple(missing))
 
 
-def _run(results: Results, item: Highlight) -> Mapping[str, Any] | None:
+def _sees_pictures(task: str, options: Mapping[str, Any]) -> bool:
+    env = make(task, **options)
+    try:
+        spaces = getattr(env.observation_space, "spaces", {"": env.observation_space})
+        return any(len(space.shape or ()) > 1 for space in spaces.values())
+    finally:
+        env.close()
+
+
+def _player(
+    results: Results, experiment: str, task: str, policies: Mapping[str, PolicyLike]
+) -> tuple[PolicyLike, str]:
+    """Returns the policy that played, or why there is none."""
+    run = _run(results, experiment, task)
+    policy = policies.get(experiment, None if run is None else recorded_policy(run))
+    where = f"{experiment} on {task}"
+    if run is None:
+        return None, f"{where}: the results do not say how they were made."
+    if policy is None:
+        # Results may name any file: only a policy's folder with the recorded hash is opened.
+        told = f"--policy {experiment}=PATH or episodes={{...}}"
+        return None, f"{where}: its policy is not where it was, or has changed; pass {told}."
+    if _is_other(policy, run):
+        return None, f"{where}: {policy} is another policy than the one scored."
+    return policy, ""
+
+
+def _run(results: Results, experiment: str, task: str) -> Mapping[str, Any] | None:
     runs = results.provenance.get("runs", [])
-    found = [r for r in runs if (r["experiment"], r["task"]) == (item.experiment, item.task)]
+    found = [r for r in runs if (r["experiment"], r["task"]) == (experiment, task)]
     return found[-1] if found else None
 
 
@@ -106,7 +201,7 @@ def _is_other(policy: PolicyLike, run: Mapping[str, Any]) -> bool:
 
 def _again(results: Results, item: Highlight, policy: PolicyLike) -> Watched:
     described = results.provenance["protocols"][item.protocol]
-    run = _run(results, item) or {}
+    run = _run(results, item.experiment, item.task) or {}
     options = {**run["options"], **described.get("options", {})}
     check_trusted("the table of results", item.task, options)
     unit = Unit(
@@ -132,13 +227,6 @@ def _video(watched: Watched, path: Path) -> Path:
     from interverse.reports.media import video  # brings imageio
 
     return video(watched.frames, path.with_suffix(".mp4"), fps=_FPS)
-
-
-def _sheet(watched: Watched, path: Path) -> Path:
-    from interverse.reports.media import contact_sheet  # brings imageio
-
-    sheet = path.with_suffix(".png")
-    return contact_sheet(watched.frames, sheet, count=_PICTURES, columns=_COLUMNS)
 
 
 def _line(error: BaseException) -> str:

@@ -20,14 +20,14 @@ from interverse.core.errors import InvalidValueError, check_name, explain, missi
 from interverse.core.files.atomic import make_folder, write_text
 from interverse.core.type_checks import blames_types
 from interverse.reports import PLOTS
-from interverse.reports.episodes import film
+from interverse.reports.episodes import Explained, explain_costs, film
 from interverse.results import Results, tables
 from interverse.results.comparisons import comparisons
 from interverse.results.labels import metric_label
 from interverse.results.provenance import command, versions
 from interverse.results.published import beside_printed
 from interverse.results.settings import check_poolable
-from interverse.results.text import LIFTED, Cell, Estimate, TextTable
+from interverse.results.text import LIFTED, Cell, TextTable
 from interverse.results.units import Unit, unit_words, units
 from interverse.rollouts.policy import PolicyLike
 from interverse.worlds.own_code import trusting
@@ -42,12 +42,13 @@ except ImportError as error:
 
 PARTS = ("plots", "tables", "media")  # folders beside the page
 IMAGES, VIDEOS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"), (".mp4", ".webm")
-_LONG, _MOST_LONG = ("effects", "gaps"), 12  # rows an experiment has on the page; files hold all
+_LONG, _MOST_LONG = ("gaps",), 12  # rows an experiment has on the page; files hold all
 _BY_UNIT = ("bars", "profiles")  # plots whose intervals are over episodes, or over seeds
 _OVER: Mapping[Unit, str] = {
     "episode": "over episodes: other episodes of the same policy",
     "seed": "over seeds: other trainings of the same method",
 }
+_FOLDED = {"generalisation": "Share of the training score that is lost (E_G)"}
 _PROVENANCE_SHOWN = ("command", "versions")
 
 
@@ -59,7 +60,10 @@ class Section:
     title: str
     text: str
     plots: tuple[str, ...] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # drawn already
     tables: Mapping[str, TextTable] = field(default_factory=dict)
+    brief: Mapping[str, TextTable] = field(default_factory=dict)  # what page and LaTeX show of them
+    folded: Mapping[str, TextTable] = field(default_factory=dict)  # below a line to open
     media: tuple[tuple[str, str], ...] = ()  # caption, path from the page
     lines: tuple[str, ...] = ()  # further remarks
 
@@ -72,6 +76,7 @@ def report(
     metric: str | None = None,
     media: Mapping[str, str | os.PathLike[str]] | None = None,
     episodes: bool | Mapping[str, PolicyLike] = True,
+    costs: bool | None = None,
     title: str = "Evaluation report",
     unit: Unit | None = None,
     trust: bool = False,
@@ -86,9 +91,13 @@ def report(
         folder: where to write; made if it is not there.
         metric: the score that is plotted; the first the results hold by default.
         media: caption -> picture or video of your own; copied into the folder.
-        episodes: whether to play the best, the median and the worst episode of each experiment
-            again and to show them; where that cannot be done, a line says why. A mapping of
-            experiments to policies adds those that the results do not know by a name.
+        episodes: whether to play episodes again and to film them: of several policies the one in
+            which their scores differ most, of one its best, median and worst. Where that cannot be
+            done, a line says why. A mapping of experiments to policies adds those that the results
+            do not know by a name.
+        costs: whether to play the policies with one group of variables moved at a time, as
+            `interverse.attribute` does (some 20 s a policy of TriFinger); by default where episodes
+            are played. Without it the page shows scores by variable, which tell no cause.
         title: the page's heading.
         unit: what intervals of scores are over, "episode" or "seed"; by default seeds for each
             experiment that has several trainings, episodes for one policy.
@@ -102,17 +111,28 @@ def report(
     target = Path(folder)
     for name in PARTS:
         make_folder(target / name)
-    sections = _sections(table, chosen, _copy_media(files, target), unit)
-    if episodes is not False and len(table):
-        policies = episodes if isinstance(episodes, Mapping) else {}
-        with trusting(trust):
-            sections.insert(len(sections) - 1, _film_section(table, chosen, target, policies))
+    policies = episodes if isinstance(episodes, Mapping) else {}
+    found = Explained({}, ())
+    films: list[Section] = []
+    with trusting(trust):
+        if (episodes is not False if costs is None else costs) and len(table):
+            found = explain_costs(table, metric=chosen, policies=policies)
+        if episodes is not False and len(table):
+            films = [_film_section(table, chosen, target, policies)]
+    sections = _sections(table, chosen, found, films, unit)
+    if files:
+        shown = _copy_media(files, target)
+        text = "Episodes that were given to this page."
+        sections.insert(len(sections) - 1, Section(title="Pictures", text=text, media=shown))
     for section in sections:
+        figures = dict(section.figures)
         for name in section.plots:
             by_unit = {"unit": unit} if name in _BY_UNIT else {}
-            _save_plot(PLOTS.load(name)(table, chosen, **by_unit), target / "plots" / name)
-        for name, content in section.tables.items():
-            _save_table(content, target / "tables" / name)
+            figures[name] = PLOTS.load(name)(table, chosen, **by_unit)
+        for name, figure in figures.items():
+            _save_plot(figure, target / "plots" / name)
+        for name, content in {**section.tables, **section.folded}.items():
+            _save_table(content, section.brief.get(name, content), target / "tables" / name)
     page = _render(table, chosen, sections, title)
     return write_text(target / "index.html", page)
 
@@ -140,61 +160,33 @@ def _metric(results: Results, metric: str | None) -> str:
 
 
 def _sections(
-    results: Results, metric: str, media: tuple[tuple[str, str], ...], unit: Unit | None
+    results: Results, metric: str, found: Explained, films: list[Section], unit: Unit | None
 ) -> list[Section]:
-    """Returns the parts that these results have something to say in."""
+    """Returns the parts that these results have something to say in, the telling ones first."""
     over = unit_words(units(results.final(), unit), _OVER)
-    several = len(results.final().protocols) > 2
-    sections = [
-        Section(
-            title="Scores",
-            text=f"Mean score under each protocol, with its 95% interval ({over}). The letters "
-            "below a protocol name the space from which it draws each variable: A is for training, "
-            "B is held out.",
-            plots=("bars",),
-            tables={"scores": tables.scores(results, unit=unit)},
-        ),
-        Section(
-            title="Over all protocols",
-            text=f"Aggregates with their 95% intervals ({over}). IQM is "
-            "the mean of the middle half; the optimality gap is the share of the score's range "
-            "that is missing to its top, where that range is known. "
-            "The profile shows which share of episodes scores above each level.",
-            plots=("radar", "profiles") if several else ("profiles",),
-            tables={"aggregates": tables.aggregates(results, metric, unit=unit)},
-        ),
-    ]
+    protocols = len(results.final().protocols)
+    kept = brief_metrics(results, metric)
     lost = tables.generalisation_errors(results, metric, unit=unit)
-    if lost.rows:
-        sections.append(
-            Section(
-                title="Generalisation error",
-                text="E_G is the share of the training score that is lost under a protocol: 0 "
-                "loses nothing, 1 everything.",
-                tables={"generalisation": lost},
-            )
-        )
-    known = beside_printed(results)
-    if known.rows:
-        sections.append(
-            Section(
-                title="Published numbers",
-                text="What DMC-GB, SGQN and DMC-GB2 print for the task under the protocol that has "
-                "their name.",
-                tables={"published": known},
-            )
-        )
-    if results.variables:
-        sections.append(_variables_section(results, metric))
+    scores = Section(
+        title="Scores",
+        text=f"Mean score under each protocol, with its 95% interval ({over}). The letters "
+        "below a protocol name the space from which it draws each variable: A is for training, "
+        "B is held out.",
+        plots=("bars",),
+        tables={"scores": tables.scores(results, unit=unit)},
+        brief={"scores": tables.scores(results, metrics=kept, unit=unit)},
+        folded={"generalisation": lost} if lost.rows else {},
+    )
+    sections = [scores]
     if not np.isnan(results.column("step").astype(np.float64)).all() and len(results):
-        sections.append(
-            Section(
-                title="Learning curves",
-                text="Score against training steps. Thin lines are seeds; the band is the 95% "
-                "interval over them, or over episodes where there is one seed.",
-                plots=("curves",),
-            )
+        curves = Section(
+            title="Learning curves",
+            text="Score against training steps. Thin lines are seeds; the band is the 95% "
+            "interval over them, or over episodes where there is one seed.",
+            plots=("curves",),
         )
+        # A bar alone says less than the way to it.
+        sections.insert(0 if protocols == 1 else 1, curves)
     if len(results.experiments) > 1:
         sections.append(
             Section(
@@ -205,11 +197,39 @@ def _sections(
                 tables={"comparisons": comparisons(results, metric)},
             )
         )
-    if media:
+    if found.attributions:
+        sections.append(_costs_section(found))
+    elif results.variables:
+        sections.append(_moved_together_section(results, metric, found.missing))
+    sections += films
+    sections.append(
+        Section(
+            title="Over all protocols",
+            text=f"Aggregates with their 95% intervals ({over}). IQM is "
+            "the mean of the middle half; the optimality gap is the share of the score's range "
+            "that is missing to its top, where that range is known. "
+            "The profile shows which share of episodes scores above each level.",
+            plots=("radar", "profiles") if protocols > 2 else ("profiles",),
+            tables={"aggregates": tables.aggregates(results, metric, unit=unit)},
+        )
+    )
+    known = beside_printed(results)
+    if known.rows:
         sections.append(
-            Section(title="Pictures", text="Episodes that were given to this page.", media=media)
+            Section(
+                title="Published numbers",
+                text="What DMC-GB, SGQN and DMC-GB2 print for the task under the protocol that has "
+                "their name.",
+                tables={"published": known},
+            )
         )
     return [*sections, _refusals_section(results)]
+
+
+def brief_metrics(results: Results, metric: str) -> list[str]:
+    """Returns the metrics a person reads first: the chosen one, and whether tasks were solved."""
+    beside = next((n for n in ("solved", "success") if n in results.metrics), metric)
+    return list(dict.fromkeys([metric, beside])) if metric in results.metrics else []
 
 
 def _film_section(
@@ -218,22 +238,51 @@ def _film_section(
     with tempfile.TemporaryDirectory(dir=target, prefix=".film-") as folder:
         filmed = film(results, Path(folder), metric=metric, policies=policies)
         shown = _copy_media(filmed.media, target, prefix="episode-")
-    text = (
-        f"The best, the median and the worst episode by {metric_label(metric).lower()}, played "
-        "again from their addresses."
+    which = (
+        "the same episode for every policy, the one in which their scores differ most"
+        if len(results.experiments) > 1
+        else f"the best, the median and the worst by {metric_label(metric).lower()}"
     )
+    text = f"Played again from their addresses: {which}."
     lines = tuple(f"Not shown: {line}" for line in filmed.missing)
     return Section(title="Episodes", text=text, media=shown, lines=lines)
 
 
-def _variables_section(results: Results, metric: str) -> Section:
-    found = {"effects": tables.effects(results, metric), "gaps": tables.gaps(results, metric)}
+def _costs_section(found: Explained) -> Section:
+    """Returns what one variable at a time costs the policies that could be played."""
+    several = len(found.attributions) > 1
     return Section(
-        title="Which variable hurts",
-        text="How the score changes with each variable that was set. Dots are episodes, lines are "
-        "means of equally filled bins; A and B are shaded.",
+        title="What each variable costs",
+        text="The same episodes again, with one group of variables moved to where the policy was "
+        "not trained (space B where there is one) and all else equal, noise included. What the "
+        "score loses is that group's doing.",
+        figures={
+            f"costs-{number}" if several else "costs": one.plot()
+            for number, one in enumerate(found.attributions.values())
+        },
+        lines=tuple(
+            f"{name}: {one.verdict()}" if several else one.verdict()
+            for name, one in found.attributions.items()
+        )
+        + found.missing,
+        tables={
+            f"costs-{number}" if several else "costs": one.text_table()
+            for number, one in enumerate(found.attributions.values())
+        },
+    )
+
+
+def _moved_together_section(results: Results, metric: str, missing: tuple[str, ...]) -> Section:
+    """Returns scores beside the values that were set, which tell no cause."""
+    content = tables.gaps(results, metric)
+    return Section(
+        title="Scores by variable (moved together, not causes)",
+        text="Protocols move several variables at once, so a variable can go with a low score and "
+        "have no part in it. Dots are episodes, lines are means of equally filled bins; A and B "
+        "are shaded. What one variable does is found by moving it alone: interverse explain.",
         plots=("response",),
-        tables={name: table for name, table in found.items() if table.rows},
+        tables={"gaps": content} if content.rows else {},
+        lines=missing,
     )
 
 
@@ -276,9 +325,14 @@ def _save_plot(figure: Figure, path: Path) -> None:
         style.save(figure, path.with_suffix(suffix))
 
 
-def _save_table(table: TextTable, path: Path) -> None:
-    for suffix, format in ((".csv", "csv"), (".md", "markdown"), (".tex", "latex")):
-        path.with_suffix(suffix).write_text(table.render(format) + "\n", encoding="utf-8")  # type: ignore[arg-type]
+def _save_table(table: TextTable, brief: TextTable, path: Path) -> None:
+    """Writes all of a table as CSV and Markdown, and as LaTeX what fits a column of a paper."""
+    for suffix, text in (
+        (".csv", table.render("csv")),
+        (".md", table.render("markdown")),
+        (".tex", brief.render("latex")),
+    ):
+        path.with_suffix(suffix).write_text(text + "\n", encoding="utf-8")
 
 
 def _render(results: Results, metric: str, sections: list[Section], title: str) -> str:
@@ -297,6 +351,7 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
         refused=int(results.refused.sum()),
         metric=metric,
         sections=sections,
+        folded=_FOLDED,
         made_by=provenance.get("command", ""),
         made_with=provenance.get("versions") or {},
         page_by=command(),
@@ -319,12 +374,7 @@ def table_view(name: str, table: TextTable, lifted: Sequence[str] = LIFTED) -> d
     if name in _LONG:
         shown = replace(shown, rows=_shortened(shown))
     numbers = [shown.is_number(i) for i in range(len(shown.header))]
-    changes = [c.value for row in shown.rows for c in row[-1:] if isinstance(c, Estimate)]
-    widest = max(map(abs, changes), default=0.0) if name in _LONG else 0.0
     rows = [[_cell(t, n) for t, n in zip(row, numbers, strict=True)] for row in shown.texts()]
-    if widest > 0:
-        for row, change in zip(rows, changes, strict=True):
-            row[-1] |= _bar(change, widest)
     return {
         "heads": list(zip(map(metric_label, shown.header), numbers, strict=True)),
         "rows": rows,
@@ -338,14 +388,8 @@ def _cell(text: str, number: bool) -> dict[str, Any]:
     return {"text": value, "ends": bracket.strip() + ends, "number": number}
 
 
-def _bar(change: float, widest: float) -> dict[str, Any]:
-    """Returns where the bar of a change starts on its track and how wide it is, in percent."""
-    width = 50 * abs(change) / widest
-    return {"start": 50 - width if change < 0 else 50, "width": width, "loss": change < 0}
-
-
 def _shortened(table: TextTable) -> tuple[tuple[Cell, ...], ...]:
-    """Returns the first rows of every experiment and task; they come sorted by size."""
+    """Returns the first rows of every experiment and task."""
     keys = [i for i, name in enumerate(table.header) if name in ("experiment", "task")]
     seen: Counter[tuple[Cell, ...]] = Counter()
     rows = []

@@ -1,4 +1,4 @@
-"""Tables a paper needs, from the tidy table: scores, aggregates, refusals, effects, gaps.
+"""Tables a paper needs, from the tidy table: scores, aggregates, refusals, gaps.
 
 Each is one function of the results and returns a `TextTable`. Where an experiment has several
 trainings its intervals are over their seeds, else over episodes; `estimates` has them.
@@ -30,7 +30,6 @@ from interverse.results.estimates import (
     score_range,
     wilson,
 )
-from interverse.results.labels import component_names
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.results.units import Unit, seeds_of, unit_words, units
 
@@ -209,59 +208,12 @@ def refusals(results: Results) -> TextTable:
     return TextTable(header=("experiment", "task", "protocol", "reason", "episodes"), rows=rows)
 
 
-def effects(results: Results, metric: str) -> TextTable:
-    """Returns which variable moves the score most, per experiment and task."""
-    rows = []
-    for experiment, task, part in _parts(results):
-        scored = part.scores(metric)
-        values: dict[str, NDArray[np.float64]] = {}
-        for name in part.variables:
-            if part.about(name).get("listed"):
-                continue  # a seed is a name, not a quantity
-            numbers = part.values(name)
-            values |= dict(zip(component_names(name, numbers.shape[1]), numbers.T, strict=True))
-        alike = part.first_alike
-        values = _answerable(values, np.where(alike == np.arange(len(part)), scored, np.nan))
-        if not values:
-            continue  # too few episodes to say anything
-        rng = interval_rng(f"{experiment}|{task}|{metric}|effects")
-        found = generalisation.effects(scored, values, rng=rng, alike=alike)
-        rows += [(experiment, task, effect) for effect in found]
-    rows.sort(key=lambda row: (row[0], row[1], -abs(float(row[2].change.estimate))))
-    shown = tuple(
-        (experiment, task, e.variable, e.from_value, e.to_value, Estimate.of(e.change))
-        for experiment, task, e in rows
-    )
-    return TextTable(
-        header=("experiment", "task", "variable", "from", "to", "change of score"),
-        rows=shown,
-        caption=f"Linear regression of {metric} on the values of the variables that were set; "
-        "change from the 5th to the 95th percentile, the others held [95% interval]"
-        f"{_pooled_note(results)}{bare_note(shown)}",
-    )
-
-
-def _answerable(
-    values: dict[str, NDArray[np.float64]], scores: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
-    """Returns the components that enough episodes set to tell their effects apart.
-
-    Three episodes for each component that varies in the same ones, and ten more: forty episodes
-    that set sixty colours at once say nothing of any one colour.
-    """
-    if not values:
-        return {}
-    known = ~np.isnan(scores)
-    given = np.stack([~np.isnan(rows) & known for rows in values.values()])  # (component, episode)
-    shared = given.astype(np.int64) @ given.T.astype(np.int64)  # episodes that set both
-    count = np.maximum(np.diag(shared), 1)
-    beside = np.sum(shared * 2 >= count[:, None], axis=1)  # set in half of its episodes or more
-    enough = np.diag(shared) >= 3 * beside + 10
-    return {name: rows for (name, rows), on in zip(values.items(), enough, strict=True) if on}
-
-
 def gaps(results: Results, metric: str) -> TextTable:
-    """Returns the score lost from space A to space B, per experiment, task and variable."""
+    """Returns the scores with each variable in A and in B, variables as the world declares them.
+
+    Variables move together under a protocol, so a difference is no variable's doing:
+    `interverse.attribute` moves one at a time.
+    """
     rows = []
     for experiment, task, part in _parts(results):
         labels = {
@@ -276,10 +228,11 @@ def gaps(results: Results, metric: str) -> TextTable:
                 numbers = (gap.mean_a, gap.mean_b, Estimate.of(gap.loss))
                 rows.append((experiment, task, gap.variable, *numbers))
     return TextTable(
-        header=("experiment", "task", "variable", "mean in A", "mean in B", "loss from A to B"),
+        header=("experiment", "task", "variable", "mean in A", "mean in B", "difference"),
         rows=tuple(rows),
-        caption=f"{metric} of the episodes whose value lay in A or in B [95% interval]; other "
-        f"variables may differ between the two{_pooled_note(results)}{bare_note(rows)}",
+        caption=f"{metric} of the episodes whose value lay in A or in B, and A minus B [95% "
+        "interval]; variables move together, so no row is a cause"
+        f"{_pooled_note(results)}{bare_note(rows)}",
     )
 
 

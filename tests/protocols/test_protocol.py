@@ -31,8 +31,6 @@ def test_every_draw_within_an_episode_is_kept():
     drawn = np.hstack([results.values(name) for name in results.variables])
     assert ((drawn > 0.6) & (drawn <= 0.9)).all()
     assert len(np.unique(drawn)) == drawn.size, "three draws an episode, all different"
-    effects = tables.effects(results, "return").rows
-    assert {row[2] for row in effects} == set(results.variables)
     late = Protocol(name="late", variables={"box/mass": "B"}, at=(10,))
     once = iv.evaluate("random", task=SLIDER, protocols=[late], episodes=3, max_steps=20)
     assert once.variables == ["box/mass"], "one draw needs no step"
@@ -87,7 +85,7 @@ def test_a_grid_lists_what_episodes_start_with():
     assert results.values("box/friction")[:, 0].tolist() == [0.2, 0.2, 0.2, 0.3, 0.3, 0.3, 0.2]
     assert (results.column("length") == 4).all(), "the protocol's own options hold"
     assert results.about("box/mass") == {"listed": True}
-    assert tables.effects(results, "return").rows == ()
+    assert tables.gaps(results, "return").rows == ()
     assert protocol_grid(results).rows[0][1] == ("\N{BULLET}",)
 
 

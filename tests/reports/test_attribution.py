@@ -261,6 +261,24 @@ def _of(**costs):
     return Attribution(task="t", metric="return", factors=factors, scores=given)
 
 
+@pytest.mark.parametrize(
+    ("name", "variables", "label"),
+    [
+        ("block:latent", ["block_0/mass", "block_0/size"], "block: mass, size"),
+        ("finger:latent", ["finger_0/upper/mass", "finger_1/upper/mass"], "finger: mass"),
+        ("box/color", ["box/color"], "box/color"),
+        ("gravity", ["gravity"], "gravity"),
+        ("sky", ["background/texture", "background/color"], "sky"),
+    ],
+)
+def test_a_factor_is_named_by_what_it_moves(name, variables, label):
+    factors = {name: dict.fromkeys(variables, "B")}
+    scores = {(): np.ones(2), (name,): np.zeros(2)}
+    found = Attribution(task="t", metric="return", factors=factors, scores=scores)
+    assert found.label(name) == label
+    assert label in str(found.table())
+
+
 def test_a_page_says_that_episodes_score_alike():
     factors = {"a": {"x": "B"}}
     for scores, alike in (([1.0, 1.0, 1.0], True), ([1.0, 0.9, 1.0], False), ([1.0], False)):
@@ -366,7 +384,7 @@ def test_equal_differences_have_no_interval():
         found.verdict()
         == "a costs most: 5, 5% of it. As much in every episode: it has no interval."
     )
-    assert "Not one of these episodes scored otherwise under: b." in found.page()
+    assert "Nothing changes in any of 3 episodes under: b." in found.page()
     assert "No more than one percent" not in found.page()
 
 
@@ -388,7 +406,7 @@ def test_rounding_is_no_cost():
     wanted = {"episodes": 4, "pairs": 0, "max_steps": 10}
     found = iv.attribute("random", SLIDER, ["box/size", "box/color"], **wanted)
     assert found.verdict() == "No factor costs anything on average."
-    assert "scored otherwise under: box/size, box/color" in found.page()
+    assert "Nothing changes in any of 4 episodes under: box/size; box/color." in found.page()
 
 
 def test_rounding_neither_orders_factors_nor_stands_in_a_table():

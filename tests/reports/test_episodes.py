@@ -31,7 +31,7 @@ def test_the_film_is_of_the_episode_it_names(paired, tmp_path):
     filmed = film(results, tmp_path / "film", metric="return", policies={})
     captions = [item.caption for item in highlights(results, "return")]
     assert filmed.missing == ()
-    assert list(filmed.media)[:3] == captions, "another score in the replay would be told"
+    assert list(filmed.media) == captions, "another score in the replay would be told"
 
 
 def test_a_grid_keeps_its_order_in_the_results():
@@ -57,7 +57,7 @@ def test_a_policy_of_the_package_is_found_again(tmp_path, capsys):
     results = Results.from_parquet(scored / "results.parquet")
     filmed = film(results, tmp_path / "film", metric="return", policies={})
     assert filmed.missing == ()
-    assert len(filmed.media) == 6
+    assert len(filmed.media) in (1, 2, 3)
     assert main(["verify", str(scored)]) in (0, None)
     runs = [run | {"policy": "0" * 32} for run in results.provenance["runs"]]
     other = replace(results, provenance={**results.provenance, "runs": runs})

@@ -274,17 +274,11 @@ def test_refusals_are_counted_by_reason():
     assert (row["protocol"], row["episodes"]) == ("P2", "3")
 
 
-def test_effects_and_gaps_find_the_mass():
+def test_gaps_compare_a_and_b():
     results = synthetic.results(episodes=100)
-    found = read_csv(tables.effects(results, "last_fractional_success"))
-    assert found[0]["variable"] == "block_0/mass"
-    truth = -3 * (float(found[0]["to"]) - float(found[0]["from"]))
-    ends = (float(found[0][f"change of score_{end}"]) for end in ("low", "high"))
-    assert next(ends) < truth < next(ends) < 0
-    assert {row["variable"] for row in found[1:]} == {f"block_0/size {c}" for c in "xyz"}
     (gap,) = read_csv(tables.gaps(results, "last_fractional_success"))
     assert gap["variable"] == "block_0/mass"
-    assert float(gap["loss from A to B_low"]) > 0
+    assert float(gap["difference_low"]) > 0
 
 
 def test_the_shared_bound_belongs_to_a():
@@ -292,20 +286,6 @@ def test_the_shared_bound_belongs_to_a():
         np.array([[0.03], [0.045], [0.06], [0.2], [np.nan]]), synthetic.VARIABLES["block_0/mass"]
     )
     assert labels.tolist() == ["A", "A", "B", "", ""]
-
-
-def test_effects_leave_out_what_too_few_episodes_can_tell_apart():
-    rng = np.random.default_rng(0)
-    rows = []
-    for episode in range(160):
-        row = {"task": "t", "protocol": "P1" if episode < 120 else "P11", "seed": 0}
-        row |= {"episode": episode, "value:mass": rng.random()}
-        if episode >= 120:  # forty episodes set sixty colours at once
-            row["value:paint"] = rng.random(60).tolist()
-        rows.append(row | {"return": 1 - row["value:mass"] + 0.1 * rng.normal()})
-    found = tables.effects(Results.from_rows(rows), "return").rows
-    assert [row[2] for row in found] == ["mass"]
-    assert found[0][-1].value == pytest.approx(-0.9, abs=0.1)
 
 
 @pytest.mark.parametrize("successes", [0, 3, 8])
@@ -385,9 +365,7 @@ def test_repeats_count_in_every_table():
     (lost,) = read_csv(tables.generalisation_errors(results, "return", base="A"))
     assert float(lost["generalisation error"]) == pytest.approx((a - b) / a)
     (gap,) = read_csv(tables.gaps(results, "return"))
-    assert float(gap["loss from A to B"]) == pytest.approx(a - b)
-    (effect,) = read_csv(tables.effects(results, "return"))
-    assert float(effect["change of score"]) == pytest.approx(b - a)
+    assert float(gap["difference"]) == pytest.approx(a - b)
     apart = Results.from_rows(
         [r | {"trace": f"{r['episode']}"} for r in rows], {"variables": about}
     )
@@ -397,8 +375,7 @@ def test_repeats_count_in_every_table():
 
     for make, name in (
         (tables.aggregates, "mean"),
-        (tables.gaps, "loss from A to B"),
-        (tables.effects, "change of score"),
+        (tables.gaps, "difference"),
     ):
         both = [read_csv(make(some, "return"))[0] for some in (results, apart)]
         assert width(both[0], name) > 1.3 * width(both[1], name)

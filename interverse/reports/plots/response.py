@@ -1,4 +1,4 @@
-"""Response curves: score against the value a variable was set to."""
+"""Scores by variable: against the value it was set to, of which they need not be the doing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def response(
 
     Dots are episodes; lines are means of equally filled bins with 95% intervals. The spaces A and B
     are shaded. Without `variables`, up to 12 components are drawn: those that most protocols set,
-    and among these the ones that go with the score most.
+    in the order the world declares them, so that none is singled out by how it goes with the score.
+    Protocols move variables together: a slope here is no effect. `interverse.attribute` has those.
     """
     last = results.final()
     scores = last.scores(metric)
@@ -56,8 +57,8 @@ def response(
         return style.blank("No variable was set to more than one value in a scored episode")
     if variables is None:
         protocol = last.column("protocol")
-        order = {id(c): _rank(c.values, scores, protocol) for c in components}
-        kept = sorted(components, key=lambda c: order[id(c)])[:_MOST_PANELS]
+        often = {id(c): len(set(protocol[~np.isnan(c.values)])) for c in components}
+        kept = sorted(components, key=lambda c: -often[id(c)])[:_MOST_PANELS]
         components = [c for c in components if any(c is k for k in kept)]
     columns = min(len(components), _COLUMNS)
     rows = -(-len(components) // columns)
@@ -107,29 +108,6 @@ def _bounds(about: dict[str, Any], component: int) -> dict[str, tuple[float, flo
 def _varies(component: _Component, scores: NDArray[np.float64]) -> bool:
     known = component.values[~np.isnan(component.values) & ~np.isnan(scores)]
     return known.size > 1 and bool(np.ptp(known) > 0)
-
-
-def _rank(
-    values: NDArray[np.float64], scores: NDArray[np.float64], protocol: NDArray[Any]
-) -> tuple[int, float]:
-    """Returns what comes first, small before large: set by most protocols, then the strongest."""
-    return -len(set(protocol[~np.isnan(values)])), -_strength(values, scores)
-
-
-def _strength(values: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
-    """Returns how much the bins explain beyond chance, over all episodes: bent responses count.
-
-    A variable that few episodes set needs a larger share to come before one that many did.
-    """
-    known = ~np.isnan(values) & np.isfinite(scores)
-    if known.sum() < 2 * _FEWEST_IN_BIN or np.ptp(scores[known]) == 0:
-        return 0.0
-    bins = _bins(values[known])
-    means = [scores[known][b].mean() for b in bins]
-    sizes = [len(b) for b in bins]
-    between = float(np.average((means - scores[known].mean()) ** 2, weights=sizes))
-    chance = float(scores[known].var()) * (len(bins) - 1) / (len(scores[known]) - 1)
-    return (between - chance) * len(scores[known])
 
 
 def _bins(values: NDArray[np.float64]) -> list[NDArray[np.intp]]:

@@ -16,14 +16,16 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from interverse.reports import palette
+
 Parameters = ParamSpec("Parameters")
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLORS = palette.POLICIES
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 HATCHES = ("", "///", "...", "xxx")
-INK, SOFT, GRID = "#1f2933", "#616e7c", "#e4e7eb"
-SPACE_COLORS = {"A": "#dbeafe", "B": "#fde3cf", "A_B": "#e9e5f5"}
+INK, SOFT, GRID = palette.INK, palette.SOFT, palette.GRID
+SPACE_COLORS = {"A": palette.SPACE_A, "B": palette.SPACE_B, "A_B": palette.SPACE_A_B}
 WIDTH = 9.0  # inches: a full-width figure on the page, and across two columns of a paper
 
 _SETTINGS: Any = {
