@@ -116,7 +116,7 @@ MUTANTS = [
     Mutant(
         "refusals lost in a counterfactual",
         "rollouts/counterfactual.py",
-        "refusals=fact.refusals",
+        "refusals=tuple(refusals)",
         "refusals=()",
         "tests/rollouts/test_counterfactual.py",
     ),

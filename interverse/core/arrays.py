@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,19 @@ def like(values: Any, array: Array) -> Array:
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=array.dtype)
     return array_namespace(array).asarray(values, dtype=array.dtype, device=device(array))
+
+
+def clipped(actions: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
+    """Returns finite actions within their bounds; one far outside is told."""
+    inside: NDArray[Any] = np.clip(actions, low, high)
+    if (2 * np.abs(actions - inside) > high - low).any():
+        warnings.warn(
+            f"actions reach from {actions.min():.3g} to {actions.max():.3g}, beyond twice their"
+            f" range: they are clipped to {low.min():.3g} to {high.max():.3g}. Are they in the"
+            " units of env.action_space?",
+            stacklevel=5,
+        )
+    return inside
 
 
 @functools.lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import clipped
 from interverse.core.errors import (
     ActionError,
     InterventionError,
@@ -74,7 +74,7 @@ def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDA
     if not np.all(np.isfinite(array)):
         raise ActionError(explain("actions hold NaN or infinity", allowed="finite numbers"))
     if clip:
-        return clipped(array, space)
+        return clipped(array, space.low, space.high)
     if np.any(array < space.low) or np.any(array > space.high):
         raise ActionError(
             explain(
@@ -84,19 +84,6 @@ def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDA
             )
         )
     return array
-
-
-def clipped(array: NDArray[Any], space: gym.spaces.Box) -> NDArray[Any]:
-    """Returns finite actions within their box; one far outside is told."""
-    inside: NDArray[Any] = np.clip(array, space.low, space.high)
-    if (2 * np.abs(array - inside) > space.high - space.low).any():
-        warnings.warn(
-            f"actions reach from {array.min():.3g} to {array.max():.3g}, beyond twice their range:"
-            f" they are clipped to {space.low.min():.3g} to {space.high.max():.3g}. Are they in the"
-            " units of env.action_space?",
-            stacklevel=5,
-        )
-    return inside
 
 
 def _check_discrete(array: NDArray[Any], space: gym.Space[Any]) -> NDArray[Any]:

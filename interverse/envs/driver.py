@@ -14,10 +14,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, clipped
 from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
-from interverse.envs.checks import check_actions, check_episodes, clipped, select_worlds
+from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
@@ -102,7 +102,7 @@ class ActionChecker:
         real = type(actions) is np.ndarray and actions.dtype.kind == "f"
         if box is not None and real and actions.shape == self._shape:
             if clip and np.isfinite(actions).all():
-                return clipped(actions, box)
+                return clipped(actions, box.low, box.high)
             few, low, high = actions.size <= _FEW, box.low, box.high
             if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
                 return actions

@@ -70,6 +70,7 @@ def test_a_twin_wins_over_the_curriculum_of_its_fact(tmp_path):
     asked = CollectEpisodes(
         id=world,
         out=tmp_path,
+        seed=0,
         episodes=1,
         steps=1,
         actors=actors,
