@@ -61,7 +61,6 @@ from interverse.rollouts.policy_world import (
     place_note,
     policy_world,
     task_note,
-    unknown_world_note,
 )
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
@@ -147,10 +146,9 @@ def evaluate(
     first = check_seed(seed)
     tested = range(first, first + int(seeds))
     policy, options = trained.policy, trained.for_tests().with_options(options)
-    rate = unknown_world_note(policy, task, options)
     about, engine = _check_world(task, options, chosen, policy, measured)
     trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
-    about_policy = (task_note(policy, task), *place, *trained_on, seen_note(policy, tested), rate)
+    about_policy = (task_note(policy, task), *place, *trained_on, seen_note(policy, tested))
     for note in (*about_policy, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True, markup=False)

@@ -19,7 +19,6 @@ from interverse.core.files.json_text import read_json_object
 from interverse.envs.values import to_numpy
 from interverse.rollouts.policy import RATES, as_policy
 from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
-from interverse.rollouts.released import released_card
 from interverse.worlds import WORLDS
 from interverse.worlds.own_code import check_trusted
 from interverse.worlds.world import World, parse_options
@@ -100,8 +99,6 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     if card is not None:
         return _of_card(given, getattr(card, "trained", {}))
     folder = policy_path(given)
-    if folder is not None and (known := released_card(folder)) is not None:
-        return _of_card(given, known.trained)
     if folder is None or not (folder / CARD).is_file():
         return PolicyWorld(given)
     return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
@@ -113,22 +110,6 @@ def task_note(policy: PolicyLike, task: str) -> str:
     if own is None:
         return ""
     return f"Trained for {own}, plays {task}: scores are those of a task it was not trained for."
-
-
-def unknown_world_note(policy: PolicyLike, task: str, options: Mapping[str, Any]) -> str:
-    """Returns the line that says in what world a zip is played that records none; empty for others.
-
-    Args:
-        policy: what plays.
-        task: the id that it plays.
-        options: given for that world.
-    """
-    path = policy_path(policy)
-    if path is None or not path.is_file() or policy_world(policy).task or task not in WORLDS:
-        return ""
-    played = _parsed(task, options)
-    told = [f"{n}={getattr(played, n)!r}" for n in INTERFACE if hasattr(played, n)]
-    return f"{path.name} records no world: played with {', '.join(told)}."
 
 
 def place_note(place: Mapping[str, Any]) -> str:
