@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from interverse.rollouts import Episode, rollout
     from interverse.rollouts.counterfactual import counterfactual
     from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
+    from interverse.scoring.world_model import score_world_model
     from interverse.viewer.live import view
 
 _LAZY = {
@@ -52,6 +53,7 @@ _LAZY = {
     "register": "envs",
     "rollout": "rollouts",
     "score_pairs": "data.pairs.scoring",
+    "score_world_model": "scoring.world_model",
     "view": "viewer.live",
 }
 
@@ -79,6 +81,7 @@ __all__ = [
     "report",
     "rollout",
     "score_pairs",
+    "score_world_model",
     "view",
 ]
 

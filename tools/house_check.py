@@ -37,6 +37,7 @@ IMPORT_ORDER = (
     "results",
     "protocols",
     "learning",
+    "scoring",
     "reports",
     "viewer",
     "fit",

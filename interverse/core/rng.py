@@ -30,7 +30,13 @@ _LARGEST_SEED = 2**63 - 1
 # share none: a policy that was trained meets each test for the first time. People name seeds in the
 # first region, for `reset`, `evaluate` and `rollout`, and the published splits lie there. Data are
 # collected from the second on, unless a seed is named.
-SEED_REGIONS = {"named": 0, "collecting": 1 << 60, "demonstrations": 1 << 61, "training": 1 << 62}
+SEED_REGIONS = {
+    "named": 0,
+    "collecting": 1 << 60,
+    "demonstrations": 1 << 61,
+    "scoring": 3 << 60,
+    "training": 1 << 62,
+}
 SEEDS_OF_A_RUN = 1 << 20  # worlds, or starts, that each seed has to itself beyond the first region
 _MOST_RUNS = 1 << 40
 _APART = 1_000_003  # steps between the addresses of two draws: longer than any episode

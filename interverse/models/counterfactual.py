@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from interverse.core.rng import generator
 from interverse.metrics.recovery import Floats, total_variation
-from interverse.models.effects import ModelRespondent
+from interverse.models.effects import Respondent
 from interverse.models.ranking import ranks_among
 from interverse.models.trials import Scenes, in_contact
 from interverse.worlds.world import World
@@ -94,6 +94,18 @@ class CounterfactualScore:
     def record(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+class LatentRespondent(Respondent, Protocol):
+    """A world model that is read through a probe."""
+
+    def encodings(self, scenes: NDArray[np.generic]) -> Floats:
+        """Returns (N, width) its states of images."""
+        ...
+
+    def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+        """Returns (N, width) the states it predicts."""
+        ...
 
 
 class CounterfactualRespondent(Protocol):
@@ -209,7 +221,7 @@ class MoveTheActed(_CopyRespondent):
 class ModelCounterfactual:
     """A world model that predicts from the altered scene, read through a probe."""
 
-    def __init__(self, respondent: ModelRespondent) -> None:
+    def __init__(self, respondent: LatentRespondent) -> None:
         self._respondent = respondent
 
     def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
@@ -237,7 +249,7 @@ class ReadTruth:
     What is missing from the true world's scores is the reading's fault.
     """
 
-    def __init__(self, respondent: ModelRespondent, trials: CounterfactualTrials) -> None:
+    def __init__(self, respondent: LatentRespondent, trials: CounterfactualTrials) -> None:
         self._respondent, self._truth = respondent, trials.truth_images
 
     def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:

@@ -40,7 +40,7 @@ class WorldRespondent:
     """The world itself, asked what an action does; each row has its own noise, always the same."""
 
     def __init__(self, scenes: Scenes, values: int) -> None:
-        self._scenes, self._values = scenes, values
+        self.scenes, self._values = scenes, values
 
     def now(self, scenes: NDArray[np.generic]) -> Floats:
         """Returns the states as certainties."""
@@ -48,11 +48,11 @@ class WorldRespondent:
 
     def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
         """Returns the states after the actions, as certainties."""
-        return np.eye(self._values)[self._scenes.after(scenes, actions)]
+        return np.eye(self._values)[self.scenes.after(scenes, actions)]
 
     def read_by(self, model: ModelRespondent) -> ReadOutcomes:
         """Returns the world whose true pictures are read by a model's encoder and probe."""
-        return ReadOutcomes(self._scenes, model)
+        return ReadOutcomes(self.scenes, model)
 
 
 @final

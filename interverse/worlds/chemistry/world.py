@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, final
 
@@ -94,6 +94,11 @@ class Chemistry(World):
         if key not in self._graphs:
             self._graphs = {key: causal_graph(self.variables, self.options, present)}
         return self._graphs[key]
+
+    @property
+    def tables(self) -> Sequence[cpt.CptTable | None]:
+        """Every object's chances, which all worlds share; empty where each has its own."""
+        return () if self.options.meta else self._tables
 
     # ----------------------------------------------------------------- episodes
 

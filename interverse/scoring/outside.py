@@ -1,0 +1,299 @@
+"""Anyone's world model, by two methods: `encode` and `rollout`.
+
+Nothing else of a model is looked at, but for `abduct`, where it has one. Rows are shown in a random
+order and equal pictures once, so that a model can answer from what a row shows and from nothing
+else: its place in the batch says nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import generator
+from interverse.models.source import to_float
+from interverse.models.world_model import WorldModel
+
+_LARGEST = 1e30  # squares of larger numbers would be infinite, and no distance is
+_ROWS = 512  # encoded or rolled out together
+_METHODS = {
+    "encode": "encode(observations) -> latents, with a leading axis of N",
+    "rollout": "rollout(latents, actions) -> latents of shape (N, K, ...), for actions (N, K)",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What happened in N scenes: what `abduct` is given.
+
+    Attributes:
+        observations: (N, ...) before the action.
+        actions: (N,) what was done.
+        outcomes: (N, ...) what was seen then.
+    """
+
+    observations: Any
+    actions: Any
+    outcomes: Any
+
+
+@final
+class OwnModel(nn.Module):
+    """A world model of this library as the two methods, on uint8 images (N, H, W, 3)."""
+
+    def __init__(self, model: WorldModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def encode(self, images: Tensor) -> Tensor:
+        """Returns the states (N, slots, width)."""
+        return self.model.encode(to_float(images))
+
+    def rollout(self, states: Tensor, actions: Tensor) -> Tensor:
+        """Returns (N, K, slots, width): the states after 1..K of the actions."""
+        return self.model.rollout(states, actions).transpose(0, 1)
+
+
+@final
+class OutsideModel:
+    """A model as the scores see it: observations to latents, latents and actions to latents.
+
+    A Torch module is given tensors. Any other model is given NumPy arrays, and tensors where it
+    cannot take them; what it encodes to, tensors or arrays, is what its `rollout` is given.
+
+    Args:
+        model: has `encode` and `rollout`.
+        seed: of the order in which rows are shown.
+        device: where tensors are.
+    """
+
+    def __init__(self, model: Any, *, seed: int = 0, device: str = "cpu") -> None:
+        for name, form in _METHODS.items():
+            if not callable(getattr(model, name, None)):
+                raise InvalidValueError(
+                    explain(f"a {type(model).__name__} has no {name}", allowed=form)
+                )
+        self.model, self.device, self._seed = model, torch.device(device), seed
+        self._rng = generator(seed=seed, name="scoring/order")
+        self._takes_tensors = isinstance(model, nn.Module)
+        self._gives_tensors = self._takes_tensors
+        if isinstance(model, nn.Module):
+            model.to(self.device)
+
+    def untrained(self) -> OutsideModel | None:
+        """Returns a copy with fresh weights, or None of what is no Torch module."""
+        if not isinstance(self.model, nn.Module):
+            return None
+        fresh = copy.deepcopy(self.model)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self._seed)
+            for module in fresh.modules():
+                reset: Callable[[], None] | None = getattr(module, "reset_parameters", None)
+                if reset is not None:
+                    reset()
+                    continue
+                for weights in module.parameters(recurse=False):
+                    # What cannot be drawn anew is shuffled: the same numbers, and no knowledge.
+                    order = torch.randperm(weights.numel(), device=weights.device)
+                    weights.data = weights.data.flatten()[order].reshape(weights.shape)
+        return OutsideModel(fresh, seed=self._seed, device=str(self.device))
+
+    def abducted(self, fact: Fact) -> OutsideModel | None:
+        """Returns the model as a fact leaves it, or None where the model has no `abduct`.
+
+        Its rows are the fact's: row i of what it rolls out is the scene of row i of the fact.
+        """
+        abduct = getattr(self.model, "abduct", None)
+        if not callable(abduct):
+            return None
+        as_given = self._tensor if self._takes_tensors else np.asarray
+        given = Fact(
+            observations=as_given(fact.observations),
+            actions=as_given(fact.actions),
+            outcomes=as_given(fact.outcomes),
+        )
+        known = _Abducted(self.model, self._call(abduct, given))
+        out = OutsideModel(known, seed=self._seed, device=str(self.device))
+        out._takes_tensors, out._gives_tensors = self._takes_tensors, self._gives_tensors
+        return out
+
+    def encode(self, observations: NDArray[Any]) -> Tensor:
+        """Returns latents (N, ...) of observations; equal pictures are encoded once."""
+        back = numbered(observations)
+        chosen = np.unique(back, return_index=True)[1]
+        order = self._rng.permutation(len(chosen))
+        parts = [
+            self._encode(observations[chosen[order[start : start + _ROWS]]])
+            for start in range(0, len(order), _ROWS)
+        ]
+        place = torch.as_tensor(np.argsort(order)[back])
+        return torch.cat(parts)[place]
+
+    def rollout(self, latents: Tensor, actions: NDArray[Any], *, in_order: bool = False) -> Tensor:
+        """Returns latents (N, K, ...) after 1..K of the actions (N, K, ...).
+
+        Args:
+            latents: (N, ...).
+            actions: (N, K) or (N, K, width).
+            in_order: all rows at once and in their order, for a model that knows facts of them.
+        """
+        count = len(actions)
+        order = np.arange(count) if in_order else self._rng.permutation(count)
+        size = count if in_order else _ROWS
+        parts = []
+        for start in range(0, count, size):
+            rows = order[start : start + size]
+            parts.append(self._rollout(latents[torch.as_tensor(rows)], actions[rows]))
+        return torch.cat(parts)[torch.as_tensor(np.argsort(order))]
+
+    def last(self, latents: Tensor, actions: NDArray[Any], *, in_order: bool = False) -> Tensor:
+        """Returns flat latents (N, width) after all of the actions (N, K, ...)."""
+        return self.rollout(latents, actions, in_order=in_order)[:, -1].flatten(1).double()
+
+    def flat(self, observations: NDArray[Any]) -> Tensor:
+        """Returns flat latents (N, width) of observations, in which distances are taken."""
+        return self.encode(observations).flatten(1).double()
+
+    def _encode(self, observations: NDArray[Any]) -> Tensor:
+        given = self._tensor(observations) if self._takes_tensors else observations
+        try:
+            found = self._call(self.model.encode, given)
+        except (TypeError, AttributeError, RuntimeError, ValueError) as error:
+            if self._takes_tensors:
+                raise _refused("encode", error, given) from error
+            try:
+                found = self._call(self.model.encode, self._tensor(observations))
+            except (TypeError, AttributeError, RuntimeError, ValueError):
+                raise _refused("encode", error, given) from error
+            self._takes_tensors = True
+        self._gives_tensors = isinstance(found, Tensor)
+        latents = _checked("encode", found)
+        if latents.ndim == 0 or len(latents) != len(observations):
+            raise InvalidValueError(
+                explain(
+                    f"encode gave latents {tuple(latents.shape)} for {len(observations)}"
+                    " observations",
+                    allowed=_METHODS["encode"],
+                )
+            )
+        return latents
+
+    def _rollout(self, latents: Tensor, actions: NDArray[Any]) -> Tensor:
+        if self._gives_tensors:
+            given: tuple[Any, Any] = (latents.to(self.device), self._tensor(actions))
+        else:
+            given = (latents.numpy(), actions)
+        try:
+            found = self._call(self.model.rollout, *given)
+        except (TypeError, AttributeError, RuntimeError, ValueError) as error:
+            raise _refused("rollout", error, *given) from error
+        predicted = _checked("rollout", found)
+        expected = (*actions.shape[:2], *latents.shape[1:])
+        if tuple(predicted.shape) != expected:
+            swapped = tuple(predicted.shape) == (expected[1], expected[0], *expected[2:])
+            fix = "Swap its first two axes" if swapped else ""
+            raise InvalidValueError(
+                explain(
+                    f"rollout gave latents {tuple(predicted.shape)} for actions"
+                    f" {tuple(actions.shape)}",
+                    allowed=str(expected),
+                    **({"fix": fix} if fix else {}),
+                )
+            )
+        return predicted
+
+    @torch.no_grad()
+    def _call(self, method: Callable[..., Any], *given: Any) -> Any:
+        """Returns what a method gives; a module's dropout and batch norm see no other rows."""
+        if not isinstance(self.model, nn.Module):
+            return method(*given)
+        modes = {module: module.training for module in self.model.modules()}
+        self.model.eval()
+        try:
+            return method(*given)
+        finally:
+            for module, mode in modes.items():
+                module.training = mode
+
+    def _tensor(self, values: Any) -> Tensor:
+        with warnings.catch_warnings():  # a frame that is only read need not be writable
+            warnings.simplefilter("ignore")
+            return torch.as_tensor(np.ascontiguousarray(values)).to(self.device)
+
+
+@final
+class _Abducted:
+    """A model whose `rollout` is the one that `abduct` gave for some rows."""
+
+    def __init__(self, model: Any, known: Any) -> None:
+        self._model, self._known = model, known
+
+    def encode(self, observations: Any) -> Any:
+        return self._model.encode(observations)
+
+    def rollout(self, latents: Any, actions: Any) -> Any:
+        return self._known.rollout(latents, actions)
+
+
+def numbered(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Returns (N,) numbers, equal where two rows are: a new row has the least number left."""
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.int64)
+
+
+def nearest(states: Tensor, candidates: Tensor, same: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns (S, A): whether no other candidate is as near as the own true outcome.
+
+    Args:
+        states: (S, A, width) predictions of A outcomes in each of S scenes.
+        candidates: (S, C, width); the first A are the true outcomes.
+        same: (S, A, C) which candidates look like the true outcome, and never count against it.
+    """
+    distances = torch.cdist(states, candidates, compute_mode="donot_use_mm_for_euclid_dist")
+    own = distances[:, :, : states.shape[1]].diagonal(dim1=1, dim2=2)[..., None]
+    return (~((distances <= own) & torch.as_tensor(~same)).any(2)).numpy()
+
+
+def _checked(method: str, found: Any) -> Tensor:
+    try:
+        latents = torch.as_tensor(found).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidValueError(
+            explain(
+                f"{method} gave a {type(found).__name__}",
+                allowed="a Torch tensor or a NumPy array",
+                fix="Join the parts of a latent into one array, and split it again in rollout",
+            )
+        ) from error
+    if not bool((latents.abs() < _LARGEST).all()):
+        raise InvalidValueError(
+            explain(f"{method} gave latents that are not numbers, or beyond {_LARGEST:g}")
+        )
+    return latents
+
+
+def _refused(method: str, error: Exception, *given: Any) -> InvalidValueError:
+    shown = " and ".join(
+        f"{type(one).__name__} {one.dtype} {tuple(one.shape)}".replace("torch.", "")
+        for one in given
+    )
+    fix = "In encode, pictures are uint8 (N, H, W, 3): x.movedim(-1, 1).float() / 255, for instance"
+    if method == "rollout":
+        fix = "Latents come as encode gave them; actions are (N, K)"
+    return InvalidValueError(
+        explain(
+            f"the model's {method} cannot take {shown}: {type(error).__name__}: {error}",
+            allowed=_METHODS[method],
+            fix=fix,
+        )
+    )

@@ -1,0 +1,160 @@
+"""`interverse.score_world_model`: any model with `encode` and `rollout`, scored in any world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, final
+
+from interverse.core.errors import check_name, missing_extra
+from interverse.core.rng import check_seed
+from interverse.models.steps import check_device
+from interverse.models.world_model import WorldModel
+from interverse.scoring.grid import FAMILIES, SIZES, GridBench
+from interverse.scoring.outside import OutsideModel, OwnModel
+from interverse.scoring.planning import COLUMNS, HORIZONS
+from interverse.scoring.shares import Score
+from interverse.scoring.states import StateBench
+from interverse.worlds import WORLDS
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+ScoreBudget = Literal["small", "full"]
+KINDS = ("ranking", "in_scene", "effects", "graph", "counterfactual", "planning")
+YARDSTICKS = ("nothing_predicted", "do_nothing", "chance", "untrained", "true_world")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WorldModelScores:
+    """Scores of one model in one world, each beside its yardsticks.
+
+    Attributes:
+        model, world: the names of both.
+        settings: seed and budget, and options of the world.
+        scores: by kind, as `to_dict` has them.
+    """
+
+    model: str
+    world: str
+    settings: Mapping[str, Any]
+    scores: Mapping[str, Score]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON values.
+
+        A kind has `value`, `interval` (95%) and the yardsticks; `ranking` and every column of
+        `planning` have them by horizon, too. What is absent has the value None and says why.
+        Ranking, in_scene, effects, graph and counterfactual are in percent, planning in shares.
+        """
+        about = {"model": self.model, "world": self.world, **self.settings}
+        return {**{kind: dict(self.scores[kind]) for kind in KINDS}, "about": about}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns one row per figure: score, steps, value, interval, yardsticks."""
+        out = []
+        for kind in KINDS:
+            for name, steps, entry in _entries(kind, self.scores[kind]):
+                low, high = entry.get("interval") or (None, None)
+                row = {"score": name, "steps": steps, "value": entry["value"]}
+                row |= {"low": low, "high": high}
+                row |= {yardstick: entry.get(yardstick) for yardstick in YARDSTICKS}
+                out.append({**row, "absent": entry.get("absent", "")})
+        return out
+
+    def table(self) -> str:
+        """Returns the rows as text."""
+        head = ["score", "steps", "model", "95%", *(y.replace("_", " ") for y in YARDSTICKS)]
+        lines = [head]
+        for row in self.rows():
+            digits = 2 if row["score"].startswith("planning") else 1
+            shown = [row["score"], row["steps"], _shown(row["value"], digits)]
+            if row["absent"]:
+                lines.append([row["score"], "", f"absent: {row['absent']}"])
+                continue
+            ends = [_shown(row[end], digits) for end in ("low", "high")]
+            shown.append(" to ".join(ends) if ends[0] else "")
+            lines.append([*shown, *(_shown(row[y], digits) for y in YARDSTICKS)])
+        full = [line for line in lines if len(line) == len(head)]
+        widths = [max(len(line[i]) for line in full) for i in range(len(head))]
+        widths[0] = max(len(line[0]) for line in lines)
+        text = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=False)) for line in lines]
+        title = f"{self.model} in {self.world} ({_settings_text(self.settings)})"
+        return "\n".join([title, "", *(line.rstrip() for line in text)])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns the rows as a pandas DataFrame."""
+        try:
+            import pandas as pd  # type: ignore[import-untyped]
+        except ModuleNotFoundError:
+            raise missing_extra("pandas", "report") from None
+        return pd.DataFrame(self.rows())
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def score_world_model(
+    model: Any,
+    id: str,
+    *,
+    seed: int = 0,
+    budget: ScoreBudget = "small",
+    device: str = "cpu",
+    **options: Any,
+) -> WorldModelScores:
+    """Returns what a world model predicts, plans, and knows of causes, beside its yardsticks.
+
+    Args:
+        model: anything with `encode(observations) -> latents` (leading axis N) and
+            `rollout(latents, actions) -> latents` (actions (N, K), result (N, K, ...)), Torch or
+            NumPy. Pictures of blocks and chemistry are uint8 (N, 50, 50, 3). A Torch module is
+            given tensors and moved to `device`. Where it has `abduct(fact)`, which returns
+            something with a `rollout` that knows what the fact tells, counterfactuals use it.
+        id: a world's id.
+        seed: of all that is played and trained; test episodes have seeds of their own region.
+        budget: small: about two minutes of one core. full: intervals a third as wide.
+        device: where the model runs.
+        **options: of the world, as for `make`.
+    """
+    WORLDS[id]
+    check_seed(seed)
+    check_name("budget", budget, SIZES)
+    check_device(device)
+    own = isinstance(model, WorldModel)
+    outside = OutsideModel(OwnModel(model) if own else model, seed=seed, device=device)
+    bench: GridBench | StateBench
+    if id.startswith(FAMILIES):
+        bench = GridBench(id, sizes=SIZES[budget], seed=seed, options=options)
+    else:
+        bench = StateBench(id, budget=budget, seed=seed, options=options)
+    scores = bench.scores(outside)
+    name = model.config.model if isinstance(model, WorldModel) else type(model).__name__
+    settings = {"seed": seed, "budget": budget, "options": dict(options)}
+    return WorldModelScores(name, id, settings, scores)
+
+
+def _entries(kind: str, score: Score) -> list[tuple[str, str, Score]]:
+    """Returns the figures of one kind: name, steps and entry."""
+    if "absent" in score:
+        return [(kind, "", score)]
+    if kind == "planning":
+        found = []
+        for name in COLUMNS:
+            by = {"": score[name]} if "absent" in score[name] else score[name]
+            found += [(f"planning {name}", steps, entry) for steps, entry in by.items()]
+        return found
+    if kind == "ranking":
+        return [(kind, str(steps), score[str(steps)]) for steps in HORIZONS if str(steps) in score]
+    strata = [(f"{kind}, {name}", "", one) for name, one in score.get("strata", {}).items()]
+    return [(kind, "", score), *strata]
+
+
+def _shown(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _settings_text(settings: Mapping[str, Any]) -> str:
+    told = [f"seed {settings['seed']}", f"budget {settings['budget']}"]
+    return ", ".join([*told, *(f"{name}={value}" for name, value in settings["options"].items())])
