@@ -86,7 +86,7 @@ class WorldModelScores:
     def to_pandas(self) -> pd.DataFrame:
         """Returns the rows as a pandas DataFrame."""
         try:
-            import pandas as pd  # type: ignore[import-untyped]
+            import pandas as pd
         except ModuleNotFoundError:
             raise missing_extra("pandas", "report") from None
         return pd.DataFrame(self.rows())
