@@ -1,4 +1,4 @@
-"""What can be known of a counterfactual in chemistry, exactly: every outcome with its chance.
+"""Exact counterfactuals of chemistry: every outcome with its chance, without and with the fact.
 
 A painted object's descendants are drawn anew, each by one uniform number from its own chances.
 Without the fact these numbers are anything in [0, 1). The fact's outcome confines each to the

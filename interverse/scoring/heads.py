@@ -1,4 +1,4 @@
-"""What is trained on a model's latents: a reward, and a probe that reads the objects."""
+"""Heads on a model's latents: a reward, and a probe that reads the objects."""
 
 from __future__ import annotations
 
